@@ -11,8 +11,8 @@ use crate::command::options::CommandOptions;
 use crate::pacing::LineRate;
 
 /// The options of the command, none of which goes with the server's.
-const COMMAND: [&str; 8] =
-    ["port", "self_test", "flow", "rate", "duration", "size", "capture", "json"];
+const COMMAND: [&str; 10] =
+    ["port", "self_test", "flow", "rate", "duration", "size", "capture", "json", "write", "otg"];
 
 /// Generates traffic on the ports of an Open Traffic Generator (OTG) configuration.
 ///
@@ -28,8 +28,9 @@ const COMMAND: [&str; 8] =
     version,
     override_usage = "generator [EAL OPTIONS --] --otg-listen ADDR:PORT [OPTIONS]
        generator [EAL OPTIONS --] --port LOCATION... [--flow SPEC]... [--rate RATE] [--duration TIME] [OPTIONS]
+       generator --write PORT=FILE... (--port LOCATION... [--flow SPEC]... | --otg FILE) [OPTIONS]
        generator [EAL OPTIONS --] --self-test [--port LOCATION] [OPTIONS]",
-    group = clap::ArgGroup::new("what").required(true).multiple(true).args(["otg_listen", "port", "self_test"]),
+    group = clap::ArgGroup::new("what").required(true).multiple(true).args(["otg_listen", "port", "otg", "self_test"]),
 )]
 pub struct Options {
     /// Serve the OTG API on this address, by HTTP unless there is a certificate; port 0 takes a free one. One

@@ -18,6 +18,7 @@ use generator::cli::{self, Options};
 use generator::command::report::Ended;
 use generator::command::run::{self as command, RunError};
 use generator::command::selftest::{self, SelfTestError};
+use generator::command::write::{self, WriteError};
 use generator::control::{Control, PortRules, Rules};
 use generator::engine::{self, Desk, Mode, Settings};
 use generator::location::{Directories, DirectoryError, Policy, Sockets, Vdevs};
@@ -67,6 +68,8 @@ enum Failure {
     Run(#[from] RunError),
     #[error(transparent)]
     SelfTest(#[from] SelfTestError),
+    #[error(transparent)]
+    Write(#[from] WriteError),
 }
 
 fn main() -> ExitCode {
@@ -135,6 +138,9 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
     // Before EAL, for the same reason.
     let limits =
         Limits { locations: command_line(options), max_frame: usize::from(options.max_frame) };
+    if !options.command.write.is_empty() {
+        return write_frames(options, &limits);
+    }
     let job = command::prepare(&options.command, &limits).map_err(RunError::from)?;
     let signals = Signals::register()?;
     let eal = init(eal_options, options)?;
@@ -143,6 +149,21 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
         Ended::Finished => Ok(ExitCode::SUCCESS),
         Ended::Signal(_) => Ok(signals.exit_code()),
     }
+}
+
+/// What would be sent, into files; says how many frames are in each.
+fn write_frames(options: &Options, limits: &Limits) -> Result<ExitCode, Failure> {
+    let command = &options.command;
+    let plan = match &command.otg {
+        Some(file) => write::read_plan(file, limits)?,
+        None => command::prepare(command, limits).map_err(RunError::from)?.plan,
+    };
+    let limit = command.write_limit.and_then(|limit| usize::try_from(limit).ok());
+    let written = write::write(&plan, &command.write, options.line_rate, limit)?;
+    for (spec, frames) in command.write.iter().zip(written) {
+        println!("{}: {frames} frames", spec.path.display());
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Signals that end the program.

@@ -37,13 +37,13 @@ pub fn check(path: &Path) -> io::Result<()> {
 ///
 /// # Errors
 /// The kernel's.
-pub fn write(path: &Path, text: &str) -> io::Result<()> {
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     if is_special(path) {
         let mut file = OpenOptions::new().write(true).create(true).truncate(true).open(path)?;
-        return file.write_all(text.as_bytes());
+        return file.write_all(content.as_ref());
     }
     let temporary = temporary(path);
-    let written = create(&temporary).and_then(|mut file| file.write_all(text.as_bytes()));
+    let written = create(&temporary).and_then(|mut file| file.write_all(content.as_ref()));
     written.and_then(|()| fs::rename(&temporary, path)).inspect_err(|_| {
         let _ = fs::remove_file(&temporary);
     })

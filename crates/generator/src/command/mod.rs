@@ -23,5 +23,6 @@ pub mod session;
 pub mod settle;
 mod stack;
 pub mod table;
+pub mod write;
 
 pub use error::SpecError;

@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::flow::FlowSpec;
 use super::port::{CaptureSpec, PortSpec};
 use super::quantity::{self, Rate, Span};
+use super::write::WriteSpec;
 
 /// Flows on the command line.
 #[derive(Args, Clone, Debug)]
@@ -48,13 +49,26 @@ pub struct CommandOptions {
     #[arg(long, value_name = "BYTES", requires = "capture", value_parser = bytes, default_value = "1G", help_heading = HEADING)]
     pub capture_limit: u64,
 
+    /// Write what a port would send to this .pcap file, and send nothing; times are those of the flows, from the
+    /// epoch on. May be given for several ports
+    #[arg(long, value_name = "PORT=FILE", conflicts_with_all = ["capture", "json", "otg_listen"], help_heading = HEADING)]
+    pub write: Vec<WriteSpec>,
+
+    /// Most frames of each file of --write; flows that do not end by themselves are cut there
+    #[arg(long, value_name = "FRAMES", requires = "write", value_parser = clap::value_parser!(u64).range(1..), help_heading = HEADING)]
+    pub write_limit: Option<u64>,
+
+    /// Ports and flows for --write from an OTG configuration (JSON), in the place of --port and --flow
+    #[arg(long, value_name = "FILE", requires = "write", conflicts_with_all = ["port", "flow", "rate", "duration"], help_heading = HEADING)]
+    pub otg: Option<PathBuf>,
+
     /// Write the final figures to this file, as one JSON document (schema linerate/generator-1)
     #[arg(long, value_name = "FILE", requires = "port", help_heading = HEADING)]
     pub json: Option<PathBuf>,
 
     /// Check what the generator measures against what it knows, and say what it and this machine can do; on a
     /// ring of its own, or on the one --port, which must give back what it gets
-    #[arg(long, conflicts_with_all = ["flow", "capture", "json", "duration"], help_heading = HEADING)]
+    #[arg(long, conflicts_with_all = ["flow", "capture", "json", "duration", "write"], help_heading = HEADING)]
     pub self_test: bool,
 }
 

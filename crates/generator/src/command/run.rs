@@ -96,8 +96,7 @@ pub fn run(
     };
     print(&report.text());
     if let Some(path) = &options.json {
-        output::write(path, &format!("{:#}\n", report.json()))
-            .map_err(|error| json(path, error))?;
+        output::write(path, format!("{:#}\n", report.json())).map_err(|error| json(path, error))?;
     }
     let captures = sent.snapshot.ports.iter().filter_map(|port| port.capture.as_ref());
     match captures.filter_map(|capture| capture.error.clone()).next() {

@@ -22,11 +22,12 @@ use tokio::sync::{mpsc, oneshot};
 
 use crate::books::{Books, Earlier, Told};
 use crate::engine::layout::{self, Share};
-use crate::engine::{Command, Desk, Load, Order, Settings, Station};
+use crate::engine::{Command, Desk, FlowSetup, Load, Mode, Order, Settings, Station};
 use crate::location::Policy;
 use crate::otg::sending::Sending;
 use crate::otg::server::{Answer, Call, Message};
 use crate::otg::{ApiError, capture, config, metrics, state, update};
+use crate::pacing::LineRate;
 use crate::plan::Plan;
 use crate::telemetry::Question;
 use captures::Captures;
@@ -34,6 +35,22 @@ pub use ports::PortRules;
 use ports::{Entry, Ports};
 use rates::Sampler;
 use traffic::Pending;
+
+/// A plan's flows as one lcore would send them, where a second has `hz` cycles and `line` is the line rate of every port.
+///
+/// # Errors
+/// A 400 that names each flow which cannot be sent so, and why.
+pub fn flow_setups(
+    plan: &Plan,
+    line: Option<LineRate>,
+    hz: u64,
+) -> Result<Vec<FlowSetup>, ApiError> {
+    let most = vec![layout::MostQueues { rx: 1, tx: 1 }; plan.ports.len()];
+    let lines = vec![line; plan.ports.len()];
+    let settings = Settings { mode: Mode::Paced, hz, late_after: 0, clock_cost: 0 };
+    let setup = setups::setup(plan, layout::shares(1, &most, 1), &lines, &settings)?;
+    Ok(setup.work.into_iter().flat_map(|work| work.flows).collect())
+}
 
 /// How often the control plane looks while something goes on: a start that waits, a capture.
 const LOOK: Duration = Duration::from_millis(5);
