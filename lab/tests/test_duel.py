@@ -463,7 +463,7 @@ def test_the_record_is_by_its_schema() -> None:
     programs = [FORWARDERS["c-l2fwd"], FORWARDERS["rust-l2fwd"]]
     asked, words = Asked(), ["c-l2fwd", "rust-l2fwd"]
     record = record_of(
-        found, words, programs, "null2", asked, ["words.", "a note"], hugepages=False
+        found, words, programs, "frames2", asked, ["words.", "a note"], hugepages=False
     )
     data = json.loads(record.model_dump_json(by_alias=True, exclude_none=True))
     by_schema.check(data, "duel-1.json")

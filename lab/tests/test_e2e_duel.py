@@ -20,6 +20,7 @@ from conftest import need_veth, wait_for
 from test_e2e import need, runtime
 
 from linerate.forwarders import forwarder
+from linerate.host.builds.bench_programs import nearfree_obstacle
 from linerate.host.builds.c_examples import example_source
 from linerate.host.exit_status import ExitStatus
 from linerate.host.process import NAMESPACES, RunDirectory
@@ -111,6 +112,32 @@ def test_command_lines_in_quotes_and_a_script(runtime: Path, tmp_path: Path) -> 
     assert "A (l2fwd) and B (fw-new) on null2, 2 starts of each in a round" in done.stdout
     assert "No comparison" not in done.stdout, done.stdout
     assert "M packets per CPU second" in done.stdout
+
+
+def test_frames_of_a_flow_and_work_that_is_not_done(runtime: Path) -> None:
+    """What is sent is looked at first: a program that changes nothing is no faster one."""
+    need("l2fwd", "generator")
+    if obstacle := nearfree_obstacle():
+        pytest.skip(obstacle)
+    line = f"{l2fwd()} {{eal}} -- -p {{portmask}} -q 2 -T 0"
+    traffic = ("--traffic", "size=imix,ipv4.src=198.18.0.1+200,duration=3000frames")
+    found = told(duel(runtime, line, line, *traffic, "--json", within="1s"))
+    assert found["link"] == "frames2"
+    assert found["traffic"] == [traffic[1]]
+    assert "fault" not in found, found
+    assert found["rounds"]
+    for work in found["works"]:
+        assert work["counts"]["sent"] > 1000
+        # Counted one after the other, while it goes on.
+        assert work["counts"]["new_destination"] > 0.99 * work["counts"]["sent"]
+        assert work["counts"]["wrong_header_checksum"] == 0
+    lazy = duel(runtime, line, f"{line} --no-mac-updating", *traffic)
+    assert lazy.returncode == ExitStatus.UNDECIDED
+    assert "B (l2fwd) does other work: 100.0% of its packets are left as they came" in lazy.stdout
+    all_the_same = duel(
+        runtime, line, f"{line} --no-mac-updating", *traffic, "--no-check", within="1s"
+    )
+    assert "No comparison" not in all_the_same.stdout
 
 
 # Of DPDK: what l2fwd needs, and the drivers of the links null and memif.

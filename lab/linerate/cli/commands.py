@@ -81,7 +81,20 @@ def duel(  # noqa: PLR0917 - what can be asked
         ),
     ],
     b: Annotated[str, typer.Argument(metavar="B", help="The one that may be slower.")],
-    link: Annotated[str, typer.Option(help="null, null2, nearfree2, ...")] = "null2",
+    link: Annotated[
+        str | None,
+        typer.Option(help="null2, frames2, ... Default: null2, or frames2 with --traffic."),
+    ] = None,
+    traffic: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Frames: a capture (.pcap, .pcapng), an OTG configuration (.json, .yaml) or a "
+            "flow as the generator has it. Twice: of each of two ports."
+        ),
+    ] = None,
+    check: Annotated[
+        bool, typer.Option(help="On frames: see first that both send sound and like packets.")
+    ] = True,
     margin: Annotated[str, typer.Option(help="How much slower is no regression.")] = "2%",
     within: Annotated[str, typer.Option(help="How long it may take: 60s or 2m.")] = "60s",
     starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
@@ -111,8 +124,10 @@ def duel(  # noqa: PLR0917 - what can be asked
 
     return duel_command.run(
         (a, b),
-        duel_command.Where(link, hugepages, method, lcores),
-        duel_command.asked_of(margin, within, starts, size, seed),
+        duel_command.Where(
+            link or ("frames2" if traffic else "null2"), hugepages, method, lcores, traffic or ()
+        ),
+        duel_command.asked_of(margin, within, starts, size, seed, check=check),
         wide_console(),
         json_output=json_output,
     )

@@ -7,6 +7,7 @@ import re
 import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
@@ -26,11 +27,12 @@ from linerate.host.exit_status import ExitStatus
 from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, interruptible
 from linerate.host.text import counted
-from linerate.links import LINKS, Link, link
+from linerate.links import LINKS, Frames, Link, link
 from linerate.links.eal import Memory
 from linerate.links.ports import Ports
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
+from linerate.traffic.frame_files import frame_files
 from linerate.trial.starts.ways import HUGE_MIB, Method, method_of, room
 from linerate.trial.trial import Bench
 
@@ -69,7 +71,9 @@ def lcores_of(text: str) -> tuple[Lcores, int]:
     return "one", int(text)
 
 
-def asked_of(margin: str, within: str, starts: int, size: int, seed: int | None) -> Asked:
+def asked_of(
+    margin: str, within: str, starts: int, size: int, seed: int | None, *, check: bool = True
+) -> Asked:
     """The options of the command line; raises `UsageError`."""
     if not _MIN_STARTS <= starts <= _MAX_STARTS:
         raise UsageError(f"--starts {starts}: not within {_MIN_STARTS} to {_MAX_STARTS}")
@@ -81,6 +85,7 @@ def asked_of(margin: str, within: str, starts: int, size: int, seed: int | None)
         starts=starts,
         size=size,
         seed=secrets.randbelow(1 << 31) if seed is None else seed,
+        check=check,
     )
 
 
@@ -102,6 +107,17 @@ def how(
     return replace(asked, method=method if wanted == "auto" else wanted, per=per)
 
 
+def with_traffic(on: Link, words: Sequence[str], directory: Path) -> Link:
+    """The link with the user's frames; raises `UsageError` where it takes none."""
+    if not words:
+        return on
+    if not isinstance(on, Frames):
+        raise UsageError(
+            f"--traffic: --link {on.name} has no place for your frames", "--link frames2, or frames"
+        )
+    return on.with_files(frame_files(words, on.ports, directory))
+
+
 def check_link(program: Forwarder, letter: str, on: Link) -> None:
     """Raise `UsageError` for a program that does not work on this link."""
     if misfit := program.misfit(on):
@@ -120,6 +136,7 @@ class Where:
     hugepages: str
     method: str
     lcores: str
+    traffic: Sequence[str] = ()
 
 
 def run(
@@ -145,6 +162,7 @@ def run(
         leased(max(2, count + found_link.has_generator)),
         RunDirectory() as directory,
     ):
+        found_link = with_traffic(found_link, where.traffic, directory.path)
         for program in programs:
             program.prepare()
         found_link.prepare()
@@ -185,7 +203,7 @@ def run(
     if json_output:
         found = record_of(
             duel, words, programs, found_link.name, asked, (told, *notes(duel, names)),
-            hugepages=memory.hugepages,
+            where.traffic, hugepages=memory.hugepages,
         )  # fmt: skip
         print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
     else:

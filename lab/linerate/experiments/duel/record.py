@@ -49,6 +49,15 @@ class Round(Strict):
     steal_ticks: int = Field(description="of the CPU, 1/100 s")
 
 
+class Work(Strict):
+    """What a program made of every frame, before it was measured."""
+
+    received: int = Field(description="packets, on all ports")
+    counts: dict[str, int] = Field(
+        description="packets sent, by what was done to them; made: those that are of no frame"
+    )
+
+
 class DuelRecord(Strict):
     """A duel, with all that its answer was made of. Ratios are B over A."""
 
@@ -81,6 +90,12 @@ class DuelRecord(Strict):
     moves: bool = Field(description="the ratio itself changed with the machine's state")
     control: float | None = Field(default=None, description="A over A, the median of the rounds")
     fault: Fault | None = None
+    traffic: list[str] = Field(
+        default_factory=list, description="as the command line has it; empty: the lab's own"
+    )
+    works: list[Work] = Field(
+        default_factory=list, description="what each program made of the frames, where looked at"
+    )
     rounds: list[Round]
     took_s: float
     sentence: str
@@ -99,6 +114,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
     link: str,
     asked: Asked,
     told: Sequence[str],
+    traffic: Sequence[str] = (),
     *,
     hugepages: bool,
 ) -> DuelRecord:
@@ -120,6 +136,8 @@ def record_of(  # noqa: PLR0917 - what it is made of
         per=asked.per,
         beside=duel.given_up.ratio if duel.given_up else None,
         link=link,
+        traffic=list(traffic),
+        works=[Work(received=each.received, counts=each.counts) for each in duel.works],
         size=asked.size,
         memory="hugepages" if hugepages else "no-huge",
         margin=asked.margin,

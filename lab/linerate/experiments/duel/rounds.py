@@ -9,12 +9,13 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from linerate.experiments.duel.inspection import Work, inspect
 from linerate.experiments.duel.turns import Ground
 from linerate.experiments.duel.verdict import Answer, Verdict, log_ratio
 from linerate.forwarders import Forwarder
 from linerate.host.cpus import CPUS
 from linerate.host.process import checkpoint, pause
-from linerate.links import Link, LinkContext
+from linerate.links import Frames, Link, LinkContext
 from linerate.trial.starts.alone import ALONE_S, alone, take_turns
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.starts.standing import SETTLE_S, standing, together
@@ -29,6 +30,7 @@ from linerate.verdict.agreement import Agreement
 class Asked:
     """`within_s`: the time that the duel may take. `starts`: of each program in a round. `turns`:
     of each start in a round, of `turn_s`; standing starts have a window of so many `slices`.
+    `check`: look at what is sent first, on links where that can be seen.
     """
 
     margin: float = 0.02
@@ -42,6 +44,7 @@ class Asked:
     size: int = 64
     method: Method = "standing"
     per: Per = "cpu"
+    check: bool = True
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,8 @@ class Round:
 @dataclass
 class Duel:
     """What was found; `fault`: why it is no comparison, if so. `rounds`: by `method`. `given_up`:
-    the comparison by standing starts that came before, and was no fair one.
+    the comparison by standing starts that came before, and was no fair one. `works`: what each
+    program made of the frames, where that was looked at.
     """
 
     verdict: Verdict
@@ -71,6 +75,7 @@ class Duel:
     method: Method = "standing"
     agreement: Agreement = field(default_factory=Agreement)
     given_up: Verdict | None = None
+    works: tuple[Work, ...] = ()
     fault: FaultError | None = None
     took_s: float = 0.0
 
@@ -93,6 +98,8 @@ def fight(
     found = Duel(Verdict(asked.margin), method=asked.method)
     fighting = _Fight(bench, link, programs, asked, found, seen)
     try:
+        if asked.check and isinstance(link, Frames):
+            found.works = inspect(bench, link, programs, asked.size)
         if asked.method == "standing":
             fighting.stand()
         if found.method == "turns":
@@ -131,7 +138,7 @@ class _Fight:
                     pause(SETTLE_S)
                     with self._steal() as stolen:
                         windows = together(starts, asked.window_s, asked.slices)
-                    refuse(windows)
+                    refuse(windows, dropping=bool(found.works))
                     with alone(starts):
                         by_itself = take_turns(starts, self._source, ALONE_S, 1)
                 done = Round(len(found.rounds), tuple(windows), stolen[0], tuple(by_itself))
@@ -151,7 +158,7 @@ class _Fight:
             with ground.apart(self.programs, order) as starts:
                 with self._steal() as stolen:
                     windows = take_turns(starts, self._source, asked.turn_s, asked.turns)
-                refuse(windows)
+                refuse(windows, dropping=bool(found.works))
             self._enter(Round(len(found.rounds), tuple(windows), stolen[0]))
 
     def _orders(self) -> Iterator[list[int]]:

@@ -26,6 +26,8 @@ _FAULTS: dict[Kind, str] = {
     "ports": "polls fewer ports",
     "shared": "does not stand alone",
     "unsaturated": "is not at its limit",
+    "wrong": "sends wrong packets",
+    "work": "does other work",
 }
 
 

@@ -14,8 +14,9 @@ from linerate.host.errors import TrialError
 from linerate.trial.starts.window import Window
 
 Kind = Literal[
-    "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "unsaturated"
-]
+    "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "unsaturated",
+    "wrong", "work",
+]  # fmt: skip
 # Share of what a program received that it may keep, and still have done the work.
 KEPT = 0.02
 # The same on a link whose other end may not receive all.
@@ -33,8 +34,10 @@ class FaultError(TrialError):
         self.kind = kind
 
 
-def refuse(windows: Sequence[Window]) -> None:
-    """Raise `FaultError` for a start that did not do the work."""
+def refuse(windows: Sequence[Window], *, dropping: bool = False) -> None:
+    """Raise `FaultError` for a start that did not do the work. `dropping`: programs may drop
+    packets, for all do it to the same ones.
+    """
     for window in windows:
         if window.time_ns <= 0:
             raise FaultError(window.arm, "stuck", "it used no CPU time in a whole window")
@@ -58,7 +61,8 @@ def refuse(windows: Sequence[Window]) -> None:
         received, sent = sum(window.received), sum(window.sent)
         # A flooding generator has little time to receive, so the program's TX ring overflows.
         kept = KEPT if window.lossless else MOST_LOST
-        if not sent or received - sent > kept * received + UNDER_WAY * len(window.received):
+        lost = received if dropping else kept * received + UNDER_WAY * len(window.received)
+        if not sent or received - sent > lost:
             raise FaultError(
                 window.arm, "drops",
                 f"it sent on {sent / received:.0%} of the packets that it received",

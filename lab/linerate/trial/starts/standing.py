@@ -14,6 +14,7 @@ of a second, and they share the CPU for it.
 from __future__ import annotations
 
 import itertools
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
@@ -22,7 +23,7 @@ from linerate.host.errors import ProcessError, TrialError
 from linerate.host.process import Child, ended_with, parent_of, pause
 from linerate.links import Wire
 from linerate.telemetry.client import connect, socket_path
-from linerate.trial.running import Running, ToldPorts, await_ready
+from linerate.trial.running import START_TIMEOUT_S, Running, ToldPorts, await_ready
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start
 from linerate.trial.starts.window import Window
@@ -30,6 +31,8 @@ from linerate.trial.trial import Bench
 
 # Until all have left what they do at their start, and their caches are theirs.
 SETTLE_S = 0.15
+# From look to look whether a program has begun.
+_LOOK_S = 0.02
 
 
 @contextmanager
@@ -71,7 +74,18 @@ def standing(
         for start in found:
             if start.pid:
                 note(start.pid)
+        _await_packets(found)
         yield found
+
+
+def _await_packets(starts: Sequence[Start]) -> None:
+    """Telemetry answers before a program has set up its tables. One that never begins is named by
+    what it did in its window.
+    """
+    ends = time.monotonic() + START_TIMEOUT_S * len(starts)
+    for start in starts:
+        while time.monotonic() < ends and not any(start.sample().received):
+            pause(_LOOK_S)
 
 
 def _ask_to_end(begun: Sequence[tuple[int, Child, str]]) -> None:

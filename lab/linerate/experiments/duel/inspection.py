@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What each program makes of the frames, seen before they are compared.
+
+A program that does nothing to packets, or the wrong thing, is fast. On links whose driver can look
+at what is sent (drivers/nearfree/check.h) each program forwards every frame once, alone; what is
+wrong in its packets is named, and so is what it does and the other does not. Nothing is looked at
+while speed is measured.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+
+from linerate.forwarders import Forwarder
+from linerate.host.errors import TelemetryError
+from linerate.host.process import pause
+from linerate.host.text import counted
+from linerate.links import Frames, LinkContext
+from linerate.telemetry.client import Telemetry
+from linerate.trial.starts.faults import KEPT, UNDER_WAY, FaultError
+from linerate.trial.starts.standing import standing
+from linerate.trial.trial import Bench
+
+# For every frame of the file, at most.
+_LOOK_S = 5.0
+_FLOWS_AT_ONCE = 256
+_WRONG = {
+    "wrong_length": "lengths that are wrong",
+    "wrong_header_checksum": "a wrong IPv4 checksum",
+    "wrong_payload_checksum": "a wrong UDP or TCP checksum",
+}
+# What a program may do to a packet. Both must do it to the same share of theirs.
+_DONE = {
+    "unchanged": "left as they came",
+    "new_destination": "given another destination address (MAC)",
+    "ttl_less": "given a time to live that is one less",
+    "ttl_other": "given another time to live",
+    "longer": "made longer",
+    "shorter": "made shorter",
+}
+
+
+@dataclass
+class Work:
+    """Of one program, over all ports: packets received, by kind what was sent, and by port and flow
+    how often. `examples`: the first frame of which a kind is true, from 1 on.
+    """
+
+    received: int = 0
+    counts: dict[str, int] = field(default_factory=dict)
+    examples: dict[str, int] = field(default_factory=dict)
+    flows: list[list[int]] = field(default_factory=list)
+
+    @property
+    def sent(self) -> int:
+        return self.counts.get("sent", 0)
+
+    def share(self, kind: str) -> float:
+        """Of the packets that were sent."""
+        return self.counts.get(kind, 0) / self.sent if self.sent else 0.0
+
+
+def inspect(
+    bench: Bench, link: Frames, programs: Sequence[Forwarder], size: int
+) -> tuple[Work, ...]:
+    """What each of the two makes of the frames. Raises `FaultError` for one that sends wrong
+    packets, or does other work than the other.
+    """
+    context = LinkContext(
+        bench.run.path, size, bench.memory.hugepages, bench.cores, host=bench.host
+    )
+    found = []
+    with link.checking().open(context) as wire:
+        for arm in range(len(programs)):
+            with standing(bench, wire, programs, (arm,)) as (start,):
+                telemetry = start.running.telemetry
+                assert telemetry is not None  # programs on DPDK have one
+                try:
+                    work = _look(telemetry, wire.ports)
+                except TelemetryError as error:
+                    start.check()
+                    raise FaultError(arm, "silent", str(error.message)) from error
+                found.append(work)
+                refuse_wrong(arm, work)
+                if arm and (other := differences(found[0], work, telemetry)):
+                    more = "; --no-check compares them all the same"
+                    raise FaultError(arm, "work", "; ".join(other) + more)
+    return tuple(found)
+
+
+def _look(telemetry: Telemetry, ports: int) -> Work:
+    """All frames have been received by each port, or time is over."""
+    names = [f"net_nearfree{port}" for port in range(ports)]
+    wanted = [int(telemetry.ask(f"/net_nearfree/check,{name}")["frames"]) for name in names]
+    ends = time.monotonic() + _LOOK_S
+    while time.monotonic() < ends:
+        received = [int(telemetry.ask(f"/ethdev/stats,{n}")["ipackets"]) for n in range(ports)]
+        if all(done >= frames for done, frames in zip(received, wanted, strict=True)):
+            break
+        pause(0.02)
+    work = Work()
+    for port, name in enumerate(names):
+        # What is under way between the two is sent by the time it is counted, or very little.
+        work.received += int(telemetry.ask(f"/ethdev/stats,{port}")["ipackets"])
+        answer = telemetry.ask(f"/net_nearfree/check,{name}")
+        for kind in ("sent", "made", *_WRONG, *_DONE):
+            work.counts[kind] = work.counts.get(kind, 0) + int(answer[kind])
+            if example := int(answer.get(f"first_{kind}", 0)):
+                work.examples.setdefault(kind, example)
+        work.flows.append(list(_flows(telemetry, name, int(answer["flows"]))))
+    return work
+
+
+def _flows(telemetry: Telemetry, name: str, count: int) -> Iterator[int]:
+    for first in range(0, count, _FLOWS_AT_ONCE):
+        yield from telemetry.ask(f"/net_nearfree/flows,{name},{first}")
+
+
+def refuse_wrong(arm: int, work: Work) -> None:
+    """Raise `FaultError` for packets that no receiver would take."""
+    for kind, words in _WRONG.items():
+        if work.counts.get(kind):
+            raise FaultError(
+                arm, "wrong",
+                f"{work.share(kind):.2%} of the packets that it sends have {words}, the first is "
+                f"made of frame {work.examples[kind]}; --no-check compares it all the same",
+            )  # fmt: skip
+
+
+def differences(one: Work, other: Work, telemetry: Telemetry) -> list[str]:
+    """What the other program does and the first does not, in words; `telemetry`: the other's."""
+    found = [
+        f"{other.share(kind):.1%} of its packets are {words}, {one.share(kind):.1%} of the other's"
+        for kind, words in _DONE.items()
+        if abs(one.share(kind) - other.share(kind)) > KEPT
+    ]
+    dropped, drops = (1 - _share_sent(each) for each in (one, other))
+    if abs(dropped - drops) > KEPT:
+        found.insert(0, f"it drops {drops:.1%} of the packets, the other {dropped:.1%}")
+    if lost := _lost(one, other, telemetry):
+        found.append(lost)
+    return found
+
+
+def _share_sent(work: Work) -> float:
+    # Some are under way.
+    return min(1.0, (work.sent + UNDER_WAY) / work.received) if work.received else 0.0
+
+
+def _lost(one: Work, other: Work, telemetry: Telemetry) -> str | None:
+    """Flows that only the first program sends."""
+    lost = [
+        (port, flow)
+        for port, (mine, its) in enumerate(zip(one.flows, other.flows, strict=True))
+        for flow, (sent, also) in enumerate(zip(mine, its, strict=True))
+        if sent and not also
+    ]
+    if not lost:
+        return None
+    port, flow = lost[0]
+    words = ""
+    with suppress(TelemetryError, ValueError):
+        frame = bytes.fromhex(telemetry.ask(f"/net_nearfree/flow,net_nearfree{port},{flow}"))
+        words = f", the first is {described(frame)}"
+    count = counted(len(lost), "flow")
+    return f"it sends nothing of {count} of which the other sends packets{words}"
+
+
+def described(frame: bytes) -> str:
+    """A frame's flow: addresses, and UDP's or TCP's ports."""
+    at, kind = 14, frame[12:14]
+    while kind in (b"\x81\x00", b"\x88\xa8") and len(frame) >= at + 4:
+        at, kind = at + 4, frame[at + 2 : at + 4]
+    if kind == b"\x08\x00" and len(frame) >= at + 20:
+        width, first, protocol, behind = 4, at + 12, frame[at + 9], at + 4 * (frame[at] & 15)
+    elif kind == b"\x86\xdd" and len(frame) >= at + 40:
+        width, first, protocol, behind = 16, at + 8, frame[at + 6], at + 40
+    else:
+        return f"of EtherType 0x{kind.hex()}"
+    source, destination = (
+        str(ip_address(frame[start : start + width])) for start in (first, first + width)
+    )
+    if protocol not in (6, 17) or len(frame) < behind + 4:
+        return f"{source} to {destination}, protocol {protocol}"
+    ports = [int.from_bytes(frame[start : start + 2], "big") for start in (behind, behind + 2)]
+    name = "TCP" if protocol == 6 else "UDP"
+    return f"{source} to {destination}, {name} port {ports[0]} to {ports[1]}"

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What programs make of frames, judged; and frames that a user names."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, cast
+
+import pytest
+
+from linerate.experiments.duel.inspection import (
+    Work,
+    described,
+    differences,
+    refuse_wrong,
+)
+from linerate.host.errors import UsageError
+from linerate.links import LINKS, Frames, LinkContext, flows
+from linerate.telemetry.client import Telemetry
+from linerate.traffic import frame_files
+from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.starts.window import Slice, Window
+
+
+class Told:
+    """A program's telemetry."""
+
+    def ask(self, command: str) -> str:
+        assert command == "/net_nearfree/flow,net_nearfree0,1"
+        return flows.frame(next(flows.flows())).hex()
+
+
+def work(received: int = 100_000, sent: int = 100_000, **counts: int) -> Work:
+    made = {"sent": sent, **counts}
+    return Work(received, made, dict.fromkeys(counts, 4), [[sent // 2, sent // 2], [0, 0]])
+
+
+def other(one: Work, two: Work) -> list[str]:
+    return differences(one, two, cast(Telemetry, Told()))
+
+
+def test_wrong_packets_are_named_with_their_frame() -> None:
+    refuse_wrong(0, work())
+    with pytest.raises(FaultError, match=r"1\.00% of the packets .* IPv4 checksum.* frame 4"):
+        refuse_wrong(1, work(wrong_header_checksum=1000))
+
+
+def test_other_work_is_named() -> None:
+    assert other(work(ttl_less=100_000), work(ttl_less=99_000)) == []
+    lazy = other(work(ttl_less=100_000), work(ttl_less=0, unchanged=100_000))
+    assert lazy == [
+        "100.0% of its packets are left as they came, 0.0% of the other's",
+        "0.0% of its packets are given a time to live that is one less, 100.0% of the other's",
+    ]
+
+
+def test_dropping_is_no_fault_where_both_drop_alike() -> None:
+    assert other(work(sent=70_000), work(sent=70_500)) == []
+    assert other(work(), work(sent=60_000)) == [
+        "it drops 39.5% of the packets, the other 0.0%",
+    ]
+
+
+def test_a_flow_that_one_does_not_send_is_named() -> None:
+    less = work()
+    less.flows = [[100_000, 0], [0, 0]]
+    (message,) = other(work(), less)
+    assert message == (
+        "it sends nothing of 1 flow of which the other sends packets, the first is 198.18.0.1 to "
+        "198.19.0.1, UDP port 10000 to 10000"
+    )
+
+
+@pytest.mark.parametrize(
+    ("frame", "words"),
+    [
+        (b"\0" * 12 + b"\x88\xcc" + b"\0" * 46, "of EtherType 0x88cc"),
+        (b"\0" * 12 + b"\x08\x00", "of EtherType 0x0800"),
+        (b"\0" * 12 + b"\x81\x00\0\x07" + flows.frame(next(flows.flows()))[12:], "198.18.0.1 to"),
+        (b"\0" * 12 + b"\x86\xdd\x60" + b"\0" * 5 + b"\x3a" + b"\0" * 33, ":: to ::, protocol 58"),
+    ],
+)  # fmt: skip
+def test_frames_are_described(frame: bytes, words: str) -> None:
+    assert described(frame).startswith(words)
+
+
+def test_packets_may_be_dropped_where_both_were_seen_to() -> None:
+    dropping = [Window(arm, (Slice((1000_000,), (400_000,), 10**9),)) for arm in (0, 1)]
+    refuse(dropping, dropping=True)
+    with pytest.raises(FaultError, match="40%"):
+        refuse(dropping)
+    nothing = [Window(0, (Slice((1000_000,), (0,), 10**9),))]
+    with pytest.raises(FaultError, match="0%"):
+        refuse(nothing, dropping=True)
+
+
+# -- frames that a user names ----------------------------------------------------------------------
+
+
+@pytest.fixture
+def asked(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
+    """Command lines of the generator, which does nothing."""
+    seen: list[list[str]] = []
+
+    class Host:
+        def run(self, argv: list[str], **_: Any) -> Any:
+            seen.append(argv)
+            from linerate.host.host import Completed
+
+            return Completed(0, "", "")
+
+    monkeypatch.setattr(frame_files, "LOCAL", Host())
+    monkeypatch.setattr(frame_files, "rust_binary", Path)
+    return seen
+
+
+def test_each_port_has_a_file_or_all_have_one(asked: list[list[str]], tmp_path: Path) -> None:
+    one = tmp_path / "a, b.pcapng"
+    one.touch()
+    assert frame_files.frame_files([str(one)], 2, tmp_path) == (tmp_path / "traffic0.pcap",)
+    assert f"pcap={tmp_path}/given0,rate=1Mpps,loops=1" in asked[0]
+    assert "--write-limit" not in asked[0]
+    both = frame_files.frame_files(["size=imix", "size=64,duration=9frames"], 2, tmp_path)
+    assert [path.name for path in both] == ["traffic0.pcap", "traffic1.pcap"]
+    assert "latency=off,duration=continuous,size=imix" in asked[1]
+    assert "size=64,duration=9frames" in asked[2]
+    with pytest.raises(UsageError, match="given 3 times, for 2 ports"):
+        frame_files.frame_files(["a=1"] * 3, 2, tmp_path)
+
+
+OTG = """
+ports: [{name: left, location: eth1}, {name: right}]
+flows: [{name: f, tx_rx: {choice: port, port: {tx_name: left}}}]
+"""
+
+
+def test_configurations_say_which_ports_send(asked: list[list[str]], tmp_path: Path) -> None:
+    file = tmp_path / "otg.yaml"
+    file.write_text(OTG)
+    assert frame_files.frame_files([str(file)], 2, tmp_path) == (tmp_path / "traffic0.pcap",)
+    assert asked[0][1:3] == ["--write", f"left={tmp_path}/traffic0.pcap"] or "--otg" in asked[0]
+    for text, words in (
+        ("ports: [", "not a configuration"),
+        ("[1, 2]", "not a configuration"),
+        ("ports: [{name: p}]\nflows: []", "no flow is sent"),
+    ):
+        file.write_text(text)
+        with pytest.raises(UsageError, match=words):
+            frame_files.frame_files([str(file)], 2, tmp_path)
+    with pytest.raises(UsageError, match="the flows of all ports"):
+        frame_files.frame_files([str(file), "size=64"], 2, tmp_path)
+
+
+@pytest.mark.parametrize("word", ["nowhere.pcap", "nonsense", "nowhere.json"])
+def test_what_is_no_traffic_is_told(asked: list[list[str]], tmp_path: Path, word: str) -> None:
+    with pytest.raises(UsageError, match=f"--traffic {word}"):
+        frame_files.frame_files([word], 1, tmp_path)
+    assert not asked
+
+
+def test_the_link_hands_out_the_files(tmp_path: Path) -> None:
+    given = tmp_path / "of, a user.pcap"
+    given.write_bytes(flows.capture([flows.frame(next(flows.flows()))]))
+    frames = cast(Frames, LINKS["frames2"]).with_files((given,))
+    assert not frames.size_matters
+    assert LINKS["frames2"].size_matters
+    vdevs = [frames.checking()._further(port, LinkContext(tmp_path, 64)) for port in range(2)]
+    for port, words in enumerate(vdevs):
+        path = tmp_path / f"frames{port}.pcap"
+        assert words == f",frames={path},check=1"
+        assert path.resolve() == given
