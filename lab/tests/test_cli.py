@@ -56,7 +56,7 @@ def test_a_process_with_an_error_says_so_and_no_more(
         (
             ["--link", "wire"],
             2,
-            "choose from: null, null2, nearfree2, nearfree1-ip, nearfree2-ip, frames, frames2, memif",
+            "choose from: null, null2, nearfree2, nearfree1-ip, nearfree2-ip, frames, frames2",
         ),
         (["--sizes", "big"], 2, "for instance --sizes 64,1518"),
         (["--sizes", "64,abc"], 2, "--sizes abc: not a whole number"),
