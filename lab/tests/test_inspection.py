@@ -15,7 +15,7 @@ from linerate.experiments.duel.inspection import (
     refuse_wrong,
 )
 from linerate.host.errors import UsageError
-from linerate.links import LINKS, Frames, LinkContext, flows
+from linerate.links import LINKS, Frames, LinkContext, flows, rules
 from linerate.telemetry.client import Telemetry
 from linerate.traffic import frame_files
 from linerate.trial.starts.faults import FaultError, refuse
@@ -169,3 +169,14 @@ def test_the_link_hands_out_the_files(tmp_path: Path) -> None:
         path = tmp_path / f"frames{port}.pcap"
         assert words == f",frames={path},check=1"
         assert path.resolve() == given
+
+
+def test_frames_of_the_lab_have_the_trials_size(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(rules, "build_directory", lambda: tmp_path)
+    frames = cast(Frames, LINKS["frames"])
+    for size in (64, 512):
+        frames._further(0, LinkContext(tmp_path, size))
+        content = (tmp_path / "frames0.pcap").read_bytes()
+        assert int.from_bytes(content[32:36], "little") == size - 4

@@ -88,8 +88,9 @@ class Frames(NearFree):
             file = self.files[port % len(self.files)].resolve()
         else:
             file = rules.mixed_capture(self.ports, context.size - FCS)
-        if not place.is_symlink():
-            place.symlink_to(file)
+        # One of another size may be there.
+        place.unlink(missing_ok=True)
+        place.symlink_to(file)
         return f",frames={place}" + (",check=1" if self.checked else "")
 
 
