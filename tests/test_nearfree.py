@@ -6,6 +6,7 @@ from __future__ import annotations
 import itertools
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -128,6 +129,8 @@ def test_frames_are_whole_each_time_and_pools_as_well(tmp_path: Path, dense: str
                 assert (found["frames"], found["flows"], found["made"]) == (250, 100, 0)
                 assert found["sent"] > 10_000
                 assert found["ttl_kept"] > 0
+                assert found["seen"] == 250
+                assert 0 <= found["received"] - found["sent"] < 1000
                 for kind in ("wrong_length", "wrong_header_checksum", "longer", "shorter"):
                     assert found[kind] == 0, kind
                 assert found["unchanged"] + found["new_destination"] > 0
@@ -170,6 +173,7 @@ def test_packets_are_counted_by_flow_and_flows_can_be_seen(tmp_path: Path) -> No
         (b"\x0a\x0d\x0d\x0a" + b"\0" * 100, "pcapng"),
         (flows.capture([]), "no frame in it"),
         (flows.capture([b"\0" * 13]), "frame 1 has 13"),
+        (flows.capture(frames_of(3))[:-1], "frame 3 ends behind the end of the file"),
         (flows.capture([b"\0" * 60])[:20] + b"\x65" + b"\0" * 80, "not Ethernet"),
         (flows.capture(frames_of(3, 3000)), "do not fit"),
     ],
@@ -198,3 +202,27 @@ def test_a_frame_cut_short_in_its_file_is_named(tmp_path: Path) -> None:
         with child:
             assert child.wait(20)
             assert "frame 2 has 60 of 61 bytes" in child.output()
+
+
+def test_programs_that_clear_flags_or_have_two_queues_are_checked(tmp_path: Path) -> None:
+    """testpmd writes the flags of what it sends."""
+    testpmd = shutil.which("dpdk-testpmd")
+    if testpmd is None:
+        pytest.skip("dpdk-testpmd is not installed: make setup (Debian: dpdk)")
+    file = capture(tmp_path / "flows.pcap", frames_of(200))
+    options = ["--auto-start", "--forward-mode=mac", "--total-num-mbufs=4096", "--nb-cores=1",
+               "--rxq=2", "--txq=2", "--rss-udp", "--no-flush-rx"]  # fmt: skip
+    ports = [f"net_nearfree{n},frames={file},check=1,dense=1" for n in range(2)]
+    with RunDirectory() as run:
+        prefix = run.new_prefix("nearfree")
+        lcores = f"0@{min(os.sched_getaffinity(0))},1@{CPU}"
+        argv = [testpmd, "--lcores", lcores, *EAL[2:-1], "256", "--file-prefix", prefix,
+                "-d", str(nearfree_plugin())]  # fmt: skip
+        for port in ports:
+            argv += ["--vdev", port]
+        command = Command("testpmd", (*argv, "--", *options), (CPU,), hold_stdin=True)
+        with Child(command, run) as child:
+            for found in figures(child, run, prefix, 50_000, 2):
+                assert found["seen"] == 200
+                assert found["made"] == 0
+                assert found["new_destination"] > 0.9 * found["sent"] > 10_000

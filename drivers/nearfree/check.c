@@ -30,7 +30,9 @@
 #define MAC_BYTES 6
 
 enum count {
-	/* Frames that were sent; packets sent by this port that came from none. */
+	/* Frames that were received, and those that were at least once; that were sent; packets sent by this port that came from none. */
+	RECEIVED,
+	SEEN,
 	SENT,
 	MADE,
 	/* Of the frames: no byte is another one; the first address is. */
@@ -50,6 +52,8 @@ enum count {
 };
 
 static const char *const names[COUNTS] = {
+	[RECEIVED] = "received",
+	[SEEN] = "seen",
 	[SENT] = "sent",
 	[MADE] = "made",
 	[UNCHANGED] = "unchanged",
@@ -72,6 +76,8 @@ struct check {
 	uint32_t first[COUNTS];
 	/* By flow. */
 	uint64_t *sent;
+	/* By frame. */
+	uint8_t *seen;
 	struct check *next;
 };
 
@@ -82,7 +88,6 @@ struct mark {
 };
 
 static int mark_at = -1;
-static uint64_t marked;
 static struct check *all;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -90,20 +95,12 @@ static int register_marks(void)
 {
 	static const struct rte_mbuf_dynfield field = {
 		.name = DRIVER "_frame", .size = sizeof(struct mark), .align = __alignof__(struct mark)};
-	static const struct rte_mbuf_dynflag flag = {.name = DRIVER "_marked"};
-	int bit;
 
-	if (mark_at >= 0)
-		return 0;
-	mark_at = rte_mbuf_dynfield_register(&field);
-	bit = mark_at < 0 ? -1 : rte_mbuf_dynflag_register(&flag);
-	if (bit < 0) {
-		mark_at = -1;
+	if (mark_at < 0)
+		mark_at = rte_mbuf_dynfield_register(&field);
+	if (mark_at < 0)
 		SAY(ERR, "check=1: no room in packets for a mark\n");
-		return -1;
-	}
-	marked = UINT64_C(1) << bit;
-	return 0;
+	return mark_at < 0 ? -1 : 0;
 }
 
 struct check *check_begin(const char *port, const struct traffic *traffic)
@@ -113,7 +110,11 @@ struct check *check_begin(const char *port, const struct traffic *traffic)
 	if (check == NULL)
 		return NULL;
 	check->sent = calloc(traffic->flows, sizeof(*check->sent));
-	if (check->sent == NULL) {
+	check->seen = calloc(traffic->count, sizeof(*check->seen));
+	if (check->sent == NULL || check->seen == NULL) {
+		SAY(ERR, "check=1: no memory for %" PRIu32 " frames\n", traffic->count);
+		free(check->sent);
+		free(check->seen);
 		free(check);
 		return NULL;
 	}
@@ -138,13 +139,13 @@ void check_end(struct check *check)
 	*at = check->next;
 	pthread_mutex_unlock(&lock);
 	free(check->sent);
+	free(check->seen);
 	free(check);
 }
 
-void check_mark(struct check *check, struct rte_mbuf *packet, const struct traffic_frame *frame)
+static struct mark *mark_of(const struct rte_mbuf *packet)
 {
-	*RTE_MBUF_DYNFIELD(packet, mark_at, struct mark *) = (struct mark){check, frame};
-	packet->ol_flags |= marked;
+	return RTE_MBUF_DYNFIELD(packet, mark_at, struct mark *);
 }
 
 /* Several lcores may send what came from one port. */
@@ -152,10 +153,39 @@ static void note(struct check *check, const struct traffic_frame *frame, enum co
 {
 	uint32_t none = 0;
 
-	__atomic_fetch_add(&check->counts[what], 1, __ATOMIC_RELAXED);
 	if (frame != NULL)
 		__atomic_compare_exchange_n(&check->first[what], &none, frame - check->traffic->frames + 1, false,
 					    __ATOMIC_RELAXED, __ATOMIC_RELAXED);
+	__atomic_fetch_add(&check->counts[what], 1, __ATOMIC_RELEASE);
+}
+
+void check_mark(struct check *check, struct rte_mbuf *packet, const struct traffic_frame *frame)
+{
+	uint8_t *seen = &check->seen[frame - check->traffic->frames];
+
+	*mark_of(packet) = (struct mark){check, frame};
+	note(check, NULL, RECEIVED);
+	/* A frame comes to one queue. */
+	if (!*seen) {
+		*seen = 1;
+		note(check, NULL, SEEN);
+	}
+}
+
+/*
+ * Takes the mark off a packet, of whichever part has one: a program may put a header in front. A packet that the program
+ * drops and takes from the pool again, to fill it itself, has the mark of then.
+ */
+static struct mark unmark(struct rte_mbuf *packet)
+{
+	struct mark found = {0};
+
+	for (struct rte_mbuf *part = packet; part != NULL; part = part->next) {
+		if (mark_of(part)->check != NULL && found.check == NULL)
+			found = *mark_of(part);
+		*mark_of(part) = (struct mark){0};
+	}
+	return found;
 }
 
 /* Whether lengths of the packet's parts add up. */
@@ -204,13 +234,12 @@ static void compare(struct check *check, const struct traffic_frame *frame, cons
 
 void check_packet(struct check *check, struct rte_mbuf *packet)
 {
-	struct mark mark;
+	const struct mark mark = unmark(packet);
 
-	if (!(packet->ol_flags & marked)) {
+	if (mark.check == NULL) {
 		note(check, NULL, MADE);
 		return;
 	}
-	mark = *RTE_MBUF_DYNFIELD(packet, mark_at, struct mark *);
 	note(mark.check, mark.frame, SENT);
 	__atomic_fetch_add(&mark.check->sent[mark.frame->flow], 1, __ATOMIC_RELAXED);
 	if (whole(packet))

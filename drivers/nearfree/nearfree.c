@@ -91,6 +91,12 @@ struct nearfree {
 	struct rte_mempool *dense;
 	struct traffic *traffic;
 	struct check *check;
+	/* What the user asked for when the port was configured: a hash of packets, by this key or the usual one, with ports. */
+	uint64_t known;
+	bool hashed;
+	bool keyed;
+	bool ports;
+	uint8_t key[TRAFFIC_KEY];
 	uint32_t ring;
 	uint16_t size;
 };
@@ -207,8 +213,8 @@ static uint16_t receive_frames(void *raw, struct rte_mbuf **pkts, uint16_t n)
 /* Whether a packet that is sent can be handed out again: the driver's alone, and such as come from its pool. */
 static inline bool renewable(const struct queue *queue, const struct rte_mbuf *packet)
 {
-	return packet->nb_segs == 1 && RTE_MBUF_DIRECT(packet) && rte_mbuf_refcnt_read(packet) == 1 &&
-	       packet->pool == queue->pool;
+	return packet->nb_segs == 1 && packet->next == NULL && RTE_MBUF_DIRECT(packet) &&
+	       rte_mbuf_refcnt_read(packet) == 1 && packet->pool == queue->pool;
 }
 
 static uint16_t transmit_frames(void *raw, struct rte_mbuf **pkts, uint16_t n)
@@ -239,7 +245,27 @@ static struct nearfree *of(const struct abi_port *port)
 static int configure(struct abi_port *port)
 {
 	struct nearfree *own = of(port);
+	struct rte_eth_conf conf = {0};
 
+	if (own->traffic != NULL) {
+		if (rte_eth_dev_conf_get(port->data->port_id, &conf) != 0)
+			return -EINVAL;
+		own->known = 0;
+		if (conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM)
+			own->known |= RTE_MBUF_F_RX_IP_CKSUM_MASK;
+		if (conf.rxmode.offloads & (RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM))
+			own->known |= RTE_MBUF_F_RX_L4_CKSUM_MASK;
+		own->hashed = conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG;
+		if (own->hashed)
+			own->known |= RTE_MBUF_F_RX_RSS_HASH;
+		own->ports = !own->hashed ||
+			     conf.rx_adv_conf.rss_conf.rss_hf & (RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
+		/* The caller's key need not be there for longer. */
+		own->keyed = own->hashed && conf.rx_adv_conf.rss_conf.rss_key != NULL &&
+			     conf.rx_adv_conf.rss_conf.rss_key_len == TRAFFIC_KEY;
+		if (own->keyed)
+			memcpy(own->key, conf.rx_adv_conf.rss_conf.rss_key, TRAFFIC_KEY);
+	}
 	/* Queues of an earlier configuration that this one does not have. */
 	for (unsigned int i = 0; i < QUEUES; i++)
 		own->queues[i].pool = NULL;
@@ -257,7 +283,8 @@ static int rx_setup(struct abi_port *port, uint16_t id, uint16_t descriptors, un
 	if (own->dense)
 		pool = own->dense;
 	if (pool == NULL || rte_pktmbuf_data_room_size(pool) < own->size + RTE_PKTMBUF_HEADROOM) {
-		SAY(ERR, "frames of %u bytes do not fit into the buffers of queue %u's pool\n", own->size, id);
+		SAY(ERR, "%s%s: %u bytes do not fit into the buffers of queue %u's pool\n",
+		    own->traffic ? "frames=" : "size", own->traffic ? own->traffic->path : "", own->size, id);
 		return -EINVAL;
 	}
 	own->queues[id].pool = pool;
@@ -297,7 +324,6 @@ static int fill(struct nearfree *own, struct queue *queue, uint16_t port)
 	queue->port = port;
 	queue->size = own->size;
 	queue->traffic = own->traffic;
-	queue->check = own->check;
 	queue->next = 0;
 	queue->slots = rte_zmalloc(DRIVER, slots * sizeof(*queue->slots), RTE_CACHE_LINE_SIZE);
 	if (queue->slots == NULL)
@@ -334,31 +360,20 @@ static int choose(const struct traffic *traffic, struct queue *queue, uint16_t i
 	return 0;
 }
 
-/* What the user asked for when the port was configured, for its frames. */
+/* Which queue each frame comes to. */
 static int share_out(struct nearfree *own, const struct abi_port_data *data)
 {
-	struct rte_eth_conf conf = {0};
-	uint64_t known = 0;
 	uint16_t mtu = 0;
 
-	if (rte_eth_dev_conf_get(data->port_id, &conf) != 0 || rte_eth_dev_get_mtu(data->port_id, &mtu) != 0)
+	if (rte_eth_dev_get_mtu(data->port_id, &mtu) != 0)
 		return -EINVAL;
 	/* With an Ethernet header and a VLAN tag. */
 	if (own->traffic->longest > mtu + RTE_ETHER_HDR_LEN + 4u)
 		SAY(WARNING, "frames=%s: some of %" PRIu32 " bytes are longer than the port's MTU of %u allows\n",
 		    own->traffic->path, own->traffic->longest, mtu);
-	if (conf.rxmode.offloads & RTE_ETH_RX_OFFLOAD_IPV4_CKSUM)
-		known |= RTE_MBUF_F_RX_IP_CKSUM_MASK;
-	if (conf.rxmode.offloads & (RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM))
-		known |= RTE_MBUF_F_RX_L4_CKSUM_MASK;
-	if (conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG) {
-		known |= RTE_MBUF_F_RX_RSS_HASH;
-		if (conf.rx_adv_conf.rss_conf.rss_key != NULL &&
-		    conf.rx_adv_conf.rss_conf.rss_key_len == TRAFFIC_KEY)
-			traffic_hash(own->traffic, conf.rx_adv_conf.rss_conf.rss_key);
-	}
+	traffic_hash(own->traffic, own->keyed ? own->key : NULL, own->ports);
 	for (uint16_t i = 0; i < data->rx_queue_count; i++) {
-		own->queues[i].known = known;
+		own->queues[i].known = own->known;
 		if (choose(own->traffic, &own->queues[i], i, data->rx_queue_count) != 0)
 			return -ENOMEM;
 	}
@@ -370,11 +385,13 @@ static int start(struct abi_port *port)
 	struct nearfree *own = of(port);
 
 	if (own->traffic != NULL && share_out(own, port->data) != 0) {
-		SAY(ERR, "no memory for the frames of port %u\n", port->data->port_id);
+		SAY(ERR, "the frames of port %u cannot be shared out to its queues\n", port->data->port_id);
 		stop(port);
 		return -ENOMEM;
 	}
 	for (unsigned int i = 0; i < QUEUES; i++) {
+		/* Also of one that only sends. */
+		own->queues[i].check = own->check;
 		if (own->queues[i].pool == NULL)
 			continue;
 		if (fill(own, &own->queues[i], port->data->port_id) != 0) {
@@ -494,7 +511,6 @@ static int info(struct abi_port *port, struct rte_eth_dev_info *answer)
 				  RTE_ETH_TX_OFFLOAD_TCP_CKSUM;
 	answer->flow_type_rss_offloads = RTE_ETH_RSS_IP | RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP;
 	answer->hash_key_size = TRAFFIC_KEY;
-	answer->reta_size = TRAFFIC_RETA;
 	return 0;
 }
 

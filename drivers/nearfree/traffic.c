@@ -58,7 +58,8 @@ const uint32_t *traffic_types(size_t *count)
 /* A mapping of the file with a block of zeros behind it, so that the last frame may be read in whole blocks. */
 static int map(struct traffic *traffic)
 {
-	const int file = open(traffic->path, O_RDONLY | O_CLOEXEC);
+	/* A pipe would be waited for. */
+	const int file = open(traffic->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat found;
 	size_t size;
 
@@ -114,7 +115,7 @@ static int byte_order(const struct traffic *traffic)
 		    magic == PCAPNG ? "pcapng; editcap -F pcap makes a pcap file of it" : "not a capture file (pcap)");
 		return -1;
 	}
-	if ((number((const uint8_t *)traffic->map + 20, swapped) & 0x0fffffff) != PCAP_ETHERNET) {
+	if ((number((const uint8_t *)traffic->map + 20, swapped) & 0xffff) != PCAP_ETHERNET) {
 		SAY(ERR, "frames=%s: its frames are not Ethernet's\n", traffic->path);
 		return -1;
 	}
@@ -132,21 +133,33 @@ static int walk(struct traffic *traffic, bool swapped)
 		const uint32_t length = number(at + 8, swapped), whole = number(at + 12, swapped);
 
 		at += PCAP_RECORD;
-		if (length > (size_t)(end - at) || count == MAX_FRAMES)
+		if (count == MAX_FRAMES || (traffic->frames != NULL && count == traffic->count))
 			break;
+		if (length > (size_t)(end - at)) {
+			SAY(ERR, "frames=%s: frame %" PRIu32 " ends behind the end of the file\n", traffic->path,
+			    count + 1);
+			return -1;
+		}
 		if (length != whole || length < MIN_LENGTH || length > MAX_LENGTH) {
 			SAY(ERR, "frames=%s: frame %" PRIu32 " has %" PRIu32 " of %" PRIu32
 				 " bytes; whole frames of %u to %u bytes are wanted\n",
 			    traffic->path, count + 1, length, whole, MIN_LENGTH, MAX_LENGTH);
 			return -1;
 		}
-		if (traffic->frames != NULL)
+		if (traffic->frames == NULL)
+			traffic->longest = RTE_MAX(traffic->longest, length);
+		else if (length <= traffic->longest)
 			traffic->frames[count] = (struct traffic_frame){.bytes = at, .length = length};
-		traffic->longest = RTE_MAX(traffic->longest, length);
+		else
+			break;
 		at += length;
 	}
 	if (count == 0 || count == MAX_FRAMES) {
 		SAY(ERR, "frames=%s: %s\n", traffic->path, count ? "too many frames" : "no frame in it");
+		return -1;
+	}
+	if (traffic->frames != NULL && count != traffic->count) {
+		SAY(ERR, "frames=%s: the file changed while it was read\n", traffic->path);
 		return -1;
 	}
 	traffic->count = count;
@@ -166,15 +179,17 @@ static uint16_t checksums(const struct headers *headers)
 	return header[headers->header] | payload[headers->payload];
 }
 
-static uint32_t hash(const struct headers *headers, const uint8_t *key)
+static uint32_t hash(const struct traffic *traffic, const struct headers *headers)
 {
 	uint32_t words[TUPLE_BYTES / sizeof(uint32_t)];
-	const unsigned int count = headers->tuple_bytes / sizeof(*words);
+	const uint8_t addresses = headers->ip == 4 ? 8 : 32;
+	const uint8_t bytes = traffic->ports ? headers->tuple_bytes : RTE_MIN(headers->tuple_bytes, addresses);
+	const unsigned int count = bytes / sizeof(*words);
 
 	memcpy(words, headers->tuple, headers->tuple_bytes);
 	for (unsigned int i = 0; i < count; i++)
 		words[i] = rte_be_to_cpu_32(words[i]);
-	return count ? rte_softrss(words, count, key) : 0;
+	return count ? rte_softrss(words, count, traffic->key) : 0;
 }
 
 /* A flow by two hashes of its tuple: with a million flows one pair in 30 million files is taken for one. */
@@ -212,21 +227,27 @@ static int describe(struct traffic *traffic)
 
 		headers_read(frame->bytes, frame->length, &headers);
 		frame->packet_type = headers.packet_type;
-		frame->checksums = checksums(&headers);
-		frame->hash = hash(&headers, usual_key);
+		frame->flags = checksums(&headers) | (headers.ip ? RTE_MBUF_F_RX_RSS_HASH : 0);
+		frame->hash = hash(traffic, &headers);
 		frame->flow = flow(traffic, table, mask, &headers);
 	}
 	free(table);
 	return 0;
 }
 
-void traffic_hash(struct traffic *traffic, const uint8_t *key)
+void traffic_hash(struct traffic *traffic, const uint8_t *key, bool ports)
 {
 	struct headers headers;
 
+	if (key == NULL)
+		key = usual_key;
+	if (traffic->ports == ports && memcmp(traffic->key, key, TRAFFIC_KEY) == 0)
+		return;
+	memcpy(traffic->key, key, TRAFFIC_KEY);
+	traffic->ports = ports;
 	for (uint32_t i = 0; i < traffic->count; i++) {
 		headers_read(traffic->frames[i].bytes, traffic->frames[i].length, &headers);
-		traffic->frames[i].hash = hash(&headers, key ? key : usual_key);
+		traffic->frames[i].hash = hash(traffic, &headers);
 	}
 }
 
@@ -236,8 +257,12 @@ static int fill(struct traffic *traffic)
 
 	if (swapped < 0 || walk(traffic, swapped) != 0)
 		return -1;
+	memcpy(traffic->key, usual_key, sizeof(usual_key));
+	traffic->ports = true;
 	traffic->frames = calloc(traffic->count, sizeof(*traffic->frames));
-	if (traffic->frames == NULL || walk(traffic, swapped) != 0 || describe(traffic) != 0) {
+	if (traffic->frames != NULL && walk(traffic, swapped) != 0)
+		return -1;
+	if (traffic->frames == NULL || describe(traffic) != 0) {
 		SAY(ERR, "frames=%s: no memory for %" PRIu32 " frames\n", traffic->path, traffic->count);
 		return -1;
 	}

@@ -9,6 +9,7 @@
 #ifndef LR_TRAFFIC_H
 #define LR_TRAFFIC_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -23,11 +24,11 @@
 struct traffic_frame {
 	const uint8_t *bytes;
 	uint32_t packet_type;
-	/* Toeplitz, of addresses and ports; 0 without an IP header. */
+	/* Toeplitz, of addresses and, where they are wanted, ports; 0 without an IP header. */
 	uint32_t hash;
 	uint16_t length;
-	/* RTE_MBUF_F_RX_*: what is known of its checksums. All fit in 16 bits. */
-	uint16_t checksums;
+	/* RTE_MBUF_F_RX_*: what is known of its checksums, and whether it has a hash. All fit in 16 bits. */
+	uint16_t flags;
 	/* Of its flow, from 0 on. */
 	uint32_t flow;
 };
@@ -37,9 +38,12 @@ struct traffic {
 	uint32_t count;
 	uint32_t flows;
 	uint32_t longest;
-	/* The mapping, and how much of it is the file. */
+	/* Of the file, and a block behind it. */
 	void *map;
 	size_t mapped;
+	/* What frames are hashed with. */
+	uint8_t key[TRAFFIC_KEY];
+	bool ports;
 	/* Ports that have it, by the file's name. */
 	char *path;
 	unsigned int users;
@@ -54,8 +58,11 @@ struct traffic *traffic_acquire(const char *path);
 
 void traffic_release(struct traffic *traffic);
 
-/* Hash frames anew, with another key of TRAFFIC_KEY bytes; null: the usual one. */
-void traffic_hash(struct traffic *traffic, const uint8_t *key);
+/*
+ * Hash frames by this key, of TRAFFIC_KEY bytes (null: the usual one), with ports or by addresses alone. Ports that have the
+ * same file have the same hashes: those of the last one that was started.
+ */
+void traffic_hash(struct traffic *traffic, const uint8_t *key, bool ports);
 
 /* Which queue of so many a frame comes to. */
 static inline uint16_t traffic_queue(const struct traffic_frame *frame, uint16_t queues)
@@ -79,7 +86,7 @@ static inline void traffic_put(const struct traffic_frame *frame, struct rte_mbu
 		memcpy(to + at, frame->bytes + at, TRAFFIC_BLOCK);
 	packet->data_off = RTE_PKTMBUF_HEADROOM;
 	packet->port = port;
-	packet->ol_flags = (frame->checksums | RTE_MBUF_F_RX_RSS_HASH) & known;
+	packet->ol_flags = frame->flags & known;
 	packet->packet_type = frame->packet_type;
 	packet->pkt_len = frame->length;
 	packet->data_len = frame->length;

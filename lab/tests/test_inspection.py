@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any, cast
 
@@ -12,6 +13,7 @@ from linerate.experiments.duel.inspection import (
     Work,
     described,
     differences,
+    refuse_unknown,
     refuse_wrong,
 )
 from linerate.host.errors import UsageError
@@ -32,7 +34,7 @@ class Told:
 
 def work(received: int = 100_000, sent: int = 100_000, **counts: int) -> Work:
     made = {"sent": sent, **counts}
-    return Work(received, made, dict.fromkeys(counts, 4), [[sent // 2, sent // 2], [0, 0]])
+    return Work(received, 0, made, dict.fromkeys(counts, (4, 1)), [[sent // 2, sent // 2], [0, 0]])
 
 
 def other(one: Work, two: Work) -> list[str]:
@@ -41,8 +43,18 @@ def other(one: Work, two: Work) -> list[str]:
 
 def test_wrong_packets_are_named_with_their_frame() -> None:
     refuse_wrong(0, work())
-    with pytest.raises(FaultError, match=r"1\.00% of the packets .* IPv4 checksum.* frame 4"):
+    with pytest.raises(
+        FaultError, match=r"1,000 of the 100,000 .* IPv4 checksum.* frame 4 of port 1"
+    ):
         refuse_wrong(1, work(wrong_header_checksum=1000))
+
+
+def test_packets_of_no_frame_cannot_be_compared() -> None:
+    refuse_unknown(0, work(made=1000))
+    with pytest.raises(FaultError, match="3,000 of the 103,000 packets that it sends are none"):
+        refuse_unknown(1, work(made=3000))
+    with pytest.raises(FaultError, match="0 of the 0 packets"):
+        refuse_unknown(1, work(sent=0))
 
 
 def test_other_work_is_named() -> None:
@@ -65,6 +77,8 @@ def test_a_flow_that_one_does_not_send_is_named() -> None:
     less = work()
     less.flows = [[100_000, 0], [0, 0]]
     (message,) = other(work(), less)
+    less.missed = 7
+    assert other(work(), less) == []
     assert message == (
         "it sends nothing of 1 flow of which the other sends packets, the first is 198.18.0.1 to "
         "198.19.0.1, UDP port 10000 to 10000"
@@ -122,8 +136,8 @@ def test_each_port_has_a_file_or_all_have_one(asked: list[list[str]], tmp_path: 
     assert "--write-limit" not in asked[0]
     both = frame_files.frame_files(["size=imix", "size=64,duration=9frames"], 2, tmp_path)
     assert [path.name for path in both] == ["traffic0.pcap", "traffic1.pcap"]
-    assert "latency=off,duration=continuous,size=imix" in asked[1]
-    assert "size=64,duration=9frames" in asked[2]
+    assert "size=imix,latency=off,frames=8192" in asked[1]
+    assert "size=64,duration=9frames,latency=off" in asked[2]
     with pytest.raises(UsageError, match="given 3 times, for 2 ports"):
         frame_files.frame_files(["a=1"] * 3, 2, tmp_path)
 
@@ -138,11 +152,20 @@ def test_configurations_say_which_ports_send(asked: list[list[str]], tmp_path: P
     file = tmp_path / "otg.yaml"
     file.write_text(OTG)
     assert frame_files.frame_files([str(file)], 2, tmp_path) == (tmp_path / "traffic0.pcap",)
-    assert asked[0][1:3] == ["--write", f"left={tmp_path}/traffic0.pcap"] or "--otg" in asked[0]
+    assert f"--write=p0={tmp_path}/traffic0.pcap" in asked[0]
+    config = json.loads((tmp_path / "traffic.json").read_text())
+    assert config["flows"][0]["tx_rx"] == {"port": {"tx_name": "p0"}}
     for text, words in (
         ("ports: [", "not a configuration"),
         ("[1, 2]", "not a configuration"),
         ("ports: [{name: p}]\nflows: []", "no flow is sent"),
+        ("ports: [{name: p}]\nflows: null", "no flow is sent"),
+        ("ports: [{name: p}]\nflows: 5", "not a configuration"),
+        ("ports: [{name: p}]\nflows: [{tx_rx: null}]", "not a configuration"),
+        ("ports: [{name: p}]\nflows: [{tx_rx: {port: {tx_name: q}}}]", "not a configuration"),
+        (f"{OTG}\nflows: [{{d: 2024-01-01, tx_rx: {{port: {{tx_name: left}}}}}}]", "not a conf"),
+        ("x: &x [*x]\nports: *x", "not a configuration"),
+        ("[" * 3000, "nested too deeply|not a configuration"),
     ):
         file.write_text(text)
         with pytest.raises(UsageError, match=words):

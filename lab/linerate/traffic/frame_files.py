@@ -25,6 +25,10 @@ _TIMEOUT_S = 120.0
 _MAX_FRAME = 9216
 _CAPTURES = (".pcap", ".pcapng", ".cap")
 _CONFIGURATIONS = (".json", ".yaml", ".yml")
+# What OTG calls a duration that comes to an end.
+_ENDING = ("fixed_packets", "fixed_seconds", "burst")
+# Bytes of a configuration.
+_LONGEST = 16 << 20
 
 
 def frame_files(words: Sequence[str], ports: int, directory: Path) -> tuple[Path, ...]:
@@ -38,28 +42,35 @@ def frame_files(words: Sequence[str], ports: int, directory: Path) -> tuple[Path
         )
     found: list[Path] = []
     for number, word in enumerate(words):
-        if Path(word).suffix in _CONFIGURATIONS:
+        if _suffix(word) in _CONFIGURATIONS:
             if len(words) > 1:
                 raise UsageError(f"--traffic {word}: a configuration has the flows of all ports")
             return _of_configuration(word, ports, directory)
         file = directory / f"traffic{number}.pcap"
-        _write(
-            word, file, ["--port", "p0=null", "--flow", _flow(word, directory / f"given{number}")]
-        )
+        flow = _flow(word, directory / f"given{number}")
+        _run(word, ["--port", "p0=null", "--flow", flow, "--write", f"p0={file}"])
         found.append(file)
     return tuple(found)
 
 
+def _suffix(word: str) -> str:
+    return "" if "=" in word.partition(",")[0] else Path(word).suffix.lower()
+
+
 def _flow(word: str, link: Path) -> str:
     """As the generator's command line has it."""
-    if Path(word).suffix not in _CAPTURES:
+    if _suffix(word) not in _CAPTURES:
         if "=" not in word:
             raise UsageError(
                 f"--traffic {word}: neither a capture file ({', '.join(_CAPTURES)}), nor a "
                 f"configuration ({', '.join(_CONFIGURATIONS)}), nor a flow",
                 "for instance --traffic size=imix,ipv4.src=198.18.0.1+1000",
             )
-        return f"latency=off,duration=continuous,{word}" if "duration" not in word else word
+        keys = {each.partition("=")[0] for each in word.split(",")}
+        further = [] if keys & {"latency", "pcap"} else ["latency=off"]
+        if not keys & {"duration", "frames", "bursts", "pcap"}:
+            further.append(f"frames={MOST_FRAMES}")
+        return ",".join([word, *further])
     file = Path(word)
     if not file.is_file():
         raise UsageError(f"--traffic {word}: no such file")
@@ -70,18 +81,14 @@ def _flow(word: str, link: Path) -> str:
 
 def _of_configuration(word: str, ports: int, directory: Path) -> tuple[Path, ...]:
     try:
-        config: Any = yaml.safe_load(Path(word).read_text())
-        names = [str(port["name"]) for port in config["ports"]]
+        config = _read(Path(word))
     except OSError as error:
         raise UsageError(f"--traffic {word}: {error.strerror}") from error
-    except (yaml.YAMLError, TypeError, KeyError, UnicodeDecodeError) as error:
+    except RecursionError as error:
+        raise UsageError(f"--traffic {word}: nested too deeply") from error
+    except (yaml.YAMLError, TypeError, KeyError, AttributeError, ValueError) as error:
         raise UsageError(f"--traffic {word}: not a configuration of OTG: {error}") from error
-    # Where its own ports are is of no interest here.
-    for number, port in enumerate(config["ports"]):
-        port["location"] = f"ring:r{number}"
-    senders = [
-        name for name in names if any(_sends(flow, name) for flow in config.get("flows", []))
-    ]
+    senders = sorted({flow["tx_rx"]["port"]["tx_name"] for flow in config["flows"]})
     if not senders:
         raise UsageError(f"--traffic {word}: no flow is sent from a port")
     if len(senders) not in (1, ports):
@@ -92,27 +99,40 @@ def _of_configuration(word: str, ports: int, directory: Path) -> tuple[Path, ...
     given = directory / "traffic.json"
     given.write_text(json.dumps(config))
     files = tuple(directory / f"traffic{number}.pcap" for number in range(len(senders)))
-    writes = [f"{name}={file}" for name, file in zip(senders, files, strict=True)]
-    _run(word, [option for each in writes for option in ("--write", each)], ["--otg", str(given)])
+    writes = [f"--write={name}={file}" for name, file in zip(senders, files, strict=True)]
+    ending = all(flow.get("duration", {}).get("choice") in _ENDING for flow in config["flows"])
+    limit = [] if ending else ["--write-limit", str(MOST_FRAMES)]
+    _run(word, ["--otg", str(given), *writes, *limit])
     return files
 
 
-def _sends(flow: Any, name: str) -> bool:
-    ends = flow.get("tx_rx", {}) if isinstance(flow, dict) else {}
-    return bool(ends.get("port", {}).get("tx_name") == name)
+def _read(path: Path) -> dict[str, Any]:
+    """Flows that ports send, of ports that are called p0, p1, ... in their order."""
+    text = path.read_text()
+    if len(text) > _LONGEST:
+        raise ValueError(f"longer than {_LONGEST} bytes")
+    given = yaml.safe_load(text)
+    names = {str(port["name"]): f"p{number}" for number, port in enumerate(given["ports"])}
+    flows = []
+    for flow in given.get("flows") or []:
+        ends = flow["tx_rx"].get("port")
+        if ends is not None:
+            flows.append({**flow, "tx_rx": {"port": {"tx_name": names[ends["tx_name"]]}}})
+    # Where its own ports are is of no interest here.
+    ports = [
+        {"name": name, "location": f"ring:r{number}"} for number, name in enumerate(names.values())
+    ]
+    found = {"ports": ports, "flows": flows}
+    # Names that stand for each other can make little text very long.
+    if sum(map(len, json.JSONEncoder().iterencode(found))) > _LONGEST:
+        raise ValueError(f"longer than {_LONGEST} bytes")
+    return found
 
 
-def _write(word: str, file: Path, traffic: Sequence[str]) -> None:
-    limit = () if Path(word).suffix in _CAPTURES else ("--write-limit", str(MOST_FRAMES))
-    _run(word, ["--write", f"p0={file}", *limit], traffic)
-
-
-def _run(word: str, writes: Sequence[str], traffic: Sequence[str]) -> None:
-    limits = ["--max-frame", str(_MAX_FRAME)]
-    if "--otg" in traffic:
-        limits += ["--write-limit", str(MOST_FRAMES)]
+def _run(word: str, options: Sequence[str]) -> None:
     done = LOCAL.run(
-        [str(rust_binary("generator")), *traffic, *writes, *limits], timeout_s=_TIMEOUT_S
+        [str(rust_binary("generator")), *options, "--max-frame", str(_MAX_FRAME)],
+        timeout_s=_TIMEOUT_S,
     )
     if done.exit_code:
         why = done.errors.strip().removeprefix("generator: ").removeprefix("error: ")

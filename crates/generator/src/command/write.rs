@@ -77,9 +77,17 @@ pub enum WriteError {
         "flow {0:?} has no end; give it a number of frames or a time (--duration 100000frames)"
     )]
     Endless(String),
+    /// One file for two ports, or two for one.
+    #[error("--write {port}={path}: the port or the file is given twice")]
+    Twice {
+        /// The port.
+        port: String,
+        /// The file.
+        path: PathBuf,
+    },
     /// Too much for a file.
     #[error(
-        "--write {port}: more than {limit} {what}, which is the limit; give flows a shorter duration"
+        "--write {port}: more than {limit} {what}, which is the limit; --write-limit cuts flows there"
     )]
     TooMuch {
         /// The port.
@@ -117,7 +125,7 @@ pub fn read_plan(file: &Path, limits: &config::Limits) -> Result<Plan, WriteErro
     Ok(plan)
 }
 
-/// Writes each file whole, or none of it; with a `limit` no more than so many frames into each. Returns how many
+/// Writes files, each whole or not at all; with a `limit` no more than so many frames into each. Returns how many
 /// frames each has.
 ///
 /// # Errors
@@ -128,6 +136,12 @@ pub fn write(
     line: Option<LineRate>,
     limit: Option<usize>,
 ) -> Result<Vec<usize>, WriteError> {
+    for (at, spec) in specs.iter().enumerate() {
+        let same = |other: &WriteSpec| other.port == spec.port || other.path == spec.path;
+        if specs.iter().take(at).any(same) {
+            return Err(WriteError::Twice { port: spec.port.clone(), path: spec.path.clone() });
+        }
+    }
     let mut flows = control::flow_setups(plan, line, NANOSECONDS)?;
     let mut contents = Vec::new();
     for spec in specs {

@@ -53,6 +53,7 @@ class Work(Strict):
     """What a program made of every frame, before it was measured."""
 
     received: int = Field(description="packets, on all ports")
+    missed: int = Field(description="frames that there was no time to receive")
     counts: dict[str, int] = Field(
         description="packets sent, by what was done to them; made: those that are of no frame"
     )
@@ -137,7 +138,10 @@ def record_of(  # noqa: PLR0917 - what it is made of
         beside=duel.given_up.ratio if duel.given_up else None,
         link=link,
         traffic=list(traffic),
-        works=[Work(received=each.received, counts=each.counts) for each in duel.works],
+        works=[
+            Work(received=each.received, missed=each.missed, counts=each.counts)
+            for each in duel.works
+        ],
         size=asked.size,
         memory="hugepages" if hugepages else "no-huge",
         margin=asked.margin,

@@ -125,6 +125,12 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
     if verdict.control:
         itself = math.exp(statistics.median(verdict.control))
         found.append(f"{names[0]} against itself: {itself:.3f} (half of its starts over the other)")
+    for name, work in zip(names, duel.works, strict=False):
+        if work.missed:
+            found.append(
+                f"{name} did not receive {work.missed:,} of the frames in the time that what it "
+                "sends was looked at"
+            )
     if steal := sum(each.steal for each in duel.rounds):
         found.append(f"the hypervisor took {steal * 10} ms of the CPU")
     return found

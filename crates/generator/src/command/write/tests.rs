@@ -86,6 +86,9 @@ fn what_cannot_be_written_is_told_and_leaves_no_file() {
     assert!(error.unwrap_err().to_string().contains("--write p1: no flow"));
     let error = write(&job.plan, &[own.clone(), spec(directory.path(), "x")], None, None);
     assert!(error.unwrap_err().to_string().contains("the ports are p0, p1"));
+    let twice = [own.clone(), WriteSpec { path: directory.path().join("b.pcap"), ..own.clone() }];
+    let error = write(&job.plan, &twice, None, None).unwrap_err().to_string();
+    assert!(error.contains("given twice"), "{error}");
     let many = planned(&["null"], &["name=x"], Span::Frames(5 << 20));
     let error = write(&many.plan, std::slice::from_ref(&own), None, None).unwrap_err().to_string();
     assert!(error.contains("more than"), "{error}");
