@@ -12,7 +12,8 @@ import by_schema
 import numpy as np
 import pytest
 
-from linerate.cli.duel_command import asked_of, check_link, how, lcores_of, parse_within, status_of
+from linerate.cli.duel_command import status_of
+from linerate.cli.duel_options import asked_of, check_link, how, lcores_of, parse_within
 from linerate.experiments.duel import programs
 from linerate.experiments.duel.programs import check_plugin, check_program, program_of
 from linerate.experiments.duel.record import record_of
@@ -173,7 +174,7 @@ def test_times(text: str, seconds: float) -> None:
 def test_wrong_values_are_refused_with_the_option(values: dict[str, object]) -> None:
     given = {"margin": "2%", "within": "60s", "starts": 4, "size": 64, "seed": 1} | values
     with pytest.raises(UsageError) as raised:
-        asked_of(**given)  # type: ignore[arg-type]
+        asked_of(**given, bisect=False)  # type: ignore[arg-type]
     (option,) = values
     assert f"--{option}" in str(raised.value)
 
@@ -463,13 +464,13 @@ def test_the_record_is_by_its_schema() -> None:
     programs = [FORWARDERS["c-l2fwd"], FORWARDERS["rust-l2fwd"]]
     asked, words = Asked(), ["c-l2fwd", "rust-l2fwd"]
     record = record_of(
-        found, words, programs, "frames2", asked, ["words.", "a note"], hugepages=False
+        found, words, programs, "frames2", asked, ["words.", "a note"], "repeat", hugepages=False
     )
     data = json.loads(record.model_dump_json(by_alias=True, exclude_none=True))
     by_schema.check(data, "duel-1.json")
     assert data["answer"] == "slower"
     assert data["rounds"][0]["order"].count("A") == 4
     found.fault = FaultError(1, "drops", "it sent on 0%")
-    spoilt = record_of(found, words, programs, "null2", asked, ["words."], hugepages=True)
+    spoilt = record_of(found, words, programs, "null2", asked, ["words."], "", hugepages=True)
     assert spoilt.fault is not None
     assert (spoilt.fault.program, spoilt.fault.kind) == ("B", "drops")

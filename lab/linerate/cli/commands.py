@@ -80,7 +80,14 @@ def duel(  # noqa: PLR0917 - what can be asked
             metavar="A", help="A forwarder's name, a TOML file, or a command line in quotes."
         ),
     ],
-    b: Annotated[str, typer.Argument(metavar="B", help="The one that may be slower.")],
+    b: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="B",
+            show_default=False,
+            help="The one that may be slower; with --baseline the only one.",
+        ),
+    ] = None,
     link: Annotated[
         str | None,
         typer.Option(help="null2, frames2, ... Default: null2, or frames2 with --traffic."),
@@ -96,7 +103,13 @@ def duel(  # noqa: PLR0917 - what can be asked
         bool, typer.Option(help="On frames: see first that both send sound and like packets.")
     ] = True,
     margin: Annotated[str, typer.Option(help="How much slower is no regression.")] = "2%",
-    within: Annotated[str, typer.Option(help="How long it may take: 60s or 2m.")] = "60s",
+    within: Annotated[
+        str | None,
+        typer.Option(
+            show_default=False,
+            help="How long it may take: 60s or 2m. Default: 60s, with --bisect 5m.",
+        ),
+    ] = None,
     starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
     size: Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")] = 64,
     seed: Annotated[int | None, typer.Option(help="Of the order. Default: another each time.")] = (
@@ -107,8 +120,43 @@ def duel(  # noqa: PLR0917 - what can be asked
         str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")
     ] = "1",
     method: Annotated[str, typer.Option(help="auto, standing or turns.")] = "auto",
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Compare with the program that is kept in FILE."),
+    ] = None,
+    keep_baseline: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="Keep the program in FILE (and FILE.program); measure nothing."
+        ),
+    ] = None,
+    build: Annotated[
+        str | None, typer.Option(metavar="COMMAND", help="Run this first, in a shell: it makes B.")
+    ] = None,
+    bisect: Annotated[
+        bool,
+        typer.Option(
+            "--bisect",
+            help="For git bisect run: exit status 0 good, 1 bad, 125 does not build or run, or not "
+            "decided; 128 or more ends the bisect.",
+        ),
+    ] = False,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
-) -> ExitStatus:
+    junit: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write the answer as JUnit XML.")
+    ] = None,
+    markdown: Annotated[
+        Path | None, typer.Option(metavar="FILE", help="Write it as text for a pull request.")
+    ] = None,
+    repeat_with: Annotated[
+        str | None,
+        typer.Option(
+            metavar="COMMAND",
+            hidden=True,
+            help="For scripts around this one: what reports say repeats the duel.",
+        ),
+    ] = None,
+) -> int:
     """Is program B slower than program A?
 
     Several starts of both meet on one CPU, at once (standing) or in turns of some 50 ms, until that
@@ -120,17 +168,21 @@ def duel(  # noqa: PLR0917 - what can be asked
     Exit status: 0 not slower by more than the margin, 1 slower by more, 2 wrong options, 3
     undecided or no comparison, 4 an error.
     """
-    from linerate.cli import duel_command  # noqa: PLC0415 - as all commands
+    from linerate.cli import duel_command, duel_options  # noqa: PLC0415 - as all commands
 
-    return duel_command.run(
-        (a, b),
-        duel_command.Where(
-            link or ("frames2" if traffic else "null2"), hugepages, method, lcores, traffic or ()
-        ),
-        duel_command.asked_of(margin, within, starts, size, seed, check=check),
-        wide_console(),
-        json_output=json_output,
+    where = duel_options.Where(
+        link or ("frames2" if traffic else "null2"), hugepages, method, lcores, tuple(traffic or ())
     )
+    around = duel_options.Around(
+        baseline, build, bisect=bisect, json=json_output, junit=junit, markdown=markdown,
+        repeat_with=repeat_with,
+    )  # fmt: skip
+    if keep_baseline is not None:
+        duel_options.check_keeping(keep_baseline, b, around)
+        return duel_command.keep(keep_baseline, a, where, wide_console())
+    asked = duel_options.asked_of(margin, within, starts, size, seed, bisect=bisect, check=check)
+    words = (a,) if b is None else (a, b)
+    return duel_command.run(words, where, asked, around, wide_console())
 
 
 @app.command()

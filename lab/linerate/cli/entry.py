@@ -18,7 +18,7 @@ import sys
 from types import FrameType
 from typing import NoReturn, TextIO
 
-from linerate.host.exit_status import ExitStatus, say
+from linerate.host.exit_status import ExitStatus, for_git, say
 
 # The lab with its libraries takes half of it.
 ADDRESS_SPACE = 1 << 30
@@ -52,7 +52,12 @@ def main() -> NoReturn:
     if not _flushed(sys.stdout, 1):
         status = ExitStatus.CANNOT_RUN
     _flushed(sys.stderr, 2)
-    sys.exit(status)
+    sys.exit(for_git(status) if _bisects(sys.argv[1:]) else status)
+
+
+def _bisects(words: list[str]) -> bool:
+    """Whether `git bisect run` reads the status, also of a command line that is refused."""
+    return words[:1] == ["duel"] and "--bisect" in words
 
 
 def _status() -> int:
@@ -73,7 +78,7 @@ def _status() -> int:
         status = app(standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()
-        return status or ExitStatus.DONE
+        return ExitStatus.DONE if status is None else status
     except LabError as error:
         return say(f"linerate: {error}", error.exit_code)
     except Interrupted as stop:

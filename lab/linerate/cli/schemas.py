@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from linerate import records as records_package
+from linerate.experiments.duel import baseline
 from linerate.experiments.duel import record as duel
 from linerate.forwarders import definition
 from linerate.records import run_file, summary
@@ -33,6 +34,7 @@ FILES = {
     "compare-1.json": regression.schema,
     "top-1.json": figures.schema,
     "duel-1.json": duel.schema,
+    "baseline-1.json": baseline.schema,
 }
 
 

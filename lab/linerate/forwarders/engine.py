@@ -44,10 +44,15 @@ _FRAMES = "frames="
 class Forwarder:
     """What forwards frames; stateless but for what `prepare` found."""
 
-    def __init__(self, definition: Definition, file: Path | None = None) -> None:
-        """`file`: the definition's; relative paths in it are below its folder. None: the lab's."""
+    def __init__(
+        self, definition: Definition, file: Path | None = None, executable: Path | None = None
+    ) -> None:
+        """`file`: the definition's; relative paths in it are below its folder. None: the lab's.
+        `executable`: takes the place of the program that the definition names or builds.
+        """
         self.definition = definition
         self.file = file
+        self._executable = executable
         self._built: Built | None = None
         self._digest = definition.digest
 
@@ -165,6 +170,8 @@ class Forwarder:
             companion_program()
         if self.definition.command is None:
             netns.prepare()
+        elif self._executable:
+            self._built = Built(self._executable)
         else:
             self._built = recipes.build(self.definition, self._folder)
 

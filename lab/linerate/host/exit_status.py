@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The exit statuses of every command of the lab; a signal N ends it with 128 + N."""
+"""The exit statuses of every command of the lab; a signal N ends it with 128 + N.
+
+`git bisect run` reads statuses by another table: 0 good, 125 cannot be tested, 1 to 127 bad, and
+only 128 or more ends it. So a command that is asked for a `BisectStatus` has no other status below
+128: what is 2, 3 or 4 elsewhere is 202, 203 or 204.
+"""
 
 from __future__ import annotations
 
@@ -17,6 +22,25 @@ class ExitStatus(IntEnum):
     USAGE = 2  # a wrong option, value, file or directory
     UNDECIDED = 3  # the data cannot tell, or are invalid
     CANNOT_RUN = 4  # a missing program, a busy machine, a full disk, a fault of the lab
+
+
+class BisectStatus(IntEnum):
+    """Of a commit that was tested for `git bisect run`."""
+
+    GOOD = 0  # not slower beyond the margin
+    BAD = 1  # slower beyond the margin
+    SKIP = 125  # it does not build or run, or the time was too short to decide
+
+
+# What a status is raised by where git would take it for "bad".
+_ABORT = 200
+
+
+def for_git(status: int) -> int:
+    """The status for `git bisect run`: what is no `BisectStatus` ends the bisect."""
+    if isinstance(status, BisectStatus) or status >= 128:
+        return status
+    return _ABORT + status
 
 
 def say(message: object, status: int = ExitStatus.CANNOT_RUN) -> int:

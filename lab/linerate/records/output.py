@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The directory a run writes to: made new or taken up again, locked, written atomically.
+"""What a command writes. The directory of a run: made new or taken up again, locked, written
+atomically; and single files, written atomically.
 
 The lock is on the directory itself (flock): the kernel lets go of it when the lab ends, however it
 ends, and nothing stays behind.
@@ -133,12 +134,37 @@ class OutputDirectory:
         self.close()
 
 
+class OutputFile:
+    """A file that a command writes at its end; whether it can is seen when the object is made."""
+
+    def __init__(self, path: Path, option: str) -> None:
+        """`option`: that names the file, for messages. Raises `UsageError`, or `OutputError`."""
+        self.option = option
+        # Not a symbolic link such as /dev/stdout would be replaced, but what it leads to.
+        self.path = path.resolve()
+        if self.path.exists() and not self.path.is_file():
+            raise UsageError(f"{option} {path}: not a regular file", "name a file")
+        try:
+            with tempfile.TemporaryFile(dir=self.path.parent) as probe:
+                probe.write(b"x")
+        except OSError as error:
+            raise _not_writable(path, error, f"choose another {option}") from error
+
+    def remove(self) -> None:
+        """What an earlier command left there is not to be taken for this one's."""
+        self.path.unlink(missing_ok=True)
+
+    def write(self, content: str) -> None:
+        """Write the whole file, or leave what was there."""
+        write_atomically(self.path, content, self.option)
+
+
 def _not_writable(path: Path, error: OSError, hint: str) -> LabError:
     kind = UsageError if error.errno in _WRONGLY_NAMED else OutputError
     return kind(f"cannot write to {path}: {error.strerror}", hint)
 
 
-def write_atomically(path: Path, content: str) -> Path:
+def write_atomically(path: Path, content: str, option: str = "--out") -> Path:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w", encoding="utf-8") as file:
@@ -150,6 +176,6 @@ def write_atomically(path: Path, content: str) -> Path:
         with contextlib.suppress(OSError):
             temporary.unlink()
         raise OutputError(
-            f"cannot write {path}: {error.strerror}", "free some space, or choose another --out"
+            f"cannot write {path}: {error.strerror}", f"free some space, or choose another {option}"
         ) from error
     return path

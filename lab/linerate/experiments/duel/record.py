@@ -28,6 +28,14 @@ class Program(Strict):
     sha256: str = Field(description="of the definition")
 
 
+class FromBaseline(Strict):
+    """A was not given as a program."""
+
+    file: str = Field(description="that --baseline named")
+    program: str = Field(description="the SHA-256 of the executable")
+    kept_at: str = Field(description="ISO 8601, UTC")
+
+
 class Fault(Strict):
     """Why there is no comparison."""
 
@@ -71,6 +79,9 @@ class DuelRecord(Strict):
     )
     per: Per = Field(description="what packets are counted over: CPU time of the process, or time")
     programs: list[Program]
+    baseline: FromBaseline | None = Field(
+        default=None, description="where A came from, if from one"
+    )
     link: str
     size: int = Field(description="bytes with FCS")
     memory: Literal["hugepages", "no-huge"]
@@ -101,6 +112,7 @@ class DuelRecord(Strict):
     took_s: float
     sentence: str
     notes: list[str] = Field(description="what must be known beside the answer")
+    repeat: str = Field(description="the command line that repeats it, in the same orders")
 
 
 def schema() -> dict[str, Any]:
@@ -115,11 +127,13 @@ def record_of(  # noqa: PLR0917 - what it is made of
     link: str,
     asked: Asked,
     told: Sequence[str],
+    repeat: str,
     traffic: Sequence[str] = (),
     *,
     hugepages: bool,
+    baseline: FromBaseline | None = None,
 ) -> DuelRecord:
-    """`told`: the sentence, and the notes."""
+    """`told`: the sentence, and the notes. `repeat`: the command line that repeats it."""
     verdict, fault = duel.verdict, duel.fault
     interval = verdict.interval
     letters: tuple[Literal["A", "B"], ...] = ("A", "B")
@@ -133,6 +147,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
             )
             for word, each in zip(words, programs, strict=True)
         ],
+        baseline=baseline,
         method=duel.method,
         per=asked.per,
         beside=duel.given_up.ratio if duel.given_up else None,
@@ -169,4 +184,5 @@ def record_of(  # noqa: PLR0917 - what it is made of
         took_s=duel.took_s,
         sentence=told[0],
         notes=list(told[1:]),
+        repeat=repeat,
     )

@@ -15,7 +15,7 @@ from linerate.host.text import counted
 from linerate.trial.starts.faults import Kind
 from linerate.trial.starts.start import Per
 
-_UNITS: dict[Per, str] = {"cpu": "CPU second", "time": "second"}
+UNITS: dict[Per, str] = {"cpu": "CPU second", "time": "second"}
 _FAULTS: dict[Kind, str] = {
     "start": "does not start",
     "ended": "ended",
@@ -33,7 +33,12 @@ _FAULTS: dict[Kind, str] = {
 
 def called(program: Forwarder, letter: str) -> str:
     """What a program is called: `B (fw-new)`."""
-    return f"{letter} ({program.name.removeprefix(f'{letter}-')})"
+    return named(program.name, letter)
+
+
+def named(name: str, letter: str) -> str:
+    """The same by the program's name."""
+    return f"{letter} ({name.removeprefix(f'{letter}-')})"
 
 
 def round_line(duel: Duel, asked: Asked) -> str:
@@ -42,7 +47,7 @@ def round_line(duel: Duel, asked: Asked) -> str:
     figures = " and ".join(f"{_millions(statistics.median(last.figures(arm)))}" for arm in (0, 1))
     steal = f", {last.steal * 10} ms stolen" if last.steal else ""
     return (
-        f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per {_UNITS[asked.per]}"
+        f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per {UNITS[asked.per]}"
         f"{steal}; so far {size(duel.verdict)}"
     )
 
@@ -77,7 +82,7 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
             "makes a difference here."
         )
     how = (
-        f"{size(verdict)} times as many packets per {_UNITS[asked.per]}, "
+        f"{size(verdict)} times as many packets per {UNITS[asked.per]}, "
         f"{counted(len(duel.rounds), 'round')} in {duel.took_s:.0f} s"
     )
     if duel.answer in ("slower", "faster"):

@@ -1,0 +1,211 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A baseline: a program that is kept, to be compared with what it becomes. No figures are kept:
+those of another hour do not compare.
+
+FILE says how the program is started, where it was, and the digests of what must not have changed;
+a copy of the executable is FILE.program. While the executable is where it was and unchanged, it is
+started there, so that what it finds beside itself is found; after that the copy is.
+
+Shared libraries are not copied. Those outside of the system's directories are known by their
+digests, and a baseline whose libraries have changed is refused: it would be another program.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from linerate.forwarders import Forwarder
+from linerate.forwarders.definition import Definition
+from linerate.forwarders.template import Template
+from linerate.host import elf
+from linerate.host.errors import MissingError, OutputError, UsageError
+from linerate.records.output import OutputFile
+from linerate.records.types import Strict
+
+OPTION = "--keep-baseline"
+# Where the distribution's packages are: their libraries are the same for both programs.
+_SYSTEM = (Path("/lib"), Path("/lib64"), Path("/usr/lib"), Path("/usr/lib64"))
+_DIGEST = r"^[0-9a-f]{64}$"
+
+
+class Contents(Strict):
+    """A file that must not change."""
+
+    path: str
+    sha256: str = Field(pattern=_DIGEST)
+
+
+class Baseline(Strict):
+    """What FILE has."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    schema_id: Literal["linerate/baseline-1"] = Field(default="linerate/baseline-1", alias="schema")
+    given: str = Field(description="as the command line had it")
+    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
+    file: str | None = Field(default=None, description="the definition's, if it has one")
+    program: Contents = Field(description="the executable, where it was when it was kept")
+    libraries: list[Contents] = Field(description="that it loads from outside of the system's")
+    kept_at: str = Field(description="ISO 8601, UTC")
+
+
+def schema() -> dict[str, Any]:
+    document = Baseline.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+def copy_of(path: Path) -> Path:
+    """Where the executable is kept, beside the file."""
+    return path.with_name(f"{path.name}.program")
+
+
+def keep(path: Path, given: str, program: Forwarder) -> Baseline:
+    """Keep a program, which can be started here, in `path`; raises `LabError`."""
+    file = OutputFile(path, OPTION)
+    if file.path.exists():
+        # Not a file that was named by mistake, such as the program.
+        _read(path, OPTION)
+    copy = OutputFile(copy_of(file.path), OPTION)
+    executable = program.program()
+    if executable is None:
+        raise UsageError(f"{OPTION}: {given}: the kernel forwards, there is no program to keep")
+    executable = executable.resolve()
+    _refuse_starters(given, program.definition, executable)
+    found = Baseline(
+        given=given,
+        definition=program.definition.as_data(),
+        file=str(program.file) if program.file else None,
+        program=_contents(executable),
+        libraries=[_contents(each) for each in _private(executable, program.definition)],
+        kept_at=datetime.now(UTC).isoformat(timespec="seconds"),
+    )
+    _copy(executable, copy.path)
+    file.write(found.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n")
+    return found
+
+
+def restore(path: Path) -> tuple[Baseline, Forwarder]:
+    """The program that was kept in `path`; raises `LabError` if it is not what it was."""
+    found = _read(path, "--baseline")
+    try:
+        definition = Definition.model_validate(found.definition)
+    except ValidationError as error:
+        raise _no_baseline(path, "--baseline", str(error.errors()[0]["msg"])) from error
+    for library in found.libraries:
+        if _digest(Path(library.path)) != library.sha256:
+            raise UsageError(
+                f"--baseline {path}: {library.path}, a shared library that the program loads, is "
+                "no longer what it was, and libraries are not kept",
+                f"keep it again with a library that stays: {OPTION} {path}",
+            )
+    executable = Path(found.program.path)
+    if _digest(executable) != found.program.sha256:
+        executable = copy_of(path.resolve())
+        kept = _digest(executable)
+        if kept is None:
+            raise MissingError(
+                f"--baseline {path}: {executable} is missing, and {found.program.path} is no "
+                "longer what was kept",
+                "move both files together, or keep it again",
+            )
+        if kept != found.program.sha256:
+            raise UsageError(
+                f"--baseline {path}: {executable} is not what was kept (sha256 {kept[:12]}, not "
+                f"{found.program.sha256[:12]})",
+                f"keep it again: {OPTION} {path}",
+            )
+    return found, Forwarder(definition, Path(found.file) if found.file else None, executable)
+
+
+def notes(baseline: Baseline) -> list[str]:
+    """What must be known of a program that was kept."""
+    return [
+        f"{library.path} is not kept: the baseline is refused when it changes"
+        for library in baseline.libraries
+    ]
+
+
+def _read(path: Path, option: str) -> Baseline:
+    try:
+        return Baseline.model_validate_json(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"{option} {path}: {error.strerror}", f"linerate duel {OPTION} {path} PROGRAM makes it"
+        ) from error
+    except ValidationError as error:
+        raise _no_baseline(path, option, str(error.errors()[0]["msg"])) from error
+    except ValueError as error:
+        raise _no_baseline(path, option, "not text") from error
+
+
+def _no_baseline(path: Path, option: str, why: str) -> UsageError:
+    return UsageError(f"{option} {path}: not a baseline ({why})", "name another file")
+
+
+def _digest(path: Path) -> str | None:
+    """SHA-256 of a file; None: it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except OSError:
+        return None
+
+
+def _contents(path: Path) -> Contents:
+    found = _digest(path)
+    if found is None:
+        raise MissingError(f"{OPTION}: {path} cannot be read")
+    return Contents(path=str(path), sha256=found)
+
+
+def _refuse_starters(given: str, definition: Definition, executable: Path) -> None:
+    """Raise `UsageError` for what starts another program: that one would not be kept."""
+    with executable.open("rb") as file:
+        if file.read(len(elf.MAGIC)) != elf.MAGIC:
+            raise UsageError(
+                f"{OPTION}: {executable} is a script, and what it starts would not be kept",
+                "give the program itself; its environment can be set in a TOML file: "
+                "docs/describe-a-forwarder.md",
+            )
+    words = Template(definition.command or "").words
+    for word in words[1:]:
+        text = "".join(part for part, _ in word)
+        literal = all(name is None for _, name in word)
+        if literal and Path(text).is_file() and os.access(text, os.X_OK):
+            raise UsageError(
+                f"{OPTION}: {given}: {executable.name} starts {text}, which would not be kept",
+                f"give {text} itself",
+            )
+
+
+def _private(executable: Path, definition: Definition) -> list[Path]:
+    """Shared libraries outside of the system's directories, by the program's own loader."""
+    environment: Mapping[str, str] = {**os.environ, **definition.environment}
+    try:
+        found = elf.libraries(elf.read(executable), environment)
+    except (OSError, elf.UnreadableError):
+        return []
+    return [
+        each for each in found or () if not any(each.is_relative_to(place) for place in _SYSTEM)
+    ]
+
+
+def _copy(executable: Path, to: Path) -> None:
+    temporary = to.with_name(f".{to.name}.{os.getpid()}")
+    try:
+        shutil.copyfile(executable, temporary)
+        temporary.chmod(0o755)
+        temporary.replace(to)
+    except OSError as error:
+        temporary.unlink(missing_ok=True)
+        raise OutputError(
+            f"cannot write {to}: {error.strerror}", f"free some space, or choose another {OPTION}"
+        ) from error

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A report for a pull request: one sentence, one small table, and how to repeat it."""
+
+from __future__ import annotations
+
+import re
+
+from linerate.experiments.duel.reports import Figures, Report
+
+# What GitHub and GitLab would take for a mark, a table's border, HTML, or a name of a user.
+_MARKS = re.compile(r"([\\`*_{}\[\]<>#|~@$!&])")
+_MOST = 1000
+
+
+def markdown(report: Report) -> str:
+    """The whole text."""
+    parts = [_plain(report.sentence)]
+    if report.figures:
+        parts.append(_table(report.figures, report.took_s))
+    parts += [f"- {_plain(note)}" for note in report.notes]
+    parts.append("Repeat it:\n\n" + _fenced(report.repeat))
+    return "\n\n".join(parts) + "\n"
+
+
+def _table(figures: Figures, took_s: float) -> str:
+    one, other = figures.medians
+    low, high = figures.between
+    heads = [
+        "", *(_plain(name) for name in figures.names), "B / A", figures.how, "rounds", "time",
+    ]  # fmt: skip
+    row = [
+        figures.unit, f"{one:.2f}", f"{other:.2f}", f"{figures.ratio:.3f}",
+        f"{low:.3f} to {high:.3f}", str(figures.rounds), f"{took_s:.0f} s",
+    ]  # fmt: skip
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in (heads, ["---", *["--:"] * 6], row))
+
+
+def _plain(text: str) -> str:
+    """Text that no mark in it changes, on one line."""
+    line = " ".join(text.split())
+    return _MARKS.sub(r"\\\1", line if len(line) <= _MOST else f"{line[:_MOST]}...")
+
+
+def _fenced(command: str) -> str:
+    """A block of code, whose fence no run of backticks in it ends."""
+    longest = max((len(run) for run in re.findall("`+", command)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}sh\n{command}\n{fence}"

@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What reports of a duel say, whatever their format: of an answer, or of why there is none."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from linerate.experiments.duel.programs import LETTERS
+from linerate.experiments.duel.record import DuelRecord
+from linerate.experiments.duel.sentences import UNITS, named
+from linerate.host.errors import LabError
+
+# As test reports know them. What is not decided is skipped: it is no failure of the program's, and
+# many CI systems count an error as one.
+Outcome = Literal["passed", "failure", "skipped", "error"]
+
+
+@dataclass(frozen=True)
+class Report:
+    """`kind`: one word for why it did not pass. `question`: the same in each duel of the same
+    programs with the same options, by which CI systems know a test again. `repeat`: a command line.
+    """
+
+    outcome: Outcome
+    kind: str
+    question: str
+    sentence: str
+    repeat: str
+    notes: Sequence[str] = ()
+    took_s: float = 0.0
+    figures: Figures | None = None
+    facts: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Figures:
+    """`medians`: packets per second of A and of B, of the unit. `between`: where the ratio B over A
+    lies, and `how` that is known.
+    """
+
+    unit: str
+    names: tuple[str, str]
+    medians: tuple[float, float]
+    ratio: float
+    between: tuple[float, float]
+    how: str
+    rounds: int
+
+
+def question(names: Sequence[str], margin: float, link: str) -> str:
+    """What a duel answers."""
+    one, other = names
+    return f"Is {other} slower than {one} by more than {margin * 100:g} % on {link}?"
+
+
+def of_duel(record: DuelRecord) -> Report:
+    """What was found."""
+    one, other = (
+        named(program.name, letter)
+        for program, letter in zip(record.programs, LETTERS, strict=True)
+    )
+    outcome: Outcome = "passed"
+    kind: str = record.answer
+    if record.fault:
+        outcome, kind = "error", record.fault.kind
+    elif record.answer == "undecided":
+        outcome = "skipped"
+    elif record.answer == "slower":
+        outcome = "failure"
+    facts = {
+        "link": record.link,
+        "method": record.method,
+        "margin": f"{record.margin:g}",
+        "seed": str(record.seed),
+        "answer": record.answer,
+        "rounds": str(len(record.rounds)),
+    }
+    if record.ratio is not None:
+        facts["ratio"] = f"{record.ratio:.4f}"
+    return Report(
+        outcome, kind, question((one, other), record.margin, record.link), record.sentence,
+        record.repeat, record.notes, record.took_s, _figures(record, (one, other)), facts,
+    )  # fmt: skip
+
+
+def of_error(error: LabError, asked: str, repeat: str) -> Report:
+    """Why nothing was compared. `asked`: the question."""
+    hints = [error.hint] if error.hint else []
+    return Report("error", "error", asked, f"No comparison: {error.message}", repeat, hints)
+
+
+def _figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
+    if not record.rounds or record.ratio is None:
+        return None
+    one, other = (
+        statistics.median(
+            statistics.median(
+                pps for pps, whose in zip(each.pps, each.order, strict=True) if whose == letter
+            )
+            for each in record.rounds
+        )
+        for letter in LETTERS
+    )
+    if record.low is not None and record.high is not None and not record.moves:
+        between, how = (record.low, record.high), "99 % interval"
+    else:
+        ratios = [_ratio(each.pps, each.order) for each in record.rounds]
+        between, how = (min(ratios), max(ratios)), "least and greatest round"
+    return Figures(
+        f"M packets per {UNITS[record.per]}", names, (one / 1e6, other / 1e6), record.ratio,
+        between, how, len(record.rounds),
+    )  # fmt: skip
+
+
+def _ratio(pps: Sequence[float], order: Sequence[str]) -> float:
+    """Of one round, B over A."""
+    one, other = (
+        statistics.median(
+            math.log(each) for each, whose in zip(pps, order, strict=True) if whose == letter
+        )
+        for letter in LETTERS
+    )
+    return math.exp(other - one)
