@@ -18,6 +18,7 @@
  *
  * Compiled with -DCHAINED it is a third program, chained, with the option --chain N: after every burst it
  * does N multiplications, each of which needs the result of the one before. It reads no clock for them.
+ * -DDEFAULT_CHAIN=N is what it does without the option.
  */
 #include <getopt.h>
 #include <signal.h>
@@ -39,6 +40,10 @@ enum {
 	DRAIN_US = 100,
 	STRETCH_US = 20,
 };
+
+#ifndef DEFAULT_CHAIN
+#define DEFAULT_CHAIN 0
+#endif
 
 struct options {
 	uint32_t ports;
@@ -256,7 +261,7 @@ static struct options read_options(int argc, char **argv)
 #endif
 		{NULL, 0, NULL, 0},
 	};
-	struct options options = {.mac_updating = true};
+	struct options options = {.mac_updating = true, .chain = DEFAULT_CHAIN};
 	int found;
 
 	while ((found = getopt_long(argc, argv, "p:q:T:", longs, NULL)) != -1) {

@@ -15,8 +15,7 @@ import argparse
 import json
 import math
 import statistics
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -29,13 +28,13 @@ from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
 from linerate.host import cpus
 from linerate.host.leases import leased
-from linerate.host.places import project_root
-from linerate.host.process import Command, RunDirectory, checkpoint, interruptible
+from linerate.host.process import RunDirectory, checkpoint, interruptible
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.runs.session import pinned
 from linerate.trial.starts.standing import standing, together
 from linerate.trial.trial import Bench
+from linerate_bench.trust.beside import compilers
 
 LINK = "nearfree2"
 BURST = 32
@@ -145,19 +144,6 @@ class Costs:
         return ", ".join(f"{chain} x {seconds * 1e9:.1f} ns" for chain, seconds in pairs)
 
 
-@contextmanager
-def compilers(bench: Bench, *, wanted: bool) -> Iterator[None]:
-    """A compiler that is started again and again on each of both CPUs, if wanted."""
-    with ExitStack() as stack:
-        source = project_root() / "bench" / "plain" / "plain.c"
-        loop = f"while :; do cc -O2 -c $(pkg-config --cflags libdpdk) {source} -o $0.o; done"
-        for cpu in {bench.cores.control, bench.cores.forwarder} if wanted else ():
-            name = str(bench.run.path / f"compiled-{cpu}")
-            command = Command("compiler", ("sh", "-c", loop, name), (cpu,))
-            stack.enter_context(bench.host.start(command, bench.run))
-        yield
-
-
 def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> Fought:
     """One duel of this kind."""
     found_link = link(LINK)
@@ -165,7 +151,8 @@ def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> F
     for each in programs:
         each.prepare()
     asked = Asked(margin=kind.margin, within_s=kind.within_s, seed=seed)
-    with compilers(bench, wanted=kind.beside):
+    both = {bench.cores.control, bench.cores.forwarder}
+    with compilers(bench.run, both if kind.beside else ()):
         duel = fight(bench, found_link, programs, asked)
     verdict = duel.verdict
     return Fought(

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A compiler beside a command, on each CPU that it may use, started again and again.
+
+    python -m linerate_bench.trust.beside COMMAND ARGUMENT...
+
+The exit status is the command's, or 128 + N if a signal ended either of them.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from pathlib import Path
+
+from linerate.host.errors import Interrupted
+from linerate.host.host import LOCAL
+from linerate.host.places import project_root
+from linerate.host.process import Command, RunDirectory, interruptible, pause
+
+_LOOK_S = 0.2
+
+
+@contextmanager
+def compilers(run: RunDirectory, cpus: Iterable[int]) -> Iterator[None]:
+    """One on each of these CPUs."""
+    with ExitStack() as stack:
+        source = project_root() / "bench" / "plain" / "plain.c"
+        loop = f"while :; do cc -O2 -c $(pkg-config --cflags libdpdk) {source} -o $0.o; done"
+        for cpu in cpus:
+            name = str(run.path / f"compiled-{cpu}")
+            command = Command("compiler", ("sh", "-c", loop, name), (cpu,))
+            stack.enter_context(LOCAL.start(command, run))
+        yield
+
+
+def attended(argv: Sequence[str], directory: Path | None = None) -> int:
+    """Run a command to its end; returns its exit status, 128 + N for a signal.
+
+    It and all in its process group get SIGTERM when the lab is asked to end: git does not pass on
+    what it gets.
+    """
+    with subprocess.Popen(
+        argv, cwd=directory, stdin=subprocess.DEVNULL, process_group=0
+    ) as running:
+        try:
+            while running.poll() is None:
+                pause(_LOOK_S)
+        except Interrupted:
+            with suppress(ProcessLookupError):
+                os.killpg(running.pid, signal.SIGTERM)
+            raise
+    code: int = running.returncode
+    return code if code >= 0 else 128 - code
+
+
+def main() -> int:
+    try:
+        with interruptible(), RunDirectory() as run, compilers(run, os.sched_getaffinity(0)):
+            return attended(sys.argv[1:])
+    except Interrupted as stop:
+        return stop.exit_code
+
+
+if __name__ == "__main__":
+    sys.exit(main())

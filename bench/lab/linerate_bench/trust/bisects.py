@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How often `git bisect run linerate duel --bisect` finds the commit: `make bench-bisects`.
+
+    python -m linerate_bench.trust.bisects --records FILE [--count N]
+
+Each bisect is of a repository of its own: 32 commits, of which one does not build and one is the
+first with so many dependent multiplications after each burst that its rate is lower by a tenth,
+alone on its core. All run on small pages, of which any machine has enough, and a compiler runs on
+each CPU meanwhile. Which commits those are is drawn by the seed. Each bisect is a line of FILE:
+those that are there are not made again.
+
+The commit that does not build is not the one before the first slow one: git could not tell these
+two apart, whatever it is told of the others.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import re
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from pydantic import TypeAdapter
+from scipy import stats as scipy_stats
+
+from linerate.host import cpus
+from linerate.host.errors import Interrupted
+from linerate.host.leases import leased
+from linerate.host.process import RunDirectory, checkpoint, interruptible
+from linerate.links import LinkContext, link
+from linerate.links.eal import Memory
+from linerate.runs.session import pinned
+from linerate.trial.trial import Bench
+from linerate_bench.trust.beside import attended
+from linerate_bench.trust.duels import Costs, alone
+from linerate_bench.trust.repository import PROGRAM, Repository
+
+LINK = "null2"
+COMMITS = 32
+SLOWER = 0.10
+COUNT = 20
+# Of COUNT, at least so many must find the commit.
+RIGHT = 19
+# What `git bisect run` ends with where skipped commits hide the first bad one.
+ONLY_SKIPPED_LEFT = 2
+CHAINS = (0, 24, 48, 96, 192)
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Which commits are what; numbers from 0. The first is good, the last is bad."""
+
+    seed: int
+    slow: int
+    broken: int
+
+    @classmethod
+    def draw(cls, seed: int) -> Plan:
+        source = random.Random(f"linerate:bisect:{seed}")
+        slow = source.randrange(1, COMMITS)
+        broken = source.choice(
+            [each for each in range(1, COMMITS - 1) if each not in (slow, slow - 1)]
+        )
+        return cls(seed, slow, broken)
+
+
+@dataclass(frozen=True)
+class Bisected:
+    """One bisect. `found`: the number of the commit that git named; None: it named none, or more
+    than one. `wrong`: commits that were told to be good and are bad, or the other way; `skipped`:
+    commits that were not decided though they build. `planted`: by which share the rate is lower.
+    """
+
+    seed: int
+    slow: int
+    broken: int
+    planted: float
+    found: int | None
+    status: int
+    tested: int
+    wrong: int
+    skipped: int
+    took_s: float
+
+
+def step(baseline: Path, *options: str) -> list[str]:
+    """What git runs for each commit; with further options of `linerate duel`."""
+    words = ["duel", "--bisect", "--build", "make", "--baseline", str(baseline), PROGRAM]
+    return [
+        sys.executable, "-m", "linerate_bench.trust.beside",
+        sys.executable, "-m", "linerate", *words, "--link", LINK,
+        "--hugepages", "no", *options,
+    ]  # fmt: skip
+
+
+def bisect(folder: Path, plan: Plan, chain: int, planted: float) -> Bisected:
+    """Make the repository below a folder, and let git look for the commit."""
+    repository = Repository.make(folder / "repository")
+    commits = [
+        repository.commit(
+            f"commit {number}", chain if number >= plan.slow else 0, broken=number == plan.broken
+        )
+        for number in range(COMMITS)
+    ]
+    repository.git("checkout", "--quiet", commits[0])
+    baseline = folder / "baseline.json"
+    keeping = ["duel", "--keep-baseline", str(baseline), PROGRAM]
+    for command in (["make"], [sys.executable, "-m", "linerate", *keeping]):
+        if status := attended(command, repository.path):
+            raise RuntimeError(f"{' '.join(command)}: ended with {status}")
+    repository.git("bisect", "start", commits[-1], commits[0])
+    began = time.monotonic()
+    status = attended(["git", "bisect", "run", *step(baseline)], repository.path)
+    took_s = time.monotonic() - began
+    words = tested(repository.git("bisect", "log"), commits)
+    found = commits.index(repository.git("rev-parse", "refs/bisect/bad"))
+    return Bisected(
+        plan.seed, plan.slow, plan.broken, planted,
+        found if status == 0 else None, status, len(words),
+        sum(_is_wrong(plan, number, word) for number, word in words.items()),
+        sum(word == "skip" and number != plan.broken for number, word in words.items()),
+        took_s,
+    )  # fmt: skip
+
+
+def _is_wrong(plan: Plan, number: int, word: str) -> bool:
+    if number == plan.broken:
+        return word != "skip"
+    return word == ("good" if number >= plan.slow else "bad")
+
+
+def tested(log: str, commits: Sequence[str]) -> dict[int, str]:
+    """From `git bisect log`: good, bad or skip by the number of the commit, without the two ends
+    that were told to it.
+    """
+    words = re.findall(r"^git bisect (good|bad|skip) ([0-9a-f]{40})$", log, re.MULTILINE)
+    return {commits.index(commit): word for word, commit in words}
+
+
+def read(path: Path) -> list[Bisected]:
+    """The bisects that were made."""
+    if not path.exists():
+        return []
+    reader = TypeAdapter(Bisected)
+    return [reader.validate_json(line) for line in path.read_text().splitlines() if line]
+
+
+def told(done: Sequence[Bisected]) -> str:
+    """The count."""
+    n = len(done)
+    if not n:
+        return "no bisect was made"
+    right = sum(each.found == each.slow for each in done)
+    other = sum(each.found not in (each.slow, None) for each in done)
+    interval = scipy_stats.binomtest(right, n).proportion_ci(0.95, "exact")
+    seconds = sorted(each.took_s for each in done)[n // 2]
+    mark = "PASS" if right * COUNT >= RIGHT * n else "FAIL"
+    return (
+        f"{n} of {COUNT} bisects: {right} right ({interval.low:.0%} to {interval.high:.0%}), "
+        f"{other} another commit, {n - right - other} none; of {sum(e.tested for e in done)} "
+        f"commits {sum(e.wrong for e in done)} told wrong, {sum(e.skipped for e in done)} not "
+        f"decided; median {seconds:.0f} s; goal {RIGHT} of {COUNT} {mark}"
+    )
+
+
+def costs() -> Costs:
+    """What multiplications cost on this machine, alone on the core."""
+    with leased(), RunDirectory() as run:
+        cores = cpus.Cores.choose()
+        bench = Bench(
+            run=run, cores=cores, memory=Memory(hugepages=False), experiment="bisect", seed=1,
+            window_s=1.0,
+        )  # fmt: skip
+        found_link = link(LINK)
+        found_link.prepare()
+        context = LinkContext(run.path, 64, hugepages=False, cores=cores)
+        with pinned(cores.control), found_link.open(context) as wire:
+            return Costs(CHAINS, tuple(alone(bench, wire, CHAINS)))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--records", type=Path, required=True)
+    parser.add_argument("--count", type=int, default=COUNT)
+    given = parser.parse_args()
+    try:
+        return make(given.records, given.count)
+    except Interrupted as stop:
+        return stop.exit_code
+
+
+def make(records: Path, count: int) -> int:
+    """Make those that are not there yet, and print the count."""
+    done = read(records)
+    left = [seed for seed in range(count) if all(each.seed != seed for each in done)]
+    with interruptible(), records.open("a") as out:
+        if left:
+            found = costs()
+            chain = found.chain(SLOWER)
+            print(f"alone, a burst: {found}; planted {found.slower(chain):.1%}", flush=True)
+        for seed in left:
+            checkpoint()
+            folder = Path(tempfile.mkdtemp(prefix="linerate-bisect-"))
+            try:
+                made = bisect(folder, Plan.draw(seed), chain, found.slower(chain))
+            finally:
+                shutil.rmtree(folder)
+            if made.status not in (0, ONLY_SKIPPED_LEFT):
+                # The machine could not, which says nothing of bisects.
+                print(f"bisect {seed} was ended with status {made.status}", file=sys.stderr)
+                return 1
+            done.append(made)
+            out.write(json.dumps(asdict(made)) + "\n")
+            out.flush()
+            print(told(done), flush=True)
+    print(told(done))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
