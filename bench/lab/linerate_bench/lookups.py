@@ -30,6 +30,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from linerate.experiments.instructions import profile
 from linerate.host.builds.bench_programs import built_library
 from linerate.host.builds.compilers import NATIVE, clang
 from linerate.host.cpus import Cores
@@ -44,7 +45,6 @@ from linerate.records.cells import AA_SUFFIX
 from linerate.verdict import stats
 from linerate_bench.arguments import number
 from linerate_bench.goal_table import Row, gated, lines
-from linerate_bench.instructions import costs
 
 BLOCKS, TIMES, WINDOW_MS, TIMEOUT_S = 40, 8, 3, 60.0
 GOAL = 0.97
@@ -238,7 +238,7 @@ def count(
             operations.update(bench.operations)
             bench.run(cell, arm, rounds=rounds)
             child.stop()
-        return sum(costs(out).values())
+        return profile.total(profile.read(out))
 
     operations: dict[str, int] = {}
     executed("pool", RUST, 1)  # Which cells there are.

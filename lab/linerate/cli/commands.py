@@ -133,6 +133,10 @@ def duel(  # noqa: PLR0917 - what can be asked
     build: Annotated[
         str | None, typer.Option(metavar="COMMAND", help="Run this first, in a shell: it makes B.")
     ] = None,
+    explain: Annotated[
+        bool,
+        typer.Option("--explain", help="Count both's instructions afterwards, by valgrind: why."),
+    ] = False,
     bisect: Annotated[
         bool,
         typer.Option(
@@ -175,7 +179,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     )
     around = duel_options.Around(
         baseline, build, bisect=bisect, json=json_output, junit=junit, markdown=markdown,
-        repeat_with=repeat_with,
+        explain=explain, repeat_with=repeat_with,
     )  # fmt: skip
     if keep_baseline is not None:
         duel_options.check_keeping(keep_baseline, b, around)
@@ -183,6 +187,62 @@ def duel(  # noqa: PLR0917 - what can be asked
     asked = duel_options.asked_of(margin, within, starts, size, seed, bisect=bisect, check=check)
     words = (a,) if b is None else (a, b)
     return duel_command.run(words, where, asked, around, wide_console())
+
+
+@app.command()
+def instructions(  # noqa: PLR0917 - what can be asked
+    a: Annotated[
+        str,
+        typer.Argument(
+            metavar="A", help="A forwarder's name, a TOML file, or a command line in quotes."
+        ),
+    ],
+    b: Annotated[str | None, typer.Argument(metavar="[B]", help="One to compare it with.")] = None,
+    most: Annotated[
+        str | None, typer.Option("--max", help="How much more B may execute, such as +1%.")
+    ] = None,
+    link: Annotated[
+        str | None,
+        typer.Option(help="null2, frames2, ... Default: null2, or frames2 with --traffic."),
+    ] = None,
+    traffic: Annotated[
+        list[str] | None, typer.Option(help="Frames, as linerate duel has them.")
+    ] = None,
+    packets: Annotated[int, typer.Option(help="How many are counted over.")] = 500_000,
+    size: Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")] = 64,
+    lcores: Annotated[
+        str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")
+    ] = "1",
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> ExitStatus:
+    """How many instructions does a program execute per packet?
+
+    Valgrind's callgrind counts instructions, branches and cache misses, by function; A twice, which
+    is the tolerance. A busy machine changes nothing about them. Fewer instructions are not always
+    less time: linerate duel measures that.
+
+    Exit status: 0 no more than --max allows, or no --max; 1 more; 2 wrong options; 3 the tolerance
+    is larger than --max; 4 an error.
+    """
+    from linerate.cli import instructions_command as command  # noqa: PLC0415 - as all commands
+
+    words = (a,) if b is None else (a, b)
+    return command.run(
+        words,
+        command.asked_of(
+            command.Asked(
+                link or ("frames2" if traffic else "null2"),
+                lcores,
+                size,
+                packets,
+                tuple(traffic or ()),
+            ),
+            most,
+            len(words),
+        ),
+        wide_console(),
+        json_output=json_output,
+    )
 
 
 @app.command()

@@ -31,6 +31,12 @@ from linerate.experiments.duel.reports import Report, of_duel, of_error, questio
 from linerate.experiments.duel.rounds import Asked, Duel, fight
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict
+from linerate.experiments.instructions import explain
+from linerate.experiments.instructions.callgrind import UncountableError, require_valgrind
+from linerate.experiments.instructions.explain import Contestant
+from linerate.experiments.instructions.record import Explanation
+from linerate.experiments.instructions.sentences import lines
+from linerate.experiments.instructions.sentences import sentence as why
 from linerate.forwarders import Forwarder
 from linerate.host import cpus
 from linerate.host.errors import Interrupted, LabError, MachineError
@@ -95,8 +101,9 @@ def run(
             asked = how(found_link, programs, method, asked)
             found_link = with_traffic(found_link, where.traffic, directory.path)
             fighting = _Fighting(
-                words, programs, found_link, where, asked, console, quiet=around.json
-            )
+                words, programs, found_link, where, asked, console,
+                quiet=around.json, explained=around.explain,
+            )  # fmt: skip
             duel = fighting.run(directory)
         except BuildError as error:
             report(of_error(error, asks, repeat))
@@ -114,6 +121,9 @@ def run(
             say(console, record.sentence)
             for note in record.notes:
                 say(console, f"note: {note}")
+            if found := fighting.explanation:
+                for line in ("why, by callgrind:", *lines(found), why(found, fighting.names)):
+                    say(console, line)
         report(of_duel(record))
     return bisect_status_of(duel) if around.bisect else status_of(duel)
 
@@ -145,7 +155,9 @@ def keep(path: Path, word: str, where: Where, console: Console) -> ExitStatus:
 
 @dataclass
 class _Fighting:
-    """A duel on this machine. `quiet`: prints no line about a round."""
+    """A duel on this machine. `quiet`: prints no line about a round. `explained`: instructions are
+    counted afterwards, which changes nothing about the answer.
+    """
 
     words: Sequence[str]
     programs: Sequence[Forwarder]
@@ -154,7 +166,10 @@ class _Fighting:
     asked: Asked
     console: Console
     quiet: bool
+    explained: bool = False
     memory: Memory = field(init=False)
+    explanation: Explanation | None = None
+    unexplained: str | None = None
 
     @property
     def names(self) -> list[str]:
@@ -163,6 +178,9 @@ class _Fighting:
     def run(self, directory: RunDirectory) -> Duel:
         """Prepare all that a duel needs, and fight it; raises `LabError`."""
         programs, link = self.programs, self.link
+        if self.explained:
+            explain.check_link(link)
+            require_valgrind()
         count = max(program.definition.cpus for program in programs)
         with leased(max(2, count + link.has_generator)):
             for program in programs:
@@ -170,6 +188,10 @@ class _Fighting:
             link.prepare()
             for each in zip(programs, LETTERS, strict=True):
                 check_plugin(*each, link)
+            contestants = [Contestant(*each) for each in zip(programs, self.names, strict=True)]
+            if self.explained:
+                for contestant in contestants:
+                    explain.check_program(contestant)
             self.memory, starts = _memory(self.where.hugepages, programs, self.asked.starts, link)
             self.asked = replace(self.asked, starts=starts)
             cores = cpus.Cores.choose()
@@ -178,7 +200,19 @@ class _Fighting:
                 seed=self.asked.seed, window_s=self.asked.window_s,
             )  # fmt: skip
             self._introduce(cores.lcores(count, generator=link.has_generator))
-            return self._fight(bench)
+            duel = self._fight(bench)
+            if self.explained and not duel.fault:
+                self._explain(bench, contestants)
+            return duel
+
+    def _explain(self, bench: Bench, contestants: Sequence[Contestant]) -> None:
+        try:
+            with pinned(bench.cores.control):
+                self.explanation = explain.explain(
+                    bench.run, bench.cores, self.link, contestants, size=self.asked.size
+                )
+        except UncountableError as error:
+            self.unexplained = f"not explained: {error}"
 
     def _introduce(self, lcores: Sequence[int]) -> None:
         one, other = self.names
@@ -210,10 +244,13 @@ class _Fighting:
 
     def record(self, duel: Duel, repeat: str, baseline: FromBaseline | None) -> DuelRecord:
         """All that was found."""
-        told = sentence(duel, self.names, self.asked), *notes(duel, self.names)
+        told = [sentence(duel, self.names, self.asked), *notes(duel, self.names)]
+        if self.unexplained:
+            told.append(self.unexplained)
         return record_of(
             duel, self.words, self.programs, self.link.name, self.asked, told, repeat,
             self.where.traffic, hugepages=self.memory.hugepages, baseline=baseline,
+            explanation=self.explanation,
         )  # fmt: skip
 
 

@@ -51,17 +51,15 @@ class Where:
         """The link, the method and the lcores; raises `UsageError`."""
         look_up(_MEMORY, self.hugepages, "--hugepages", "choice")
         method = look_up(_METHODS, self.method, "--method", "method")
-        if self.link.partition(":")[0] not in LINKS:
-            look_up(dict.fromkeys(_LINKS), self.link, "--link", "link")
-        return link(self.link), method, lcores_of(self.lcores)
+        return link_of(self.link), method, lcores_of(self.lcores)
 
 
 @dataclass(frozen=True)
 class Around:
     """The options that say what happens before a duel and after it, as given. `build`: a command
     for the shell, which makes B. `baseline`: the file of the program that stands in place of A.
-    `junit`, `markdown`: files for the answer. `repeat_with`: a command that repeats the duel, if
-    another one than this.
+    `junit`, `markdown`: files for the answer. `explain`: count instructions afterwards.
+    `repeat_with`: a command that repeats the duel, if another one than this.
     """
 
     baseline: Path | None = None
@@ -70,6 +68,7 @@ class Around:
     json: bool = False
     junit: Path | None = None
     markdown: Path | None = None
+    explain: bool = False
     repeat_with: str | None = None
 
     def files(self) -> dict[str, OutputFile]:
@@ -109,6 +108,19 @@ def check_keeping(path: Path, second: str | None, around: Around) -> None:
         )
 
 
+def link_of(name: str) -> Link:
+    """The link of that name; raises `UsageError`."""
+    if name.partition(":")[0] not in LINKS:
+        look_up(dict.fromkeys(_LINKS), name, "--link", "link")
+    return link(name)
+
+
+def check_size(size: int) -> None:
+    """Raise `UsageError` for frames of a size that no link carries."""
+    if not _MIN_SIZE <= size <= _MAX_SIZE:
+        raise UsageError(f"--size {size}: not within {_MIN_SIZE} to {_MAX_SIZE} bytes")
+
+
 def parse_within(text: str) -> float:
     """`60s`, `2m` or `90` in seconds; raises `UsageError`."""
     found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(s|m|min)?", text.strip())
@@ -138,8 +150,7 @@ def asked_of(
     """The options of the command line; raises `UsageError`."""
     if not MIN_STARTS <= starts <= _MAX_STARTS:
         raise UsageError(f"--starts {starts}: not within {MIN_STARTS} to {_MAX_STARTS}")
-    if not _MIN_SIZE <= size <= _MAX_SIZE:
-        raise UsageError(f"--size {size}: not within {_MIN_SIZE} to {_MAX_SIZE} bytes")
+    check_size(size)
     return Asked(
         margin=parse_margin(margin),
         within_s=parse_within(within or (_WITHIN_OF_BISECT if bisect else _WITHIN)),

@@ -11,6 +11,7 @@ from typing import Any
 from linerate import records as records_package
 from linerate.experiments.duel import baseline
 from linerate.experiments.duel import record as duel
+from linerate.experiments.instructions import record as instructions
 from linerate.forwarders import definition
 from linerate.records import run_file, summary
 from linerate.records import trial as records
@@ -35,6 +36,7 @@ FILES = {
     "top-1.json": figures.schema,
     "duel-1.json": duel.schema,
     "baseline-1.json": baseline.schema,
+    "instructions-1.json": instructions.schema,
 }
 
 

@@ -33,6 +33,15 @@ class Strict(BaseModel):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
 
+class GivenProgram(Strict):
+    """A program that the command line names."""
+
+    given: str = Field(description="as the command line has it")
+    name: str
+    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
+    sha256: str = Field(description="of the definition")
+
+
 class Tagged(Strict):
     """One of several classes with a common base; the value of `kind` says which.
 

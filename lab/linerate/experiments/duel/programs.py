@@ -17,6 +17,7 @@ from linerate.host import elf
 from linerate.host.errors import MissingError, UsageError, look_up
 from linerate.host.host import LOCAL
 from linerate.links import Link
+from linerate.records.types import GivenProgram
 
 # With what a command line is called where its program's own name says nothing.
 LETTERS = ("A", "B")
@@ -82,6 +83,16 @@ def _of_command(text: str, letter: str, lcores: tuple[Lcores, int]) -> Forwarder
         why = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise UsageError(f"{letter}, {text!r}: {why}", f"for instance {_EXAMPLE}") from error
     return Forwarder(definition)
+
+
+def given(word: str, program: Forwarder) -> GivenProgram:
+    """For records: the program that a word on the command line stands for."""
+    return GivenProgram(
+        given=word,
+        name=program.name,
+        definition=program.definition.as_data(),
+        sha256=program.definition.digest,
+    )
 
 
 def check_program(program: Forwarder, letter: str) -> None:

@@ -10,22 +10,15 @@ from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
 
+from linerate.experiments.duel.programs import given
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.verdict import Answer, Side
+from linerate.experiments.instructions.record import Explanation
 from linerate.forwarders import Forwarder
-from linerate.records.types import Strict
+from linerate.records.types import GivenProgram, Strict
 from linerate.trial.starts import faults
 from linerate.trial.starts.start import Per
 from linerate.trial.starts.ways import Method
-
-
-class Program(Strict):
-    """One of the two."""
-
-    given: str = Field(description="as the command line has it")
-    name: str
-    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
-    sha256: str = Field(description="of the definition")
 
 
 class FromBaseline(Strict):
@@ -78,7 +71,7 @@ class DuelRecord(Strict):
         "stopped"
     )
     per: Per = Field(description="what packets are counted over: CPU time of the process, or time")
-    programs: list[Program]
+    programs: list[GivenProgram]
     baseline: FromBaseline | None = Field(
         default=None, description="where A came from, if from one"
     )
@@ -113,6 +106,9 @@ class DuelRecord(Strict):
     sentence: str
     notes: list[str] = Field(description="what must be known beside the answer")
     repeat: str = Field(description="the command line that repeats it, in the same orders")
+    explanation: Explanation | None = Field(
+        default=None, description="of --explain: both under callgrind; no part of the answer"
+    )
 
 
 def schema() -> dict[str, Any]:
@@ -132,21 +128,14 @@ def record_of(  # noqa: PLR0917 - what it is made of
     *,
     hugepages: bool,
     baseline: FromBaseline | None = None,
+    explanation: Explanation | None = None,
 ) -> DuelRecord:
     """`told`: the sentence, and the notes. `repeat`: the command line that repeats it."""
     verdict, fault = duel.verdict, duel.fault
     interval = verdict.interval
     letters: tuple[Literal["A", "B"], ...] = ("A", "B")
     return DuelRecord(
-        programs=[
-            Program(
-                given=word,
-                name=each.name,
-                definition=each.definition.as_data(),
-                sha256=each.definition.digest,
-            )
-            for word, each in zip(words, programs, strict=True)
-        ],
+        programs=[given(word, each) for word, each in zip(words, programs, strict=True)],
         baseline=baseline,
         method=duel.method,
         per=asked.per,
@@ -185,4 +174,5 @@ def record_of(  # noqa: PLR0917 - what it is made of
         sentence=told[0],
         notes=list(told[1:]),
         repeat=repeat,
+        explanation=explanation,
     )

@@ -109,7 +109,7 @@ def refuse_shared(starts: Sequence[Start]) -> None:
             raise FaultError(
                 start.arm,
                 "shared",
-                f"process {start.pid} answers, which this duel did not start (as where the "
+                f"process {start.pid} answers, which the lab did not start (as where the "
                 "command line asks a container engine to start it)",
             )
 

@@ -1,0 +1,328 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""One run of a program under callgrind: what each function costs per packet.
+
+When telemetry answers `/ethdev/stats`, it calls `rte_eth_stats_get`. Callgrind is told to write its
+counts whenever that function is entered. Valgrind runs one thread at a time, so the thread that
+forwards stands still meanwhile: counts and packets belong to the same moment exactly.
+
+What answering costs is counted as well. It is taken off again: two rounds of questions that follow
+each other at once cost the same, and the packets in between are known, too.
+
+Lifecycle: the program, and the files of callgrind, end with `count`, however it ends.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import platform
+import re
+import stat
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from linerate.experiments.instructions import profile
+from linerate.experiments.instructions.profile import INSTRUCTIONS, Costs, Place
+from linerate.forwarders import Forwarder
+from linerate.host.cpus import Cores
+from linerate.host.errors import LabError, LinkError, MissingError, TelemetryError, TrialError
+from linerate.host.host import LOCAL
+from linerate.host.process import Command, RunDirectory, ended_with, pause
+from linerate.links import Wire
+from linerate.links.eal import Memory
+from linerate.telemetry.client import connect, socket_path
+from linerate.trial.running import Running, ToldPorts, await_ready
+from linerate.trial.starts.faults import refuse
+from linerate.trial.starts.standing import refuse_shared
+from linerate.trial.starts.start import Start
+from linerate.trial.starts.window import Slice, Window
+
+VALGRIND = "valgrind"
+_INSTALL = "as root: apt-get install --no-install-recommends valgrind"
+# In bits: valgrind knows no AVX-512 and no SVE.
+SIMD = {"x86_64": 256, "aarch64": 128}
+_ENTERED = "rte_eth_stats_get"
+# A program is so many times slower under callgrind that it starts in seconds.
+_SLOWER = 10
+_START_S = 60.0
+_FIRST_PACKET_S = 30.0
+# For all packets that are counted: on a busy machine it may take a while.
+_COUNT_S = 300.0
+_LOOK_S, _CHECK_S = 0.05, 0.2
+# From the end of a program's telemetry to that of its process, at most.
+_END_S = 1.0
+# Until the simulated caches have seen all mbufs of a usual pool.
+_WARM_UP = 50_000
+# EVEX, with which instructions of AVX-512 begin.
+_EVEX = "0x62"
+_UNKNOWN = re.compile(r"unhandled instruction bytes: ((?:0x[0-9A-F]{1,2} ?)+)", re.I)
+_RIGHTS = "setuid, setgid or has file capabilities: valgrind does not run such programs"
+_COPY = "count a copy of it (cp keeps none of these), as root if it needs the rights"
+_REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (\S+)")
+
+
+class UncountableError(LabError):
+    """A program that does not run under callgrind, or not so that its packets can be counted."""
+
+
+def require_valgrind() -> None:
+    """Raise `MissingError` where there is none."""
+    if LOCAL.which(VALGRIND) is None:
+        raise MissingError("valgrind is missing, which counts instructions", _INSTALL)
+
+
+def require_plain(path: Path | None, name: str) -> None:
+    """Raise `UncountableError` for a program with rights of its own, which valgrind cannot run."""
+    if path is None or not path.is_file():
+        return
+    special = path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)
+    with contextlib.suppress(OSError):
+        special = special or len(os.getxattr(path, "security.capability"))
+    if special:
+        raise UncountableError(f"{name}: {path} is {_RIGHTS}", _COPY)
+
+
+@dataclass(frozen=True)
+class Counted:
+    """Costs per packet, by function and event. `packets`: over which they were counted. `window`:
+    what it received and sent meanwhile. `ns`: time that a packet took, in this slow run.
+    """
+
+    costs: dict[Place, dict[str, float]]
+    packets: int
+    window: Window
+    ns: float
+
+    def total(self, event: str = INSTRUCTIONS) -> float:
+        return sum(cost.get(event, 0.0) for cost in self.costs.values())
+
+
+@dataclass(frozen=True)
+class Mark:
+    """Counters of a port when they were read. `part`: the last that callgrind had written then."""
+
+    received: int
+    sent: int
+    part: int
+    ns: int
+
+
+Round = list[Mark]
+
+
+@dataclass(frozen=True)
+class Counting:
+    """How a program is counted. `simulated`: with caches and branches, which takes longer."""
+
+    run: RunDirectory
+    cores: Cores
+    packets: int
+    simulated: bool = True
+
+    def count(self, program: Forwarder, arm: int, wire: Wire) -> Counted:
+        """Of a prepared program. Raises `UncountableError`, `FaultError` for one that does not
+        forward; the messages do not name it.
+        """
+        with tempfile.TemporaryDirectory(prefix="callgrind-", dir=self.run.path) as made:
+            folder = Path(made)
+            try:
+                with self._started(program, arm, wire, folder) as start:
+                    counted = _Session(start, wire.ports, folder).count(self.packets)
+                refuse([counted.window])
+                return counted
+            except TrialError as error:
+                if why := _said_by_valgrind(folder):
+                    raise why from error
+                raise
+
+    def command(self, program: Forwarder, prefix: str, wire: Wire, folder: Path) -> Command:
+        bits = SIMD.get(platform.machine())
+        if bits:
+            further = (*wire.eal_options, f"--force-max-simd-bitwidth={bits}")
+            wire = replace(wire, eal_options=further)
+        plain = program.command(self.cores, Memory(hugepages=False), prefix, wire)
+        assert plain is not None  # on links without a generator only programs forward
+        simulated = "yes" if self.simulated else "no"
+        options = (
+            "--tool=callgrind", "--vgdb=no", "--trace-children=yes", "--fair-sched=try",
+            f"--log-file={folder}/log.%p", f"--callgrind-out-file={folder}/out.%p",
+            # Each file is whole by itself.
+            "--compress-strings=no", f"--dump-before={_ENTERED}",
+            f"--cache-sim={simulated}", f"--branch-sim={simulated}",
+        )  # fmt: skip
+        return replace(plain, argv=(VALGRIND, *options, *plain.argv))
+
+    @contextmanager
+    def _started(self, program: Forwarder, arm: int, wire: Wire, folder: Path) -> Iterator[Start]:
+        prefix = self.run.new_prefix("callgrind")
+        command = self.command(program, prefix, wire, folder)
+        within_s = max(_START_S, _SLOWER * program.ready.within_s)
+        ready = program.ready.model_copy(update={"within_s": within_s})
+        with ended_with() as note, wire.host.start(command, self.run) as child:
+            await_ready(child, ready, wire.host)
+            path = socket_path(self.run.path, prefix)
+            with connect(path, within_s, child.check) as telemetry:
+                running = Running(ToldPorts(telemetry, wire.ports), child, telemetry=telemetry)
+                start = Start(arm, running, telemetry.peer_pid(), "time")
+                refuse_shared([start])
+                if start.pid:
+                    note(start.pid)
+                yield start
+
+
+@dataclass
+class _Session:
+    """A program that runs, and the files that callgrind writes of it."""
+
+    start: Start
+    ports: int
+    folder: Path
+    _parts: dict[int, Costs] = field(default_factory=dict)
+
+    def count(self, wanted: int) -> Counted:
+        """Over so many packets, or some more."""
+        self._await(1, _FIRST_PACKET_S, "it received no packet")
+        self._await(self._received() + _WARM_UP, _COUNT_S, "it received too few packets")
+        rounds = [self._round(), self._round()]
+        until = time.monotonic() + _COUNT_S
+        while (rest := wanted - _received(rounds[1], rounds[-1])) > 0:
+            if time.monotonic() > until:
+                raise LinkError(f"it received {wanted - rest} packets in {_COUNT_S:g} s")
+            spent = (rounds[-1][0].ns - rounds[0][0].ns) / 1e9
+            rate = _received(rounds[0], rounds[-1]) / spent
+            # A little more, so that one round is enough as a rule.
+            self._pause(min(1.05 * rest / rate, _COUNT_S) if rate else 1.0)
+            rounds.append(self._round())
+        return self._counted(rounds)
+
+    # -- asking --------------------------------------------------------------------------------
+
+    def _mark(self, port: int) -> Mark:
+        telemetry = self.start.running.telemetry
+        assert telemetry is not None
+        try:
+            told = telemetry.ask(f"/ethdev/stats,{port}")
+        except TelemetryError:
+            # Who closes its telemetry has ended, or will in a moment: that says more.
+            for child in self.start.running.children:
+                child.wait(_END_S)
+            self.start.running.check()
+            raise
+        try:
+            received, sent = int(told["ipackets"]), int(told["opackets"])
+        except (KeyError, TypeError, ValueError) as error:
+            raise TelemetryError(f"/ethdev/stats lacks {error}") from error
+        written = [int(path.suffix[1:]) for path in self.folder.glob(f"out.{self.start.pid}.*")]
+        if not written:
+            raise UncountableError(
+                f"callgrind does not find {_ENTERED} in it, at which packets are counted",
+                "with DPDK linked statically a program must keep its symbols: do not strip it",
+            )
+        return Mark(received, sent, max(written), time.monotonic_ns())
+
+    def _round(self) -> Round:
+        """All ports, one after the other."""
+        return [self._mark(port) for port in range(self.ports)]
+
+    def _received(self) -> int:
+        return sum(mark.received for mark in self._round())
+
+    def _await(self, packets: int, timeout_s: float, otherwise: str) -> None:
+        until = time.monotonic() + timeout_s
+        while self._received() < packets:
+            if time.monotonic() > until:
+                raise LinkError(f"{otherwise} in {timeout_s:g} s")
+            self._pause(_LOOK_S)
+
+    def _pause(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while (rest := until - time.monotonic()) > 0:
+            self.start.running.check()
+            pause(min(rest, _CHECK_S))
+
+    # -- counting ------------------------------------------------------------------------------
+
+    def _counted(self, rounds: Sequence[Round]) -> Counted:
+        """From the second round to the last, without what asking costs: as much as from the first
+        to the second, in each round.
+
+        Each port has a window of its own, from one of its marks to another. Their packets per
+        instruction add up.
+        """
+        short = [self._between(*marks) for marks in zip(rounds[0], rounds[1], strict=True)]
+        long = [self._between(*marks) for marks in zip(rounds[1], rounds[-1], strict=True)]
+        times = len(rounds) - 2
+        executed = [
+            profile.total(most) - times * profile.total(few)
+            for most, few in zip(long, short, strict=True)
+        ]
+        received = [
+            (last.received - middle.received) - times * (middle.received - first.received)
+            for first, middle, last in zip(rounds[0], rounds[1], rounds[-1], strict=True)
+        ]
+        if min(executed) <= 0 or sum(received) <= 0:
+            raise LinkError("it forwarded less than in the time of a question")
+        per_instruction = sum(n / i for n, i in zip(received, executed, strict=True))
+        packets = per_instruction * executed[0]
+        costs = {}
+        for place in long[0].keys() | short[0].keys():
+            most, few = long[0].get(place, Counter()), short[0].get(place, Counter())
+            costs[place] = {
+                event: (most[event] - times * few[event]) / packets
+                for event in most.keys() | few.keys()
+            }
+        took = rounds[-1][0].ns - rounds[1][0].ns
+        return Counted(
+            costs,
+            round(packets),
+            Window(self.start.arm, (_slice(rounds[1], rounds[-1], took),)),
+            took / _received(rounds[1], rounds[-1]),
+        )
+
+    def _between(self, first: Mark, last: Mark) -> Costs:
+        numbers = range(first.part + 1, last.part + 1)
+        return profile.added(self._part(number) for number in numbers)
+
+    def _part(self, number: int) -> Costs:
+        if number not in self._parts:
+            self._parts[number] = profile.read(self.folder / f"out.{self.start.pid}.{number}")
+        return self._parts[number]
+
+
+def _received(first: Round, last: Round) -> int:
+    return sum(after.received - before.received for before, after in zip(first, last, strict=True))
+
+
+def _slice(first: Round, last: Round, time_ns: int) -> Slice:
+    pairs = list(zip(first, last, strict=True))
+    return Slice(
+        tuple(after.received - before.received for before, after in pairs),
+        tuple(after.sent - before.sent for before, after in pairs),
+        time_ns,
+    )
+
+
+def _said_by_valgrind(folder: Path) -> UncountableError | None:
+    """Why it ended the program, by its logs; None: it says nothing of that."""
+    for log in sorted(folder.glob("log.*")):
+        text = log.read_text(errors="replace")
+        if match := _UNKNOWN.search(text):
+            code = match[1].split()
+            if code[0].lower() == _EVEX:
+                return UncountableError(
+                    "it executes instructions that valgrind does not know (AVX-512)",
+                    "build it without: -mno-avx512f after -march=native, or -march=x86-64-v3",
+                )
+            return UncountableError(
+                "it executes an instruction that valgrind does not know "
+                f"({' '.join(code).lower()})",
+                "build it for an older processor, for instance with -march=x86-64-v2",
+            )
+        if match := _REFUSED.search(text):
+            return UncountableError(f"{match[1]} is {_RIGHTS}", _COPY)
+    return None
