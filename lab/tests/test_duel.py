@@ -15,7 +15,12 @@ import pytest
 from linerate.cli.duel_command import status_of
 from linerate.cli.duel_options import asked_of, check_link, how, lcores_of, parse_within
 from linerate.experiments.duel import programs
-from linerate.experiments.duel.programs import check_plugin, check_program, program_of
+from linerate.experiments.duel.programs import (
+    check_container,
+    check_plugin,
+    check_program,
+    program_of,
+)
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
@@ -59,6 +64,9 @@ def test_a_file_is_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     [
         ("nosuch", "A nosuch: no such forwarder; a command line of your own looks like"),
         ("c-l2fw", "did you mean c-l2fwd?"),
+        ("{eal}", "names no program"),
+        ("'' {eal}", "names no program"),
+        (" ", "has neither {eal}"),
         ("./fw", "has neither {eal}"),
         ("./fw -- -p 3", "has neither {eal}"),
         ("./fw --interface {port}", "{rx} or {tx} (interfaces"),
@@ -353,6 +361,7 @@ def test_a_fault_is_no_verdict() -> None:
         ("EAL: RTE_RING tailq is already registered; 18: libc.so.6", "linked statically"),
         ('EAL: failed to parse device "net_nearfree0"', "--link null2"),
         ('EAL: failed to parse device "net_null0"', "-d DIRECTORY"),
+        ("Error: runc: runc create failed: error setting rlimits: OCI permission denied", "engine"),
         ("no telemetry socket /tmp/linerate-0-1-2/dpdk/x after 40 s", "container"),
     ],
 )  # fmt: skip
@@ -363,6 +372,39 @@ def test_a_program_that_does_not_start_gets_advice(words: str, what: str) -> Non
     assert what in notes(found, NAMES)[0]
     found.fault = FaultError(1, "start", "forwarder ended with exit code 0")
     assert not notes(found, NAMES)
+
+
+@pytest.mark.parametrize(
+    ("line", "lacking"),
+    [
+        ("podman run --rm fw {eal}", "/tmp, where"),
+        ("docker run -v /tmp:/var/tmp -e RUNTIME_DIRECTORY fw {eal}", "/tmp, where"),
+        ("sudo podman run -v /tmp:/tmp fw {eal}", "RUNTIME_DIRECTORY, which"),
+        ("/usr/bin/nerdctl run --mount=type=bind,src=/tmp,dst=/tmp fw {eal}", "RUNTIME_DIRECTORY,"),
+        ("podman run -v /tmp:/tmp -e RUNTIME_DIRECTORY fw {rx} {tx}", "telemetry, and this has"),
+        ("podman run -v /tmp:/tmp -e RUNTIME_DIRECTORY fw {eal}", None),
+        ("podman run --volume=/tmp:/tmp:z --env-host fw {eal}", None),
+        ("podman run -v /:/ --env=RUNTIME_DIRECTORY fw {eal}", None),
+        (
+            "docker run --mount type=bind,source=/tmp,target=/tmp -e RUNTIME_DIRECTORY fw {eal}",
+            None,
+        ),
+        ("./podman-fw {eal} run", None),
+    ],
+)
+def test_a_container_needs_the_directory_and_the_variable_of_telemetry(
+    monkeypatch: pytest.MonkeyPatch, line: str, lacking: str | None
+) -> None:
+    monkeypatch.setattr(programs, "base_directory", lambda: Path("/tmp"))
+    program = program_of(line, "B")
+    if lacking is None:
+        check_container(program, "B")
+        return
+    with pytest.raises(UsageError, match=r"^B \(\w+\): ") as raised:
+        check_container(program, "B")
+    assert lacking in raised.value.message
+    if "{eal}" in line:
+        assert "run --rm -v /tmp:/tmp -e RUNTIME_DIRECTORY" in str(raised.value.hint)
 
 
 def elf_file(path: Path, content: bytes) -> Path:

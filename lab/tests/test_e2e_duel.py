@@ -6,6 +6,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -269,6 +270,70 @@ def test_it_leaves_nothing_when_it_is_stopped(
         _, errors = lab.communicate(timeout=60)
     assert lab.returncode == 128 + number, errors
     # That no file and no process is left, fixtures check.
+
+
+# A container engine, as far as a duel sees one: what it starts is no child of the command line.
+ENGINE = """#!/bin/sh
+[ "$1 $2 $3 $5 $6" = "run --rm -v -e RUNTIME_DIRECTORY" ] || exit 125
+shift 6
+told=$(mktemp)
+setsid --fork sh -c 'echo $$ > "$0"; exec "$@"' "$told" "$@"
+while [ ! -s "$told" ]; do sleep 0.1; done
+read pid < "$told"
+rm "$told"
+trap 'kill -INT $pid' INT TERM
+while kill -0 $pid 2> /dev/null; do sleep 0.1; done
+"""
+
+
+def containerised(runtime: Path, folder: Path, line: str) -> str:
+    engine = folder / "podman"
+    engine.write_text(ENGINE)
+    engine.chmod(0o755)
+    return f"{engine} run --rm -v {runtime}:{runtime} -e RUNTIME_DIRECTORY {l2fwd()} {line}"
+
+
+@pytest.mark.parametrize("method", ["standing", "turns"])
+def test_a_program_in_a_container_is_compared(runtime: Path, tmp_path: Path, method: str) -> None:
+    line = "{eal} -- -p {portmask} -q 2 -T 0"
+    second = containerised(runtime, tmp_path, line)
+    found = told(duel(runtime, f"{l2fwd()} {line}", second, "--method", method, "--json"))
+    assert "fault" not in found, found["fault"]
+    assert found["rounds"]
+    assert all(pps > 1e5 for each in found["rounds"] for pps in each["pps"])
+
+
+def test_a_container_ends_at_the_next_start_after_its_lab_was_killed(
+    runtime: Path, tmp_path: Path
+) -> None:
+    line = containerised(runtime, tmp_path, "{eal} -- -p {portmask} -q 2 -T 0")
+    with subprocess.Popen(
+        [sys.executable, "-m", "linerate", "duel", line, line, "--within", "5m", "--starts", "2",
+         "--hugepages", "no", "--margin", "0.1%", "--method", "turns"],
+        env=environment(runtime), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    ) as lab:  # fmt: skip
+        wait_for("those that stand still", lambda: _stopped(runtime) > 2 or lab.poll(), 120)
+        lab.kill()
+        _, errors = lab.communicate(timeout=60)
+    assert lab.returncode == -signal.SIGKILL, errors
+    assert list(_of(runtime))
+    RunDirectory(runtime).close()
+    wait_for("their end", lambda: not list(_of(runtime)), 10)
+
+
+def test_a_program_that_becomes_a_daemon_is_told_to_stay(runtime: Path) -> None:
+    program = l2fwd()
+    fault = spoilt(runtime, f"setsid --fork {program} {{eal}} -- -p {{portmask}} -q 2 -T 0")
+    assert fault["kind"] == "start"
+    assert "which it started, runs on: a program must stay in the foreground" in fault["message"]
+
+
+def test_both_programs_that_do_not_start_are_named(runtime: Path) -> None:
+    program = l2fwd()
+    done = duel(runtime, f"{program} {{eal}} --no-such-a --", f"{program} {{eal}} --no-such-b --")
+    assert done.returncode == ExitStatus.CANNOT_RUN
+    for letter, option in (("A", "--no-such-a"), ("B", "--no-such-b")):
+        assert re.search(rf"{letter} \(l2fwd\) does not start.*{option}", done.stdout), done.stdout
 
 
 # -- in turns --------------------------------------------------------------------------------------

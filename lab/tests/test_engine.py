@@ -13,8 +13,10 @@ from rich.console import Console
 from simulated import Simulation, printed, quiet
 from trials import made_trial
 
-from linerate.host.errors import HopelessError
+from linerate.forwarders import Forwarder
+from linerate.host.errors import HopelessError, UsageError
 from linerate.host.process import RunDirectory
+from linerate.links.nearfree import NearFree
 from linerate.records.cells import Arm, Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
@@ -267,6 +269,26 @@ def test_what_the_session_holds_ends_with_it(
         engine.prepare()
     writer.close()
     assert plan.holds == 0
+
+
+def test_a_forwarder_that_cannot_load_a_link_s_driver_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Forwarder, "prepare", lambda _: None)
+    monkeypatch.setattr(NearFree, "prepare", lambda _: None)
+    found = {"nearfree2": ("DPDK is linked into it statically", "--link null2")}
+    monkeypatch.setattr(Forwarder, "plugin_misfit", lambda _, on: found.get(on.name))
+    plan = Written(blocks(1))
+    plan.needs = Needs(forwarders=("c-l2fwd",), links=("null2", "nearfree2"), clock=False)
+    writer = RecordWriter(tmp_path / RECORDS)
+    with (
+        RunDirectory(tmp_path) as directory,
+        Engine(plan, directory, Journal(writer, [], 1), quiet()) as engine,
+        pytest.raises(UsageError, match="--forwarders c-l2fwd: DPDK is linked") as raised,
+    ):
+        engine.prepare()
+    writer.close()
+    assert raised.value.hint == "--link null2"
 
 
 def test_more_and_fewer_trials_are_counted(go: Go) -> None:

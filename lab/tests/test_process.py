@@ -29,6 +29,7 @@ from linerate.host.process import (
     pause,
     remove_stale,
     start_time,
+    started_for,
 )
 from linerate.telemetry.client import UNIX_PATH_LIMIT, socket_path
 
@@ -145,6 +146,10 @@ USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
             "EAL: lcore 99 unavailable\nEAL: Error - exiting with code: 1\n"
             "  Cause: Cannot init EAL: Invalid argument\n" + USAGE,
             "EAL: lcore 99 unavailable; Cause: Cannot init EAL: Invalid argument",
+        ),
+        (
+            "fw: unrecognized option '--no-such'\n" + USAGE + "EAL: Invalid arguments.\n",
+            "fw: unrecognized option '--no-such'; EAL: Invalid arguments.",
         ),
         ("one\n  two\n\nthree\nfour\n", "three; four"),
         ("  one\n  two\n  three\n  four\n", "two; three; four"),
@@ -372,6 +377,16 @@ def test_what_a_script_started_ends_with_it(tmp_path: Path) -> None:
         wait_for("the end of its child", lambda: start_time(pid) is None)
 
 
+def test_a_child_that_waits_for_commands_is_asked_to_end_by_their_end(tmp_path: Path) -> None:
+    """As testpmd, whose handler of SIGINT only notes it."""
+    with RunDirectory(tmp_path) as run:
+        script = "trap '' INT TERM; echo ready; read -r line; exit 7"
+        with child(run, "sh", "-c", script, hold_stdin=True) as process:
+            wait_for("its start", process.output)
+            assert not process.wait(0.1)
+            assert process.stop() == 7
+
+
 def test_what_a_script_left_ends_with_it_too(tmp_path: Path) -> None:
     with RunDirectory(tmp_path) as run:
         script = "sleep 300 & echo $! > pid"
@@ -425,6 +440,20 @@ def test_what_is_noted_of_others_ends_with_the_context(tmp_path: Path) -> None:
             note(pid)
             note(it.pid)
         wait_for("the end of what it started", lambda: not _runs(pid))
+
+
+def test_what_was_started_for_a_prefix_is_found(tmp_path: Path) -> None:
+    """Also where somebody else started it; not by a prefix that begins alike."""
+    with RunDirectory(tmp_path) as run:
+        prefix, other = run.new_prefix("duel"), run.new_prefix("duel")
+        words = ["sh", "-c", "sleep 60; :", f"--file-prefix={prefix}"]
+        with subprocess.Popen(words) as foreign, child(run, *words) as ours:
+            wait_for("its start", lambda: ours.pid in started_for(run.path, prefix))
+            assert started_for(run.path, prefix) == [ours.pid]
+            assert not started_for(run.path, other)
+            assert not started_for(run.path, prefix[:-1])
+            assert not started_for(tmp_path, prefix)
+            foreign.kill()
 
 
 def _runs(pid: int) -> bool:

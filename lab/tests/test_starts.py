@@ -18,7 +18,7 @@ from linerate.experiments.overload.options import PRESETS, Options
 from linerate.experiments.overload.plan import Overload, design_of
 from linerate.experiments.overload.summarise import disagreements
 from linerate.host.cpus import Cores
-from linerate.host.errors import LinkError, TrialError
+from linerate.host.errors import LinkError, ProcessError, TrialError
 from linerate.host.host import LOCAL
 from linerate.host.process import Child, Command, RunDirectory, stands_still
 from linerate.links import LinkContext, Wire, link
@@ -26,6 +26,7 @@ from linerate.links.eal import Memory
 from linerate.records.cells import Arm, Cell
 from linerate.records.outcome import Frames
 from linerate.records.trial import Role, Trial
+from linerate.traffic.sender import Sender
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running
 from linerate.trial.search.setup_device import SetupDevice
@@ -34,6 +35,7 @@ from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.taking_turns import TakingTurns
 from linerate.trial.starts.window import Slice, Window
 from linerate.trial.trial import Bench
+from linerate.trial.window import Exchange, Polls
 
 # -- turns -----------------------------------------------------------------------------------------
 
@@ -134,6 +136,24 @@ def test_the_generator_of_a_closed_program_goes_on_in_its_turn(run: RunDirectory
         devices[0].exchange = None
         with devices[0].turn():
             assert not stands_still(devices[0].children[1].pid)
+
+
+def test_a_generator_that_ends_is_not_waited_for_in_vain() -> None:
+    """No packet comes then, for as long as one waits."""
+
+    def ended() -> None:
+        raise ProcessError("generator was killed by signal 9")
+
+    ports = SimpleNamespace(readings=lambda: [], up=lambda: False)
+    sender = SimpleNamespace(check=ended, start=lambda: None, links_up=lambda: True)
+    running = cast(Running, SimpleNamespace(
+        ports=ports, carrying=lambda _: lambda: False, check=lambda: None,
+        wait_until=lambda *_: pytest.fail("looks at the forwarder alone"),
+    ))  # fmt: skip
+    exchange = Exchange(running, cast(Sender, sender), cast(Polls, None))
+    for wait in (exchange.await_links, exchange.warm_up):
+        with pytest.raises(ProcessError, match="generator was killed"):
+            wait()
 
 
 # -- on one core -----------------------------------------------------------------------------------

@@ -107,7 +107,8 @@ def duel(  # noqa: PLR0917 - what can be asked
         str | None,
         typer.Option(
             show_default=False,
-            help="How long it may take: 60s or 2m. Default: 60s, with --bisect 5m.",
+            help="How long it may take: 60s or 2m; one round is always made. Default: 60s, "
+            "with --bisect 5m.",
         ),
     ] = None,
     starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
@@ -175,7 +176,11 @@ def duel(  # noqa: PLR0917 - what can be asked
     from linerate.cli import duel_command, duel_options  # noqa: PLC0415 - as all commands
 
     where = duel_options.Where(
-        link or ("frames2" if traffic else "null2"), hugepages, method, lcores, tuple(traffic or ())
+        ("frames2" if traffic else "null2") if link is None else link,
+        hugepages,
+        method,
+        lcores,
+        tuple(traffic or ()),
     )
     around = duel_options.Around(
         baseline, build, bisect=bisect, json=json_output, junit=junit, markdown=markdown,
@@ -231,7 +236,7 @@ def instructions(  # noqa: PLR0917 - what can be asked
         words,
         command.asked_of(
             command.Asked(
-                link or ("frames2" if traffic else "null2"),
+                ("frames2" if traffic else "null2") if link is None else link,
                 lcores,
                 size,
                 packets,

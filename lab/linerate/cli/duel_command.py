@@ -25,7 +25,13 @@ from linerate.experiments.duel.baseline import Baseline
 from linerate.experiments.duel.building import BuildError, build
 from linerate.experiments.duel.junit import junit
 from linerate.experiments.duel.markdown import markdown
-from linerate.experiments.duel.programs import LETTERS, check_plugin, check_program, program_of
+from linerate.experiments.duel.programs import (
+    LETTERS,
+    check_container,
+    check_plugin,
+    check_program,
+    program_of,
+)
 from linerate.experiments.duel.record import DuelRecord, FromBaseline, record_of
 from linerate.experiments.duel.reports import Report, of_duel, of_error, question
 from linerate.experiments.duel.rounds import Asked, Duel, fight
@@ -98,6 +104,7 @@ def run(
                 asks = question([called(first, LETTERS[0]), names[1]], asked.margin, where.link)
             for each in zip(programs[-len(given) :], given, strict=True):
                 check_program(*each)
+                check_container(*each)
             asked = how(found_link, programs, method, asked)
             found_link = with_traffic(found_link, where.traffic, directory.path)
             fighting = _Fighting(

@@ -27,7 +27,7 @@ from linerate.forwarders.surroundings import (
     two_ports,
 )
 from linerate.forwarders.template import Template
-from linerate.host import netns
+from linerate.host import elf, netns
 from linerate.host.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.host.process import Command
@@ -136,6 +136,33 @@ class Forwarder:
         """Why it does not work on this link, in words; None: it works."""
         must_be = self._ports_must_be(link)
         return must_be and f"it does not work on link {link.name} (its ports must be {must_be})"
+
+    def plugin_misfit(self, link: Link) -> tuple[str, str] | None:
+        """Why its program cannot load the link's driver, and what helps; None: it can, or it cannot
+        be told, as of a script. Both are prepared.
+        """
+        plugin, path = link.plugin(), self.program()
+        if plugin is None or path is None:
+            return None
+        try:
+            static, loaded = elf.holds_eal(path), elf.loaded_eal(path)
+            needed = elf.needed_eal(plugin)
+        except (OSError, elf.UnreadableError):
+            return None
+        if static:
+            return (
+                "DPDK is linked into it statically, so that it cannot load the driver of "
+                f"--link {link.name}, which is a plugin",
+                "--link null2, whose driver is DPDK's own; or link it against DPDK's shared "
+                "libraries (pkg-config --libs libdpdk, without --static)",
+            )
+        if loaded and needed and not loaded.startswith(needed):
+            return (
+                f"it is loaded with {loaded}, and the driver of --link {link.name} was built for "
+                f"{needed}, another release of DPDK",
+                "--link null2, whose driver is DPDK's own",
+            )
+        return None
 
     def _ports_must_be(self, link: Link) -> str | None:
         """What its ports must be and are not on this link."""

@@ -17,6 +17,7 @@ import contextlib
 import ctypes
 import fcntl
 import os
+import re
 import select
 import shutil
 import signal
@@ -48,6 +49,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 # What EAL says on the way to an error, among it what it says in every run and at every end.
 _COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
+# getopt's words, before a program prints its usage.
+_BAD_OPTION = re.compile(r": (unrecognized|invalid) option|: option .*(requires|allow|ambiguous)")
 _CHATTER = (
     "EAL: Detected",
     "EAL: Multi-process socket",
@@ -68,7 +71,11 @@ def last_words(output: str, limit: int = 400) -> str:
     """
     lines = [line.rstrip() for line in output.splitlines() if line.strip()]
     lines = [line for line in lines if not line.startswith(_CHATTER)]
-    complaints = [at for at, line in enumerate(lines) if line.lstrip().startswith(_COMPLAINTS)]
+    complaints = [
+        at
+        for at, line in enumerate(lines)
+        if line.lstrip().startswith(_COMPLAINTS) or _BAD_OPTION.search(line)
+    ]
     ends = [at for at, line in enumerate(lines) if at >= len(lines) - 2 and not line[0].isspace()]
     chosen = sorted({*complaints[-4:], *ends}) or range(len(lines))[-3:]
     kept: list[str] = []
@@ -112,7 +119,8 @@ def stands_still(pid: int) -> bool:
     return True
 
 
-def _base_directory() -> Path:
+def base_directory() -> Path:
+    """Where run directories are made."""
     for candidate in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()):
         # Sockets go below: leave them room (sun_path holds 108 bytes).
         if candidate and len(candidate) < 40 and os.access(candidate, os.W_OK | os.X_OK):
@@ -123,7 +131,7 @@ def _base_directory() -> Path:
 def remove_stale(base: Path | None = None) -> list[Path]:
     """Remove run directories of labs that no longer run; returns what was removed."""
     removed = []
-    base = _base_directory() if base is None else base
+    base = base_directory() if base is None else base
     for path in base.glob(f"{_PREFIX}-{os.getuid()}-*"):
         # Its owner may remove it at any moment.
         with contextlib.suppress(OSError):
@@ -137,11 +145,31 @@ def remove_stale(base: Path | None = None) -> list[Path]:
 
 def _end_orphans(path: Path) -> None:
     """What a lab's children had started: their ends, by the kernel or the lab, are theirs alone."""
+    for pid in _processes_of(path):
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _processes_of(path: Path) -> Iterator[int]:
+    """Those that have the environment of a run directory (`RunDirectory.environment`)."""
     wanted = f"RUNTIME_DIRECTORY={path}".encode()
     for found in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
             if wanted in found.read_bytes().split(b"\0"):
-                os.kill(int(found.parent.name), signal.SIGKILL)
+                yield int(found.parent.name)
+
+
+def started_for(path: Path, prefix: str) -> list[int]:
+    """The processes with the environment of a run directory and with this file prefix on their
+    command lines, whoever started them: a script, a container engine.
+    """
+    found = []
+    for pid in _processes_of(path):
+        with contextlib.suppress(OSError):
+            words = Path(f"/proc/{pid}/cmdline").read_bytes()
+            if prefix.encode() in re.split(rb"[\0=/]", words):
+                found.append(pid)
+    return found
 
 
 def _without_process(path: Path) -> bool:
@@ -174,7 +202,7 @@ class RunDirectory:
     """A directory (mode 0700) for sockets and logs of one lab process."""
 
     def __init__(self, base: Path | None = None) -> None:
-        base = _base_directory() if base is None else base
+        base = base_directory() if base is None else base
         remove_stale(base)
         try:
             self.path, self._lock = _make_locked(base)
@@ -384,6 +412,13 @@ class Child:
         """Send the signal that asks it to end, and wait for nothing: `stop` does."""
         own = self.command.ending
         self._signal(own[0] if own else _ENDINGS[0][0])
+        self._close_stdin()
+
+    def _close_stdin(self) -> None:
+        """After a signal that it noted, testpmd still waits for the end of its commands."""
+        if self._popen.stdin:
+            with contextlib.suppress(OSError):
+                self._popen.stdin.close()
 
     def freeze(self) -> None:
         """Stop it, and what it started; `stands_still` tells when it has."""
@@ -418,6 +453,7 @@ class Child:
             own = self.command.ending
             for number, patience_s in (own, *_ENDINGS[1:]) if own else _ENDINGS:
                 self._signal(number)
+                self._close_stdin()
                 if self.wait(patience_s):
                     break
         # What it started and did not end.
@@ -426,10 +462,10 @@ class Child:
         if self._pidfd >= 0:
             os.close(self._pidfd)
             self._pidfd = -1
-        for stream in (self._popen.stdin, self._popen.stdout):
-            if stream:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        self._close_stdin()
+        if self._popen.stdout:
+            with contextlib.suppress(OSError):
+                self._popen.stdout.close()
         with contextlib.suppress(OSError):
             self.log.unlink()
         return -signal.SIGKILL if code is None else code

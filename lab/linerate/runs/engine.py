@@ -21,7 +21,7 @@ from rich.console import Console
 from linerate.forwarders import forwarder
 from linerate.host import cpus
 from linerate.host.builds.plugins import probe_plugin
-from linerate.host.errors import HopelessError, TrialError
+from linerate.host.errors import HopelessError, TrialError, UsageError
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory, checkpoint
 from linerate.links import Link, LinkContext, Wire
@@ -143,6 +143,9 @@ class Engine:
             each.prepare()
             if isinstance(each, Ports) and not self.bench.memory.hugepages:
                 each.without_hugepages()
+            for name in dict.fromkeys(needs.forwarders):
+                if why := forwarder(name).plugin_misfit(each):
+                    raise UsageError(f"--forwarders {name}: {why[0]}", why[1])
         if self._generator:
             rust_binary("generator")
         for name in needs.others:

@@ -52,6 +52,11 @@ def socket_path(runtime_dir: Path, prefix: str) -> Path:
     return runtime_dir / "dpdk" / prefix / SOCKET_NAME
 
 
+def place_of(path: Path) -> tuple[Path, str]:
+    """The run-time directory and the file prefix of a `socket_path`."""
+    return path.parents[2], path.parent.name
+
+
 class Telemetry:
     """One connection to one program."""
 

@@ -2,7 +2,7 @@
 """A forwarder at work: a process with telemetry, or the kernel with what it was told to do.
 
 Lifecycle: `launch` is a context manager. Processes that it started, and what it set in the kernel,
-end with it, however it ends.
+end with it, however it ends; so does a process that a script or a container engine started for it.
 """
 
 from __future__ import annotations
@@ -11,20 +11,33 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
 
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import ForwardingReady, InterfaceReady, OutputReady, Ready
 from linerate.host import netns
 from linerate.host.cpus import Cores
+from linerate.host.errors import ProcessError
 from linerate.host.host import Host
 from linerate.host.netns import Interface
-from linerate.host.process import Child, Command, RunDirectory, checkpoint, wait_until
+from linerate.host.process import (
+    Child,
+    Command,
+    RunDirectory,
+    checkpoint,
+    ended_with,
+    parent_of,
+    started_for,
+    wait_until,
+)
 from linerate.links import Wire
 from linerate.links.eal import Memory
-from linerate.telemetry.client import Reading, Telemetry, connect, socket_path
+from linerate.telemetry.client import Reading, Telemetry, connect, place_of, socket_path
 from linerate.trial import link_drops
 
 START_TIMEOUT_S = 10.0
+# From the end of a program's telemetry to that of its process, at most.
+END_S = 1.0
 
 
 class Ports(ABC):
@@ -99,6 +112,12 @@ class Running:
         for child in self.children:
             child.check()
 
+    def await_end(self) -> None:
+        """Wait a moment for one that closed its telemetry: it has ended, or will."""
+        for child in self.children:
+            if child.wait(END_S):
+                return
+
     def carrying(self, receiving: int | None = None) -> Callable[[], bool]:
         """What tells whether packets have come since now, to the first `receiving` ports or to all;
         and gone, where nothing else shows that the program is ready.
@@ -136,10 +155,12 @@ def launch(
 ) -> Iterator[Running]:
     """Start a forwarder at its end of the wire; `told`: puts more into its command."""
     with ExitStack() as stack:
+        note = stack.enter_context(ended_with())
 
         def connected(child: Child, prefix: str, within_s: float) -> Telemetry:
             path = socket_path(run.path, prefix)
-            return stack.enter_context(connect(path, within_s, child.check))
+            alive = partial(check_stays, child, run, prefix, note)
+            return stack.enter_context(connect(path, within_s, alive))
 
         prefix = run.new_prefix("forwarder")
         # What it refuses is refused before anything is set.
@@ -163,8 +184,40 @@ def launch(
             yield Running(interfaces, child, beside, by_forwarding=by_forwarding)
             return
         telemetry = connected(child, prefix, forwarder.ready.within_s)
+        if started_by(child, telemetry):
+            note(telemetry.peer_pid())
         ports = interfaces if forwarder.counted_by_link else ToldPorts(telemetry, wire.ports)
         yield Running(ports, child, beside, telemetry)
+
+
+def started_by(child: Child, telemetry: Telemetry) -> bool:
+    """Whether who answers was started by this child, or for it: a container engine is not the
+    parent of what it starts.
+    """
+    pid: int | None = telemetry.peer_pid()
+    if pid in started_for(*place_of(telemetry.path)):
+        return True
+    while pid and pid != child.pid:
+        pid = parent_of(pid)
+    return pid == child.pid
+
+
+def check_stays(child: Child, run: RunDirectory, prefix: str, note: Callable[[int], None]) -> None:
+    """Raise when the child has ended, and say so if it left a process that goes on; `note` is told
+    of that, so that it ends, too.
+    """
+    try:
+        child.check()
+    except ProcessError as error:
+        left = started_for(run.path, prefix)
+        for pid in left:
+            note(pid)
+        if not left:
+            raise
+        raise ProcessError(
+            f"{error.message}; process {left[0]}, which it started, runs on: a program must stay "
+            "in the foreground (no daemon, no container with --detach)"
+        ) from error
 
 
 def await_ready(child: Child, ready: Ready, host: Host) -> None:

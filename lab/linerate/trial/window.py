@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from linerate.forwarders import Forwarder
 from linerate.host.errors import GeneratorError, TelemetryError, UnknownCommandError
 from linerate.host.netns import Interface
-from linerate.host.process import pause
+from linerate.host.process import pause, wait_until
 from linerate.records.outcome import Polling
 from linerate.records.trial import Trial
 from linerate.telemetry.client import Reading, Telemetry, ask_when_known
@@ -140,7 +140,7 @@ class Exchange:
         self.sender.check()
 
     def await_links(self) -> None:
-        self.running.wait_until(self._links_up, LINK_TIMEOUT_S, "the link did not come up")
+        wait_until(self._links_up, self.alive, LINK_TIMEOUT_S, "the link did not come up")
 
     def warm_up(self, receiving: int | None = None) -> None:
         """Send until every port that is sent to has received: the first `receiving`, or all.
@@ -150,7 +150,7 @@ class Exchange:
         """
         carried = self.running.carrying(receiving)
         self.sender.start()
-        self.running.wait_until(carried, LINK_TIMEOUT_S, "the forwarder received nothing")
+        wait_until(carried, self.alive, LINK_TIMEOUT_S, "the forwarder received nothing")
         time.sleep(WARM_UP_S)
         self.sender.stop()
         self.polls.await_known(self.running.check)

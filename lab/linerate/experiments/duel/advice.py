@@ -27,7 +27,13 @@ _ADVICE = (
     (
         r"no telemetry socket",
         "telemetry is expected below RUNTIME_DIRECTORY, which the lab sets: a program in a "
-        "container needs this variable and the directory that it names",
+        "container needs this variable and the directory that it names (podman run -v /tmp:/tmp "
+        "-e RUNTIME_DIRECTORY)",
+    ),
+    (
+        r"\bOCI (permission|runtime)|\b(crun|runc):",
+        "the container engine did not start the program: try its command line by itself, with "
+        "the program's --help",
     ),
     (
         r"no cores defined for forwarding",

@@ -5,6 +5,8 @@ from __future__ import annotations
 
 import difflib
 import re
+import shlex
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +15,9 @@ from pydantic import ValidationError
 from linerate.forwarders import FORWARDERS, Forwarder, named
 from linerate.forwarders.definition import Definition, Lcores, check_placeholders
 from linerate.forwarders.template import Template
-from linerate.host import elf
 from linerate.host.errors import MissingError, UsageError, look_up
 from linerate.host.host import LOCAL
+from linerate.host.process import base_directory
 from linerate.links import Link
 from linerate.records.types import GivenProgram
 
@@ -30,6 +32,10 @@ _ON_INTERFACES: dict[str, Any] = {
 }
 # A DPDK program that reads commands, such as testpmd, ends when its standard input does.
 _ON_EAL: dict[str, Any] = {"kind": "dpdk", "stdin": "open"}
+# They start a program apart from the command line.
+_ENGINES = ("podman", "docker", "nerdctl")
+# In --mount: where a directory is on the host, and where in the container.
+_MOUNT_KEYS = ("source", "src", "target", "destination", "dst")
 _EXAMPLE = "'./my-forwarder {eal} -- -p {portmask}'"
 
 
@@ -61,6 +67,9 @@ def _of_command(text: str, letter: str, lcores: tuple[Lcores, int]) -> Forwarder
     except ValueError as error:
         raise UsageError(f"{letter}, {text!r}: {error}", f"for instance {_EXAMPLE}") from error
     used = set(template.placeholders)
+    first = "".join(part for part, _ in template.words[0]) if template.words else ""
+    if template.words and not first:
+        raise UsageError(f"{letter}, {text!r}: names no program", f"for instance {_EXAMPLE}")
     if not used & {"eal", "rx", "tx"}:
         raise UsageError(
             f"{letter}, {text!r}: has neither {{eal}} (EAL's options, for a DPDK program) nor "
@@ -68,7 +77,6 @@ def _of_command(text: str, letter: str, lcores: tuple[Lcores, int]) -> Forwarder
             f"for instance {_EXAMPLE}; other programs are described in a file: "
             "docs/describe-a-forwarder.md",
         )
-    first = "".join(part for part, _ in template.words[0])
     stem = re.sub(r"[^A-Za-z0-9._-]+", "-", Path(first).name).strip("-._") or "program"
     try:
         definition = Definition(
@@ -123,29 +131,54 @@ def check_program(program: Forwarder, letter: str) -> None:
     )
 
 
+def check_container(program: Forwarder, letter: str) -> None:
+    """Raise `UsageError` for a container in which nobody could find the program."""
+    if program.definition.command is None:
+        return
+    words = shlex.split(program.definition.command)
+    start = words[: words.index("run")] if "run" in words else []
+    engine = next((Path(word).name for word in start if Path(word).name in _ENGINES), None)
+    if engine is None:
+        return
+    name = f"{letter} ({program.name.removeprefix(f'{letter}-')})"
+    if not program.has_telemetry:
+        raise UsageError(
+            f"{name}: a program in a container is found by its telemetry, and this has none",
+            "start it outside of the container",
+        )
+    base = base_directory().resolve()
+    if not any(base.is_relative_to(path) for path in _mounted(words)):
+        lacking = f"{base}, where the telemetry socket is made,"
+    elif not any("RUNTIME_DIRECTORY" in word or word == "--env-host" for word in words):
+        lacking = "the variable RUNTIME_DIRECTORY, which names the telemetry socket's directory,"
+    else:
+        return
+    raise UsageError(
+        f"{name}: {lacking} is not in the container",
+        f"{engine} run --rm -v {base}:{base} -e RUNTIME_DIRECTORY ...",
+    )
+
+
+def _mounted(words: Sequence[str]) -> Iterator[str]:
+    """The directories that a container has under the host's own names."""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        option, _, value = word.partition("=")
+        value = value or after
+        if option in ("-v", "--volume"):
+            source, _, rest = value.partition(":")
+            if rest.partition(":")[0] == source:
+                yield source
+        elif option == "--mount":
+            parts = dict(part.partition("=")[::2] for part in value.split(","))
+            found = {parts[key] for key in _MOUNT_KEYS if key in parts}
+            if len(found) == 1:
+                yield found.pop()
+
+
 def check_plugin(program: Forwarder, letter: str, on: Link) -> None:
     """Raise `UsageError` for a program that cannot load the link's driver; both are prepared.
 
     A script tells by its output alone: `linerate.experiments.duel.advice`.
     """
-    plugin, path = on.plugin(), program.program()
-    if plugin is None or path is None:
-        return
-    try:
-        static, loaded, needed = elf.holds_eal(path), elf.loaded_eal(path), elf.needed_eal(plugin)
-    except (OSError, elf.UnreadableError):
-        return
-    name = program.name.removeprefix(f"{letter}-")
-    if static:
-        raise UsageError(
-            f"{letter} ({name}): DPDK is linked into it statically, so that it cannot load the "
-            f"driver of --link {on.name}, which is a plugin",
-            "--link null2, whose driver is DPDK's own; or link it against DPDK's shared libraries "
-            "(pkg-config --libs libdpdk, without --static)",
-        )
-    if loaded and needed and not loaded.startswith(needed):
-        raise UsageError(
-            f"{letter} ({name}): it is loaded with {loaded}, and the driver of --link {on.name} "
-            f"was built for {needed}, another release of DPDK",
-            "--link null2, whose driver is DPDK's own",
-        )
+    if why := program.plugin_misfit(on):
+        raise UsageError(f"{letter} ({program.name.removeprefix(f'{letter}-')}): {why[0]}", why[1])

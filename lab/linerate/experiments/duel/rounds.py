@@ -14,6 +14,7 @@ from linerate.experiments.duel.turns import Ground
 from linerate.experiments.duel.verdict import Answer, Verdict, log_ratio
 from linerate.forwarders import Forwarder
 from linerate.host.cpus import CPUS
+from linerate.host.errors import TrialError
 from linerate.host.process import checkpoint, pause
 from linerate.links import Frames, Link, LinkContext
 from linerate.trial.starts.alone import ALONE_S, alone, take_turns
@@ -67,7 +68,8 @@ class Round:
 class Duel:
     """What was found; `fault`: why it is no comparison, if so. `rounds`: by `method`. `given_up`:
     the comparison by standing starts that came before, and was no fair one. `works`: what each
-    program made of the frames, where that was looked at.
+    program made of the frames, where that was looked at. `other_fault`: why the other program does
+    not start either.
     """
 
     verdict: Verdict
@@ -77,6 +79,7 @@ class Duel:
     given_up: Verdict | None = None
     works: tuple[Work, ...] = ()
     fault: FaultError | None = None
+    other_fault: FaultError | None = None
     took_s: float = 0.0
 
     @property
@@ -106,6 +109,8 @@ def fight(
             fighting.take_turns()
     except FaultError as fault:
         found.fault = fault
+        if fault.kind == "start" and not found.rounds:
+            found.other_fault = fighting.try_start(1 - fault.arm)
     found.took_s = fighting.spent()
     return found
 
@@ -129,10 +134,7 @@ class _Fight:
     def stand(self) -> None:
         """All starts of a round at once, and then each by itself for a moment."""
         bench, asked, found = self.bench, self.asked, self.found
-        context = LinkContext(
-            bench.run.path, asked.size, bench.memory.hugepages, bench.cores, host=bench.host
-        )
-        with self.link.open(context) as wire:
+        with self.link.open(self._context()) as wire:
             for order in self._orders():
                 with standing(bench, wire, self.programs, order) as starts:
                     pause(SETTLE_S)
@@ -152,14 +154,38 @@ class _Fight:
 
     def take_turns(self) -> None:
         """One start at a time."""
-        asked, found = self.asked, self.found
-        ground = Ground(self.bench, self.link, asked.size, asked.per)
+        asked, found, ground = self.asked, self.found, self._ground()
         for order in self._orders():
             with ground.apart(self.programs, order) as starts:
                 with self._steal() as stolen:
                     windows = take_turns(starts, self._source, asked.turn_s, asked.turns)
                 refuse(windows, dropping=bool(found.works))
             self._enter(Round(len(found.rounds), tuple(windows), stolen[0]))
+
+    def try_start(self, arm: int) -> FaultError | None:
+        """Why a program does not start by itself; None: it does, or something else is at fault."""
+        try:
+            if self.found.method == "standing":
+                with (
+                    self.link.open(self._context()) as wire,
+                    standing(self.bench, wire, self.programs, [arm]),
+                ):
+                    return None
+            with self._ground().apart(self.programs, [arm]):
+                return None
+        except FaultError as fault:
+            return fault if fault.kind == "start" else None
+        except TrialError:
+            return None
+
+    def _context(self) -> LinkContext:
+        bench = self.bench
+        return LinkContext(
+            bench.run.path, self.asked.size, bench.memory.hugepages, bench.cores, host=bench.host
+        )
+
+    def _ground(self) -> Ground:
+        return Ground(self.bench, self.link, self.asked.size, self.asked.per)
 
     def _orders(self) -> Iterator[list[int]]:
         """Whose each start is, in the order in which they are started, for one round more."""

@@ -75,7 +75,10 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
     one, other = names
     margin = f"{asked.margin * 100:g} %"
     if fault:
-        return f"No comparison: {names[fault.arm]} {_FAULTS[fault.kind]}: {fault.message}."
+        broken = f"No comparison: {names[fault.arm]} {_FAULTS[fault.kind]}: {fault.message}."
+        if also := duel.other_fault:
+            broken += f" {names[also.arm]} {_FAULTS[also.kind]} either: {also.message}."
+        return broken
     if verdict.unsound:
         return (
             f"No verdict: {one} differed from itself, so that something else than the programs "
@@ -113,9 +116,10 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
 def notes(duel: Duel, names: Sequence[str]) -> list[str]:
     """What must be known beside the answer."""
     verdict, found = duel.verdict, []
-    fault = duel.fault
-    if fault and fault.kind in ("start", "ended") and (what := advice(str(fault.message))):
-        found.append(what)
+    for each in (duel.fault, duel.other_fault):
+        what = advice(str(each.message)) if each and each.kind in ("start", "ended") else None
+        if what and what not in found:
+            found.append(what)
     if verdict.moves:
         low, high = verdict.range
         found.append(

@@ -20,12 +20,12 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 
 from linerate.forwarders import Forwarder
-from linerate.host.errors import GeneratorError, TrialError
-from linerate.host.process import ended_with
+from linerate.host.errors import GeneratorError, TelemetryError, TrialError
+from linerate.host.process import wait_until
 from linerate.links import Link, LinkContext, Wire
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
-from linerate.trial.running import START_TIMEOUT_S, launch
+from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import polling_pid
 from linerate.trial.starts.standing import refuse_shared
@@ -53,7 +53,6 @@ class Ground:
         """
         bench = self.bench
         with ExitStack() as stack:
-            note = stack.enter_context(ended_with())
             starts: list[Start] = []
             for number, arm in enumerate(order):
                 directory = bench.run.path / f"link{number}"
@@ -65,10 +64,8 @@ class Ground:
                 wire = stack.enter_context(self.link.open(context))
                 start = stack.enter_context(self._start(wire, programs[arm], arm))
                 starts.append(start)
-                # Nobody is stopped or killed whom this duel did not start.
+                # Nobody is stopped whom this duel did not start.
                 refuse_shared(starts)
-                if start.pid:
-                    note(start.pid)
                 start.halt()
             yield starts
 
@@ -84,14 +81,13 @@ class Ground:
                 running = stack.enter_context(
                     launch(program, bench.run, bench.cores, bench.memory, wire)
                 )
-                if sender:
-                    polls = Polls(program, running.telemetry, probed=False)
-                    Exchange(running, sender, polls).await_links()
-                carried = running.carrying()
-                if sender:
-                    sender.start()
-                # Programs look for their links every so often, and forward only then.
-                running.wait_until(carried, START_TIMEOUT_S, "it did not receive on every port")
+                try:
+                    _begin(program, running, sender)
+                except TelemetryError:
+                    # How the program ended is better news than what it no longer answers.
+                    running.await_end()
+                    running.check()
+                    raise
             except GeneratorError:
                 raise
             except TrialError as error:
@@ -117,3 +113,21 @@ class Ground:
             sender.close()
             raise
         return sender
+
+
+def _begin(program: Forwarder, running: Running, sender: Generator | None) -> None:
+    """Wait until it forwards."""
+
+    def alive() -> None:
+        if sender:
+            sender.check()
+        running.check()
+
+    if sender:
+        polls = Polls(program, running.telemetry, probed=False)
+        Exchange(running, sender, polls).await_links()
+    carried = running.carrying()
+    if sender:
+        sender.start()
+    # Programs look for their links every so often, and forward only then.
+    wait_until(carried, alive, START_TIMEOUT_S, "it did not receive on every port")

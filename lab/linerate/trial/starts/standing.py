@@ -17,13 +17,21 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from functools import partial
 
 from linerate.forwarders import Forwarder
 from linerate.host.errors import ProcessError, TrialError
-from linerate.host.process import Child, ended_with, parent_of, pause
+from linerate.host.process import Child, ended_with, pause
 from linerate.links import Wire
 from linerate.telemetry.client import connect, socket_path
-from linerate.trial.running import START_TIMEOUT_S, Running, ToldPorts, await_ready
+from linerate.trial.running import (
+    START_TIMEOUT_S,
+    Running,
+    ToldPorts,
+    await_ready,
+    check_stays,
+    started_by,
+)
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start
 from linerate.trial.starts.window import Window
@@ -63,9 +71,8 @@ def standing(
             try:
                 await_ready(child, ready, wire.host)
                 path = socket_path(bench.run.path, prefix)
-                telemetry = stack.enter_context(
-                    connect(path, ready.within_s * len(order), child.check)
-                )
+                alive = partial(check_stays, child, bench.run, prefix, note)
+                telemetry = stack.enter_context(connect(path, ready.within_s * len(order), alive))
             except TrialError as error:
                 raise FaultError(arm, "start", str(error.message)) from error
             running = Running(ToldPorts(telemetry, wire.ports), child, telemetry=telemetry)
@@ -104,23 +111,14 @@ def refuse_shared(starts: Sequence[Start]) -> None:
                 start.arm, "shared", f"process {start.pid} answers for two starts of it"
             )
         seen.add(start.pid)
-        child = start.running.forwarder
-        if child is not None and not _descends(start.pid, child.pid):
+        child, telemetry = start.running.forwarder, start.running.telemetry
+        if child and telemetry and not started_by(child, telemetry):
             raise FaultError(
                 start.arm,
                 "shared",
-                f"process {start.pid} answers, which the lab did not start (as where the "
-                "command line asks a container engine to start it)",
+                f"process {start.pid} answers, which was not started for this: it is no child of "
+                "the command line, and has not the RUNTIME_DIRECTORY and the --file-prefix of it",
             )
-
-
-def _descends(pid: int, ancestor: int) -> bool:
-    while pid > 1 and pid != ancestor:
-        found = parent_of(pid)
-        if found is None:
-            return False
-        pid = found
-    return pid == ancestor
 
 
 def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:

@@ -9,9 +9,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
-from linerate.host.process import Child
 from linerate.traffic.sender import Sender
-from linerate.trial.running import Running
+from linerate.trial.running import END_S, Running
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Offered, Slice
@@ -21,8 +20,6 @@ Per = Literal["cpu", "time"]
 # A reading is good if so little passed while it was made; of so many, the best.
 TIGHT_NS = 50_000
 _READINGS = 12
-# From the end of a program's telemetry to that of its process, at most.
-_END_S = 1.0
 
 
 @dataclass(frozen=True)
@@ -82,7 +79,7 @@ class Start:
                     best = again
         except TelemetryError as error:
             if isinstance(error, DisconnectedError):
-                self._await_end(self.running.children)
+                self.running.await_end()
             self.check()
             raise FaultError(self.arm, "silent", str(error.message)) from error
         except (KeyError, TypeError, ValueError) as error:
@@ -108,17 +105,11 @@ class Start:
             sent = self.sender.sent()
         except TelemetryError as error:
             if self.sender.child and isinstance(error, DisconnectedError):
-                self._await_end([self.sender.child])
+                # `check` then tells how it ended.
+                self.sender.child.wait(END_S)
             self.sender.check()
             raise GeneratorError(f"the generator does not answer: {error.message}") from error
         return Offered(sent.accepted + (sent.lost_at_ingress or 0), sent.refused or 0)
-
-    @staticmethod
-    def _await_end(children: Sequence[Child]) -> None:
-        """Who closes its telemetry has ended, or will in a moment: `check` then tells how."""
-        for child in children:
-            if child.wait(_END_S):
-                return
 
     def _now(self) -> int:
         try:
