@@ -57,6 +57,8 @@ def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Pat
     assert not list(NAMESPACES.glob(f"linerate-{run.lab.pid}-*"))
 
 
+# It takes from half a minute to two, by what else the machine does.
+@pytest.mark.second_tier
 def test_a_generator_on_af_xdp_reaches_forwarders_of_all_kinds(
     tmp_path: Path, runtime: Path
 ) -> None:

@@ -212,12 +212,15 @@ def test_a_flood_goes_on_for_its_time(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "status", "wanted"),
     [
-        ([], 2, "--otg-listen <ADDR:PORT>|--port <[NAME=]LOCATION>|--self-test"),
+        ([], 2, "--otg-listen <ADDR:PORT>|--port <[NAME=]LOCATION>|--otg <FILE>|--self-test"),
         (["--port", "ring:r", "--otg-listen", "127.0.0.1:0"], 2, "cannot be used with"),
         (["--self-test", "--otg-listen", "127.0.0.1:0"], 2, "cannot be used with"),
         (["--self-test", "--flow", "size=64"], 2, "cannot be used with"),
         (["--flow", "size=64", "--otg-listen", "127.0.0.1:0"], 2, "cannot be used with"),
         (["--flow", "size=64"], 2, "--port <[NAME=]LOCATION>"),
+        (["--otg", "x.json"], 2, "--write <PORT=FILE>"),
+        (["--port", "ring:r", "--write", "p0=x.txt"], 2, "a file that ends in .pcap"),
+        (["--otg", "/nowhere.json", "--write", "p0=x.pcap"], 1, "/nowhere.json"),
         (["--port", "ring:r", "--port-file", "x"], 2, "cannot be used with"),
         (["--port", "ring:r", "--rate", "fast"], 2, "'--rate <RATE>'"),
         (["--port", "ring:r", "--flow", "siez=64"], 2, '"siez" is no key; the keys are name, from'),
