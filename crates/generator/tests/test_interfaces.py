@@ -11,7 +11,6 @@ from __future__ import annotations
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -212,30 +211,22 @@ def test_an_interface_that_was_made_again_is_opened_again(directory: Path, locat
 
 
 def sends(running: Generator, config: snappi.Config) -> None:
-    """Sends a configuration's frames, of which most reach `vb`; a second time where they did not.
+    """Sends a configuration's frames, of which most reach `vb`.
 
-    On a busy machine it was seen that of 200 frames which the driver had counted as sent 64, and
-    once all, never left the interface; neither the driver nor the kernel counted them as lost.
+    A few buffers of a pool on huge pages are none for AF_XDP: what is sent from them is lost.
     """
-    told = [sent_once(running, config)]
-    if told[0] is not None:
-        told.append(sent_once(running, config))
-    assert None in told, told
-
-
-def sent_once(running: Generator, config: snappi.Config) -> object:
-    """What everybody counted, where less than half of the frames reached `vb`."""
     before = counters(FAR, "vb")["rx"]["packets"]
     running.api.set_config(config)
     assert running.transmit("start") == []
     eventually(running.stopped)
     sent = running.port()["accepted"]
     assert sent > 0, running.port()
-    with suppress(AssertionError):
-        eventually(lambda: counters(FAR, "vb")["rx"]["packets"] - before >= sent / 2, timeout_s=5)
-        return None
-    driver = [running.ask(f"/ethdev/stats,{port}") for port in ethernet_ports(running)]
-    return before, counters(NEAR, "va"), counters(FAR, "vb"), driver, running.port()
+
+    def counted() -> object:
+        driver = [running.ask(f"/ethdev/stats,{port}") for port in ethernet_ports(running)]
+        return before, counters(NEAR, "va"), counters(FAR, "vb"), driver, running.port()
+
+    eventually(lambda: counters(FAR, "vb")["rx"]["packets"] - before >= sent / 2, counted)
 
 
 def test_af_xdp_is_opened_again_and_again(directory: Path) -> None:

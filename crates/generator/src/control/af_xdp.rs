@@ -7,8 +7,6 @@
 
 use std::time::{Duration, Instant};
 
-/// Buffers of a receive queue that it never gives back.
-pub(super) const KEEPS: usize = 2048;
 /// Receive queues that may be set up in the life of the process. Each takes a pool.
 const MOST_QUEUES: u16 = 32;
 /// Ports that could not be set up, and that stay, before no more are made.

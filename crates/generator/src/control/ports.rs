@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, RxConfig, TxConfig};
 
-use super::af_xdp::{self, AfXdp};
+use super::af_xdp::AfXdp;
 use super::kept::Kept;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
@@ -358,9 +358,10 @@ impl<'eal> Ports<'eal> {
         tx: u16,
         is_af_xdp: bool,
     ) -> Result<(), String> {
-        let least = LEAST_BUFFERS + if is_af_xdp { af_xdp::KEEPS } else { 0 };
         for _ in 0..rx {
-            pools.rx.push(self.pool(least)?);
+            // net_af_xdp shares less memory with the kernel than a pool on huge pages has: what is sent from the pool's last
+            // buffers is lost without a count. In a new pool these are the last to be taken.
+            pools.rx.push(if is_af_xdp { self.new_pool()? } else { self.pool(LEAST_BUFFERS)? });
         }
         for _ in 0..tx {
             pools.tx.push(self.pool(LEAST_BUFFERS)?);

@@ -52,8 +52,9 @@ fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
 /// A kernel interface. Needs `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`.
 ///
 /// The driver takes 2048 buffers out of a receive queue's pool each time that the queue is set up, for the kernel to
-/// receive into, and gives none of them back, not even when the device is removed: the pool has to have more. It is configured
-/// once; for another configuration it is detached and attached again.
+/// receive into, and gives none of them back, not even when the device is removed: the pool has to have more. On huge pages a few
+/// buffers at a pool's end lie outside of the memory that the driver shares with the kernel: what is sent from them is lost, and nobody
+/// counts it. In a new pool they are the last to be taken. It is configured once; for another configuration it is detached and attached again.
 ///
 /// ```
 /// use dpdk::vdev::AfXdp;
