@@ -179,29 +179,25 @@ def test_packets_are_counted_by_flow_and_flows_can_be_seen(tmp_path: Path) -> No
     ],
 )
 def test_files_that_are_no_captures_are_named(tmp_path: Path, content: bytes, words: str) -> None:
-    file = tmp_path / "frames.pcap"
-    file.write_bytes(content)
-    plain = bench_program("plain", "plain")
-    with RunDirectory() as run:
-        child, _ = start(run, plain, [f"net_nearfree0,frames={file}"], ["-p", "1"])
-        with child:
-            assert child.wait(20)
-            text = child.output()
-    assert words in text
+    assert words in refusal(tmp_path / "frames.pcap", content)
 
 
 def test_a_frame_cut_short_in_its_file_is_named(tmp_path: Path) -> None:
     content = bytearray(flows.capture(frames_of(2)))
     # The second record says that its frame was longer.
     content[24 + 16 + 60 + 12] = 61
-    file = tmp_path / "cut.pcap"
+    assert "frame 2 has 60 of 61 bytes" in refusal(tmp_path / "cut.pcap", bytes(content))
+
+
+def refusal(file: Path, content: bytes) -> str:
+    """What a program prints that ends because of this file."""
     file.write_bytes(content)
-    plain = bench_program("plain", "plain")
     with RunDirectory() as run:
+        plain = bench_program("plain", "plain")
         child, _ = start(run, plain, [f"net_nearfree0,frames={file}"], ["-p", "1"])
         with child:
             assert child.wait(20)
-            assert "frame 2 has 60 of 61 bytes" in child.output()
+            return child.output()
 
 
 def test_programs_that_clear_flags_or_have_two_queues_are_checked(tmp_path: Path) -> None:

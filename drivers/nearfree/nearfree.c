@@ -91,9 +91,8 @@ struct nearfree {
 	struct rte_mempool *dense;
 	struct traffic *traffic;
 	struct check *check;
-	/* What the user asked for when the port was configured: a hash of packets, by this key or the usual one, with ports. */
+	/* What the user asked for when the port was configured: what packets have, and a hash by this key or the usual one, with ports. */
 	uint64_t known;
-	bool hashed;
 	bool keyed;
 	bool ports;
 	uint8_t key[TRAFFIC_KEY];
@@ -142,17 +141,31 @@ static inline void take(struct queue *queue, struct rte_mbuf **pkts, uint32_t n)
 	__atomic_store_n(&queue->head, queue->head + n, __ATOMIC_RELEASE);
 }
 
-static uint16_t receive(void *raw, struct rte_mbuf **pkts, uint16_t n)
+/* Packets of the ring, and fresh ones for what it lacks; how many there are. */
+static inline uint16_t obtain(struct queue *queue, struct rte_mbuf **pkts, uint16_t n)
 {
-	struct queue *queue = raw;
 	const uint32_t there = __atomic_load_n(&queue->tail, __ATOMIC_ACQUIRE) - queue->head;
 	const uint16_t taken = RTE_MIN((uint32_t)n, there);
 
 	take(queue, pkts, taken);
 	if (unlikely(taken < n))
 		n = taken + fresh(queue, pkts + taken, n - taken);
+	return n;
+}
+
+static uint16_t receive(void *raw, struct rte_mbuf **pkts, uint16_t n)
+{
+	struct queue *queue = raw;
+
+	n = obtain(queue, pkts, n);
 	count(&queue->received, n);
 	return n;
+}
+
+/* How many packets the ring can take. */
+static inline uint32_t room(const struct queue *queue)
+{
+	return queue->limit - (queue->tail - __atomic_load_n(&queue->head, __ATOMIC_ACQUIRE));
 }
 
 static inline void give(struct queue *queue, struct rte_mbuf **pkts, uint32_t n)
@@ -168,9 +181,7 @@ static inline void give(struct queue *queue, struct rte_mbuf **pkts, uint32_t n)
 static uint16_t transmit(void *raw, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct queue *queue = raw;
-	const uint32_t room =
-		queue->limit - (queue->tail - __atomic_load_n(&queue->head, __ATOMIC_ACQUIRE));
-	const uint16_t given = RTE_MIN((uint32_t)n, room);
+	const uint16_t given = RTE_MIN((uint32_t)n, room(queue));
 
 	give(queue, pkts, given);
 	if (unlikely(given < n))
@@ -191,14 +202,10 @@ static inline const struct traffic_frame *next_frame(struct queue *queue)
 static uint16_t receive_frames(void *raw, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct queue *queue = raw;
-	const uint32_t there = __atomic_load_n(&queue->tail, __ATOMIC_ACQUIRE) - queue->head;
-	const uint16_t taken = RTE_MIN((uint32_t)n, there);
 
 	if (unlikely(queue->frames == 0))
 		return 0;
-	take(queue, pkts, taken);
-	if (unlikely(taken < n))
-		n = taken + fresh(queue, pkts + taken, n - taken);
+	n = obtain(queue, pkts, n);
 	for (uint16_t i = 0; i < n; i++) {
 		const struct traffic_frame *frame = next_frame(queue);
 
@@ -220,14 +227,13 @@ static inline bool renewable(const struct queue *queue, const struct rte_mbuf *p
 static uint16_t transmit_frames(void *raw, struct rte_mbuf **pkts, uint16_t n)
 {
 	struct queue *queue = raw;
-	const uint32_t room =
-		queue->limit - (queue->tail - __atomic_load_n(&queue->head, __ATOMIC_ACQUIRE));
+	const uint32_t end = queue->tail + room(queue);
 	uint32_t tail = queue->tail;
 
 	for (uint16_t i = 0; i < n; i++) {
 		if (unlikely(queue->check != NULL))
 			check_packet(queue->check, pkts[i]);
-		if (likely(tail - queue->tail < room && renewable(queue, pkts[i])))
+		if (likely(tail != end && renewable(queue, pkts[i])))
 			queue->slots[tail++ & queue->mask] = pkts[i];
 		else
 			rte_pktmbuf_free(pkts[i]);
@@ -246,6 +252,7 @@ static int configure(struct abi_port *port)
 {
 	struct nearfree *own = of(port);
 	struct rte_eth_conf conf = {0};
+	bool hashed;
 
 	if (own->traffic != NULL) {
 		if (rte_eth_dev_conf_get(port->data->port_id, &conf) != 0)
@@ -255,13 +262,13 @@ static int configure(struct abi_port *port)
 			own->known |= RTE_MBUF_F_RX_IP_CKSUM_MASK;
 		if (conf.rxmode.offloads & (RTE_ETH_RX_OFFLOAD_UDP_CKSUM | RTE_ETH_RX_OFFLOAD_TCP_CKSUM))
 			own->known |= RTE_MBUF_F_RX_L4_CKSUM_MASK;
-		own->hashed = conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG;
-		if (own->hashed)
+		hashed = conf.rxmode.mq_mode & RTE_ETH_MQ_RX_RSS_FLAG;
+		if (hashed)
 			own->known |= RTE_MBUF_F_RX_RSS_HASH;
-		own->ports = !own->hashed ||
+		own->ports = !hashed ||
 			     conf.rx_adv_conf.rss_conf.rss_hf & (RTE_ETH_RSS_UDP | RTE_ETH_RSS_TCP);
 		/* The caller's key need not be there for longer. */
-		own->keyed = own->hashed && conf.rx_adv_conf.rss_conf.rss_key != NULL &&
+		own->keyed = hashed && conf.rx_adv_conf.rss_conf.rss_key != NULL &&
 			     conf.rx_adv_conf.rss_conf.rss_key_len == TRAFFIC_KEY;
 		if (own->keyed)
 			memcpy(own->key, conf.rx_adv_conf.rss_conf.rss_key, TRAFFIC_KEY);
