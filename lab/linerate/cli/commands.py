@@ -24,6 +24,27 @@ app = typer.Typer(
 app.add_typer(run_app, name="run")
 
 
+# What duel and instructions ask alike.
+_ProgramA = Annotated[
+    str,
+    typer.Argument(
+        metavar="A", help="A forwarder's name, a TOML file, or a command line in quotes."
+    ),
+]
+_DuelLink = Annotated[
+    str | None,
+    typer.Option(help="null2, frames2, ... Default: null2, or frames2 with --traffic."),
+]
+_Size = Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")]
+_Lcores = Annotated[str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")]
+
+
+def _on(link: str | None, traffic: list[str] | None) -> str:
+    if link is not None:
+        return link
+    return "frames2" if traffic else "null2"
+
+
 @app.callback(invoke_without_command=True)
 def _root(
     version: Annotated[bool, typer.Option("--version", help="Print the version.")] = False,
@@ -74,12 +95,7 @@ def compare(
 
 @app.command()
 def duel(  # noqa: PLR0917 - what can be asked
-    a: Annotated[
-        str,
-        typer.Argument(
-            metavar="A", help="A forwarder's name, a TOML file, or a command line in quotes."
-        ),
-    ],
+    a: _ProgramA,
     b: Annotated[
         str | None,
         typer.Argument(
@@ -88,10 +104,7 @@ def duel(  # noqa: PLR0917 - what can be asked
             help="The one that may be slower; with --baseline the only one.",
         ),
     ] = None,
-    link: Annotated[
-        str | None,
-        typer.Option(help="null2, frames2, ... Default: null2, or frames2 with --traffic."),
-    ] = None,
+    link: _DuelLink = None,
     traffic: Annotated[
         list[str] | None,
         typer.Option(
@@ -112,14 +125,12 @@ def duel(  # noqa: PLR0917 - what can be asked
         ),
     ] = None,
     starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
-    size: Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")] = 64,
+    size: _Size = 64,
     seed: Annotated[int | None, typer.Option(help="Of the order. Default: another each time.")] = (
         None
     ),
     hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
-    lcores: Annotated[
-        str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")
-    ] = "1",
+    lcores: _Lcores = "1",
     method: Annotated[str, typer.Option(help="auto, standing or turns.")] = "auto",
     baseline: Annotated[
         Path | None,
@@ -176,7 +187,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     from linerate.cli import duel_command, duel_options  # noqa: PLC0415 - as all commands
 
     where = duel_options.Where(
-        ("frames2" if traffic else "null2") if link is None else link,
+        _on(link, traffic),
         hugepages,
         method,
         lcores,
@@ -196,28 +207,18 @@ def duel(  # noqa: PLR0917 - what can be asked
 
 @app.command()
 def instructions(  # noqa: PLR0917 - what can be asked
-    a: Annotated[
-        str,
-        typer.Argument(
-            metavar="A", help="A forwarder's name, a TOML file, or a command line in quotes."
-        ),
-    ],
+    a: _ProgramA,
     b: Annotated[str | None, typer.Argument(metavar="[B]", help="One to compare it with.")] = None,
     most: Annotated[
         str | None, typer.Option("--max", help="How much more B may execute, such as +1%.")
     ] = None,
-    link: Annotated[
-        str | None,
-        typer.Option(help="null2, frames2, ... Default: null2, or frames2 with --traffic."),
-    ] = None,
+    link: _DuelLink = None,
     traffic: Annotated[
         list[str] | None, typer.Option(help="Frames, as linerate duel has them.")
     ] = None,
     packets: Annotated[int, typer.Option(help="How many are counted over.")] = 500_000,
-    size: Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")] = 64,
-    lcores: Annotated[
-        str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")
-    ] = "1",
+    size: _Size = 64,
+    lcores: _Lcores = "1",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
     """How many instructions does a program execute per packet?
@@ -236,7 +237,7 @@ def instructions(  # noqa: PLR0917 - what can be asked
         words,
         command.asked_of(
             command.Asked(
-                ("frames2" if traffic else "null2") if link is None else link,
+                _on(link, traffic),
                 lcores,
                 size,
                 packets,

@@ -78,6 +78,9 @@ def run(
     programs = [program_of(*each, own) for each in zip(words, given, strict=True)]
     for each in zip(programs, given, strict=True):
         check_link(*each, found_link)
+    if around.explain:
+        explain.check_link(found_link)
+        require_valgrind()
     files = around.files()
     repeat = around.repeat_with or repeating(words, where, asked, around.baseline)
     names = [called(*each) for each in zip(programs, given, strict=True)]
@@ -185,9 +188,6 @@ class _Fighting:
     def run(self, directory: RunDirectory) -> Duel:
         """Prepare all that a duel needs, and fight it; raises `LabError`."""
         programs, link = self.programs, self.link
-        if self.explained:
-            explain.check_link(link)
-            require_valgrind()
         count = max(program.definition.cpus for program in programs)
         with leased(max(2, count + link.has_generator)):
             for program in programs:
