@@ -3,14 +3,13 @@
 
     python -m linerate_bench.trust.bisects --records FILE [--count N]
 
-Each bisect is of a repository of its own: 32 commits, of which one does not build and one is the
-first with so many dependent multiplications after each burst that its rate is lower by a tenth,
-alone on its core. All run on small pages, of which any machine has enough, and a compiler runs on
-each CPU meanwhile. Which commits those are is drawn by the seed. Each bisect is a line of FILE:
-those that are there are not made again.
+Each bisect has a repository of its own with 32 commits. One of them does not build. From another
+one on, each burst is followed by dependent multiplications, which lower the program's rate by a
+tenth when it is alone on its core. The seed draws which commits these are. Programs run on small
+pages, and a compiler runs on each CPU. Each bisect is a line of FILE, and is not made again.
 
-The commit that does not build is not the one before the first slow one: git could not tell these
-two apart, whatever it is told of the others.
+The commit that does not build is never the one right before the first slow one: git cannot say
+which of these two is the first bad one.
 """
 
 from __future__ import annotations
@@ -74,8 +73,8 @@ class Plan:
 @dataclass(frozen=True)
 class Bisected:
     """One bisect. `found`: the number of the commit that git named; None: it named none, or more
-    than one. `wrong`: commits that were told to be good and are bad, or the other way; `skipped`:
-    commits that were not decided though they build. `planted`: by which share the rate is lower.
+    than one. `wrong`: bad commits that a duel called good, or the other way; `skipped`:
+    commits that build and were not decided. `planted`: by which share the rate is lower.
     """
 
     seed: int
@@ -137,8 +136,8 @@ def _is_wrong(plan: Plan, number: int, word: str) -> bool:
 
 
 def tested(log: str, commits: Sequence[str]) -> dict[int, str]:
-    """From `git bisect log`: good, bad or skip by the number of the commit, without the two ends
-    that were told to it.
+    """From `git bisect log`: good, bad or skip by the number of the commit, without the two
+    ends, which git was given.
     """
     words = re.findall(r"^git bisect (good|bad|skip) ([0-9a-f]{40})$", log, re.MULTILINE)
     return {commits.index(commit): word for word, commit in words}
