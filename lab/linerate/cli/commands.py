@@ -94,6 +94,46 @@ def compare(
 
 
 @app.command()
+def advise(  # noqa: PLR0917 - what can be asked
+    rate: Annotated[
+        str, typer.Option(help="Frames per second over all directions: 2Mpps, 500kpps, 2000000.")
+    ],
+    directories: Annotated[
+        list[Path] | None,
+        typer.Argument(
+            metavar="[DIR...]",
+            show_default=False,
+            help="Runs' directories, or directories with runs below them. Default: out.",
+        ),
+    ] = None,
+    size: _Size = 64,
+    latency: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PERCENTILE:TIME",
+            help="A limit for round trips as the sender sees them: p99:50us. May be repeated.",
+        ),
+    ] = None,
+    loss: Annotated[str, typer.Option(help="How much may be lost: 0.5% or 0.005.")] = "0",
+    json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> ExitStatus:
+    """Which forwarder carries a rate, and on how many cores?
+
+    From the records of runs (paths, rfc2544, latency, overload, l3fwd, cloud), and from nothing
+    else: no figure is interpolated, scaled to more cores or carried over to another machine.
+
+    linerate advise --rate 2Mpps --size 64 --latency p99:50us out/rfc2544 out/latency
+
+    Exit status: 0 at least one does in one setting, 1 all that was measured do not, 2 wrong options
+    or directories, 3 the records do not answer it, 4 an error.
+    """
+    from linerate.cli import advise_command as command  # noqa: PLC0415 - as all commands
+
+    asked = command.asked_of(rate, size, latency or [], loss)
+    return command.run(directories or [], asked, wide_console(), json_output=json_output)
+
+
+@app.command()
 def duel(  # noqa: PLR0917 - what can be asked
     a: _ProgramA,
     b: Annotated[

@@ -12,6 +12,7 @@ from linerate import records as records_package
 from linerate.experiments.duel import baseline
 from linerate.experiments.duel import record as duel
 from linerate.experiments.instructions import record as instructions
+from linerate.experiments.placement import record as advice
 from linerate.forwarders import definition
 from linerate.records import run_file, summary
 from linerate.records import trial as records
@@ -37,6 +38,7 @@ FILES = {
     "duel-1.json": duel.schema,
     "baseline-1.json": baseline.schema,
     "instructions-1.json": instructions.schema,
+    "advice-1.json": advice.schema,
 }
 
 

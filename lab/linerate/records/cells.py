@@ -66,6 +66,11 @@ class TrialCell(Tagged):
         return self.key[0]
 
     @property
+    def beside(self) -> str:
+        """Who else uses the forwarder's core, and by which rules, in words; "": nobody."""
+        return ""
+
+    @property
     def words(self) -> str:
         """The cell in sentences and tables."""
         return cell_words(*self.key)

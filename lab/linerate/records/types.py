@@ -25,6 +25,9 @@ Limited = Literal["arm", "baseline", "both"]
 Answer = Literal["yes", "no", "untold"]
 # Share of the ceiling up to which a load is low.
 LOW_LOAD = 0.25
+# Beside a frame with its FCS: preamble 7, start delimiter 1, gap 12
+# (docs/how-it-measures.md#frame-sizes-and-rates).
+LAYER_1_BYTES = 20
 
 
 class Strict(BaseModel):

@@ -15,6 +15,7 @@ from typing import Any, Generic, Literal, Protocol, TypeVar
 
 from rich.console import Console
 
+from linerate.records.cells import CellKey
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial
@@ -108,6 +109,24 @@ class Comparable:
         self.controls.extend(other.controls)
 
 
+@dataclass(frozen=True)
+class SearchedRate:
+    """What one search of an arm found for one goal, in frames per second over all directions.
+
+    `block`: as `Trial.pairing`. A load reaches the goal if it loses no more than `loss_ratio`.
+    `reached_pps`: the greatest that did; 0: not even the least load. `missed_pps`: the least above
+    it that did not; None: the greatest that could be offered reached it.
+    """
+
+    cell: CellKey
+    arm: str
+    block: tuple[int, int]
+    goal: str
+    loss_ratio: float
+    reached_pps: float
+    missed_pps: float | None
+
+
 class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     """One kind of run. Stateless.
 
@@ -160,6 +179,10 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     @abstractmethod
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         """What another run can be compared with."""
+
+    def searched_rates(self, run: Run, trials: list[Trial]) -> list[SearchedRate]:
+        """What searches found, of each that came to an end; none where nothing is searched for."""
+        return []
 
     # -- what follows from it ------------------------------------------------------------------
 

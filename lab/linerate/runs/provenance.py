@@ -117,6 +117,20 @@ def deciding(one: Session, other: Session) -> list[str]:
     return found
 
 
+# Absolute figures, unlike ratios, are others where one of these differs as well.
+_ABSOLUTE = ("cpu_count", "kernel", "governor")
+
+
+def conditions(machine: Machine) -> dict[str, str]:
+    """What absolute figures of two runs must have in common to answer one question. Two machines of
+    one kind cannot be told apart.
+    """
+    return {
+        name: str(getattr(machine, name) or "unknown").casefold()
+        for name in (*_DECIDING, *_ABSOLUTE)
+    }
+
+
 def telling(one: Session, other: Session) -> list[str]:
     """What else differs and a reader should know, in words."""
     found = _facts(one.machine, other.machine, _TELLING)

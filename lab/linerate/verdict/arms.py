@@ -27,12 +27,12 @@ def quartiles(values: Iterable[float | None]) -> Quartiles | None:
     q1, median, q3 = statistics.quantiles(data, n=4, method="inclusive")
     found = Quartiles(n=len(data), median=median, q1=q1, q3=q3)
     if len(data) >= MIN_COUNT:
-        cut = _median_cut(len(data))
+        cut = median_cut(len(data))
         found.low, found.high = data[cut], data[-1 - cut]
     return found
 
 
-def _median_cut(count: int) -> int:
+def median_cut(count: int) -> int:
     """Observations to leave out at each end for the interval of the median (sign test)."""
     tail, cut = 0.0, 0
     for k in range(count):

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from linerate.host.text import counted
 from linerate.records.cells import CellKey, TrialCell
 from linerate.records.cloud_summary import CpuName, KindName, LoadName
 from linerate.records.outcome import Frames, Outcome
@@ -83,6 +84,15 @@ class CloudTrialCell(TrialCell):
     @property
     def key(self) -> CellKey:
         return self.link, self.size
+
+    @property
+    def beside(self) -> str:
+        levels = self.levels
+        if not levels.tenants:
+            return f"CPU {levels.cpu}" if levels.cpu.startswith("quota") else ""
+        return (
+            f"beside {counted(levels.tenants, levels.kind)} (load {levels.load}), CPU {levels.cpu}"
+        )
 
 
 class _Beside(Strict):

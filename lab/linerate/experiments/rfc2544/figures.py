@@ -23,6 +23,7 @@ from linerate.records.summary_figures import (
     SearchFigures,
 )
 from linerate.records.trial import Test, Trial
+from linerate.records.types import LAYER_1_BYTES
 from linerate.trial.search.back_to_back import REPETITIONS as BURST_REPETITIONS
 from linerate.trial.search.core_use import share_of
 from linerate.trial.search.device import Latency
@@ -35,8 +36,6 @@ from linerate.trial.search.setup_device import DISTURBED
 from linerate.trial.search.throughput import unfinished
 from linerate.verdict.arms import last_windows, lower_load, quartiles
 
-# Preamble 7, start delimiter 1, gap 12 (docs/how-it-measures.md#frame-sizes-and-rates).
-LAYER_1_BYTES = 20
 _MICRO = 1e6
 
 

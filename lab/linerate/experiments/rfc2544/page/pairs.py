@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from linerate.experiments.rfc2544.figures import LAYER_1_BYTES
 from linerate.experiments.rfc2544.page import charts as rfc2544_charts
 from linerate.experiments.rfc2544.page import published as published_rfc2544
 from linerate.experiments.rfc2544.page.charts import Point, Spec, Theory
@@ -15,6 +14,7 @@ from linerate.experiments.rfc2544.page.published import AsPublished
 from linerate.experiments.rfc2544.page.rows import Row, line_rate_known
 from linerate.records.summary import CellSummary, Comparison
 from linerate.records.summary_figures import Quartiles
+from linerate.records.types import LAYER_1_BYTES
 from linerate.report import charts
 from linerate.report.page import Charts
 from linerate.trial.search.goals import Goal

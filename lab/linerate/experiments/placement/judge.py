@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether a program carries a rate, by its records in one run: every rule that decides.
+
+Each block is one value. A block carries a rate if it carried a load as great, below the least one
+that lost too much; it does not if a load no greater lost too much. That a program carries what is
+less than it carried is the one thing supposed, as RFC 2544 does; of delays it is not, and between
+two loads nothing is supposed. The answer is yes or no where the 95 % interval of the median over
+blocks (by order statistics) lies on one side of what is asked, which takes 6 blocks.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from linerate.experiments.placement.measured import Group, Window
+from linerate.experiments.placement.question import LatencyLimit, Question
+from linerate.experiments.placement.record import Answer, CarriedRate, MeasuredDelay, Source
+from linerate.experiments.placement.words import loads_words, percent, rate
+from linerate.host.text import counted
+from linerate.runs.compare import LOADS_ALIKE
+from linerate.verdict.arms import median_cut, quartiles
+from linerate.verdict.stats import MIN_COUNT
+
+# A load that was asked for as a share of a rate comes back with its last digits changed.
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True)
+class _Block:
+    """`missed_pps`: None where nothing lost too much."""
+
+    reached_pps: float
+    missed_pps: float | None
+
+    def carries(self, pps: float) -> bool:
+        return self.reached_pps >= pps * (1 - _ROUNDING)
+
+    def loses(self, pps: float) -> bool:
+        return self.missed_pps is not None and self.missed_pps <= pps * (1 + _ROUNDING)
+
+
+def by_votes(count: int, yes: int, no: int) -> Answer | None:
+    """Of so many blocks; None: neither side has enough."""
+    if count < MIN_COUNT:
+        return None
+    cut = median_cut(count)
+    if count - yes <= cut:
+        return "yes"
+    return "no" if count - no <= cut else None
+
+
+# -- rates ---------------------------------------------------------------------------------------
+
+
+def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
+    """What a run says of the wanted rate, by the first source that decides, or the first there is.
+
+    `number`: of the run.
+    """
+    paced = [each for each in group.windows if each.paced]
+    floods = [each for each in group.windows if not each.paced]
+    sources: list[tuple[Source, list[_Block]]] = [
+        ("searches", _searches(group, asked.loss_ratio)),
+        # A search's other windows are at loads that it chose by what it had found.
+        ("fixed loads", [] if group.searched else _blocks(paced, asked.loss_ratio)),
+        ("floods", _blocks(floods, asked.loss_ratio)),
+    ]
+    found = [_carried(number, source, blocks, group, asked) for source, blocks in sources if blocks]
+    return next((each for each in found if each.answer in ("yes", "no")), found[0])
+
+
+def _searches(group: Group, loss_ratio: float) -> list[_Block]:
+    """A goal that allows less loss tells what was carried, one that allows more what was not."""
+    found = []
+    for block in dict.fromkeys(each.block for each in group.searched):
+        mine = [each for each in group.searched if each.block == block]
+        strict = [each.reached_pps for each in mine if each.loss_ratio <= loss_ratio]
+        lax = [each.missed_pps for each in mine if each.loss_ratio >= loss_ratio]
+        missed = [each for each in lax if each is not None]
+        found.append(_Block(max(strict, default=0.0), min(missed, default=None)))
+    return found
+
+
+def _blocks(windows: Sequence[Window], loss_ratio: float) -> list[_Block]:
+    found = []
+    for block in dict.fromkeys(each.block for each in windows):
+        mine = [each for each in windows if each.block == block]
+        missed = min((w.most_pps for w in mine if w.loss_ratio > loss_ratio), default=None)
+        reached = [
+            w.least_pps
+            for w in mine
+            if w.loss_ratio <= loss_ratio and (missed is None or w.least_pps < missed)
+        ]
+        found.append(_Block(max(reached, default=0.0), missed))
+    return found
+
+
+def _carried(
+    number: int, source: Source, blocks: list[_Block], group: Group, asked: Question
+) -> CarriedRate:
+    yes = sum(each.carries(asked.pps) for each in blocks)
+    no = sum(each.loses(asked.pps) for each in blocks)
+    missed = [each.missed_pps for each in blocks if each.missed_pps is not None]
+    losses = [w.loss_ratio for w in group.windows if not w.paced] if source == "floods" else []
+    found = CarriedRate(
+        run=number,
+        answer="undecided",
+        reason="",
+        source=source,
+        blocks=len(blocks),
+        carried=yes,
+        lost=no,
+        reached_pps=quartiles(each.reached_pps for each in blocks),
+        at_least=2 * len(missed) < len(blocks),
+        missed_pps=statistics.median(missed) if 2 * len(missed) >= len(blocks) else None,
+        loss_ratio=statistics.median(losses) if losses else None,
+        core_share=quartiles(
+            _each_block((w.block, w.core_share) for w in _near(group, asked.pps)).values()
+        ),
+    )
+    found.answer, found.reason = _judged(found, asked)
+    return found
+
+
+def _judged(found: CarriedRate, asked: Question) -> tuple[Answer, str]:
+    blocks = counted(found.blocks, "block")
+    told = by_votes(found.blocks, found.carried, found.lost)
+    if told == "yes":
+        return told, f"in {found.carried} of {blocks}"
+    if told == "no":
+        return told, f"{_missed(found, asked)} in {found.lost} of {blocks}"
+    unknown = found.blocks - found.carried - found.lost
+    if 2 * unknown > found.blocks:
+        return "not measured", _beyond(found, asked)
+    reason = f"in {found.carried} of {blocks}, and did not in {found.lost}"
+    return "undecided", reason + _too_few(found.blocks)
+
+
+def _too_few(blocks: int) -> str:
+    return f"; an interval needs {MIN_COUNT} blocks" if blocks < MIN_COUNT else ""
+
+
+def _missed(found: CarriedRate, asked: Question) -> str:
+    """What was lost at which load."""
+    lost = f"more than {percent(asked.loss_ratio)}" if asked.loss_ratio else "frames"
+    if found.source == "floods" and found.loss_ratio is not None:
+        lost = percent(found.loss_ratio)
+    at = f" of {rate(found.missed_pps)}" if found.missed_pps else ""
+    return f"{_LOADS[found.source]}{at} lost {lost}"
+
+
+_LOADS: dict[Source, str] = {"searches": "loads", "fixed loads": "loads", "floods": "floods"}
+
+
+def _beyond(found: CarriedRate, asked: Question) -> str:
+    """Why most blocks do not say whether the rate is carried."""
+    most = found.reached_pps.median if found.reached_pps else 0.0
+    if found.missed_pps is None:
+        return {
+            "searches": f"all that link and generator could offer was carried, {rate(most)}",
+            "fixed loads": f"the greatest load that was offered, {rate(most)}, was carried",
+            "floods": f"all that floods offered, {rate(most)}, was carried",
+        }[found.source]
+    missed = _missed(found, asked)
+    if most:
+        return f"{rate(most)} was carried, {missed}, and nothing between was offered"
+    if found.source == "floods":
+        return f"{missed}, which says nothing about lower loads"
+    return f"{missed}, and no lower load was carried"
+
+
+# -- delays --------------------------------------------------------------------------------------
+
+
+def measured_delay(
+    group: Group, number: int, asked: Question, limit: LatencyLimit
+) -> MeasuredDelay:
+    """What a run says of a delay, by the loads near the wanted rate."""
+    stamped = [each for each in group.windows if each.quantiles_us is not None]
+    near = [each for each in _near(group, asked.pps) if each.quantiles_us is not None]
+    values = _each_block(
+        (each.block, (each.quantiles_us or {}).get(limit.quantile)) for each in near
+    )
+    loads = [each.least_pps for each in near or stamped]
+    found = MeasuredDelay(
+        run=number,
+        quantile=limit.quantile,
+        limit_us=limit.us,
+        answer="not measured",
+        reason="",
+        blocks=len(values),
+        within=sum(value <= limit.us for value in values.values()),
+        us=quartiles(values.values()),
+        least_pps=min(loads, default=None),
+        most_pps=max(loads, default=None),
+    )
+    if not stamped:
+        found.reason = "no delays were measured"
+    elif not near:
+        found.reason = f"delays were measured at {loads_words(found)}"
+    elif not values:
+        found.reason = f"windows there have no {limit.name}, or too few frames for it"
+    else:
+        found.answer = (
+            by_votes(len(values), found.within, len(values) - found.within) or "undecided"
+        )
+        found.reason = f"in {found.within} of {counted(len(values), 'block')}"
+        found.reason += _too_few(len(values))
+    return found
+
+
+def _near(group: Group, pps: float) -> list[Window]:
+    """Paced, at the wanted rate or so little above that delays and cost are those at that rate. A
+    lower load would be too good where a queue begins to fill.
+    """
+    least, most = pps * (1 - _ROUNDING), pps * (1 + LOADS_ALIKE)
+    return [each for each in group.windows if each.paced and least <= each.least_pps <= most]
+
+
+def _each_block(
+    values: Iterable[tuple[tuple[int, int], float | None]],
+) -> dict[tuple[int, int], float]:
+    """The median of each block; none where some window lacks its value, for that of the others
+    would be that of the better ones, or the worse.
+    """
+    blocks: dict[tuple[int, int], list[float]] = {}
+    for block, value in values:
+        if value is None:
+            return {}
+        blocks.setdefault(block, []).append(value)
+    return {block: statistics.median(each) for block, each in blocks.items()}

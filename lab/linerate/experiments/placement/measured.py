@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the records of a run to what each forwarder was offered there, and what became of it.
+
+A `Group` is one program in one setting, with its windows and searches. Nothing is put together over
+runs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.outcome import CpuPart, Frames
+from linerate.records.run_file import Run, Session, made_of
+from linerate.records.trial import Directions, Test, Trial
+from linerate.runs.experiment import SearchedRate
+from linerate.runs.provenance import conditions
+from linerate.runs.rebuild import Stored
+from linerate.runs.registry import find
+from linerate.trial.activity import FORWARDER
+from linerate.verdict.delays import supported
+
+# Of windows that say nothing about frames at one load: the rate changes, or the probe stands in the
+# way of every frame, or something else than the generator sends. What the search for a throughput
+# sent counts by its result.
+_OTHER_TESTS: tuple[Test, ...] = ("throughput", "back-to-back", "recovery", "spans", "ping")
+# Reference peers, programs that are looked into, and trials without a forwarder.
+_OTHER_ROLES = ("self-test", "probed", "alone")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """Where and how was measured. Figures of two settings are never put together.
+
+    `conditions`: of the machine and its memory. `link`: with its tables, if it has some.
+    """
+
+    conditions: tuple[tuple[str, str], ...]
+    link: str
+    devices: tuple[str, ...]
+    directions: Directions
+    ip: int
+    beside: str
+
+
+@dataclass(frozen=True)
+class Program:
+    """A forwarder as it was measured: another build or definition is another one. `cores`: CPUs
+    that it used; None: not recorded.
+    """
+
+    forwarder: str
+    cores: int | None
+    build: str | None
+    definition: str | None
+
+
+@dataclass(frozen=True)
+class Window:
+    """One load that a program was offered. `block`: as `Trial.pairing`.
+
+    The load lies between `least_pps` and `most_pps`, which are apart in a flood: what the link took
+    and what was offered to it. `core_share`: CPU time of the program, and of the kernel's threads
+    that receive for it, over time.
+    """
+
+    block: tuple[int, int]
+    least_pps: float
+    most_pps: float
+    loss_ratio: float
+    quantiles_us: dict[str, float] | None
+    core_share: float | None
+    paced: bool
+
+
+@dataclass
+class Group:
+    """One program in one cell of one run."""
+
+    run: Stored
+    setting: Setting
+    program: Program
+    size: int
+    windows: list[Window] = field(default_factory=list)
+    searched: list[SearchedRate] = field(default_factory=list)
+
+
+def groups_of(run: Stored) -> list[Group]:
+    """Of all programs, sizes and settings of a run; empty where it has no paced or flooded links.
+
+    Raises `RunError` for a run that cannot be read.
+    """
+    with made_of(run.directory):
+        experiment = find(run.run.experiment)
+        design = experiment.read_design(run.run.design)
+        devices = (*design.generator_ports, *design.forwarder_ports)
+        searched: dict[tuple[object, str], list[SearchedRate]] = {}
+        for each in experiment.searched_rates(run.run, run.trials):
+            searched.setdefault((each.cell, each.arm), []).append(each)
+        trials: dict[tuple[object, ...], list[Trial]] = {}
+        for trial in run.trials:
+            if _of_one_load(trial):
+                key = (trial.cell.key, trial.cell.beside, trial.arm, *_sent(trial))
+                trials.setdefault(key, []).append(trial)
+        found = []
+        for own in trials.values():
+            windows = [window for trial in own if (window := _window(trial))]
+            rates = searched.get((own[0].cell.key, own[0].arm), [])
+            if not windows and not rates:
+                continue
+            found.append(
+                Group(
+                    run,
+                    _setting(run.run.sessions[0], own[0], devices),
+                    _program(run.run, own),
+                    own[0].cell.key[1],
+                    windows,
+                    rates,
+                )
+            )
+        return found
+
+
+def _of_one_load(trial: Trial) -> bool:
+    """Also of the searches: their program and setting are those of the trials."""
+    return (
+        (trial.has_frames or trial.outcome is None)
+        and trial.role not in _OTHER_ROLES
+        and trial.request.load in ("paced", "flood")
+        and trial.request.protocol in (None, "udp")
+        and not trial.arm.endswith(AA_SUFFIX)
+    )
+
+
+def _sent(trial: Trial) -> tuple[Directions, int]:
+    """Which way frames went: all there are, and IPv4, where nothing else was asked for."""
+    return trial.request.directions or "both", trial.request.ip or 4
+
+
+def _setting(session: Session, trial: Trial, devices: tuple[str, ...]) -> Setting:
+    machine = {**conditions(session.machine), "memory": session.memory}
+    directions, ip = _sent(trial)
+    return Setting(
+        conditions=tuple(machine.items()),
+        link=trial.cell.name,
+        devices=devices if trial.cell.name == "ports" else (),
+        directions=directions,
+        ip=ip,
+        beside=trial.cell.beside,
+    )
+
+
+def _program(run: Run, trials: Sequence[Trial]) -> Program:
+    name, session = trials[0].forwarder, run.sessions[0]
+    described = session.forwarders.get(name)
+    return Program(
+        forwarder=name,
+        cores=_cores(trials),
+        build=session.programs.get(name),
+        definition=described.sha256 if described else None,
+    )
+
+
+def _cores(trials: Sequence[Trial]) -> int | None:
+    """CPUs of the program and of the kernel's threads that receive for it: the most of a trial."""
+    return max(len(_cpus(trial)) for trial in trials) or None
+
+
+def _cpus(trial: Trial) -> set[int]:
+    ran = [each.cpus for each in trial.program.processes if each.role == FORWARDER]
+    paid = [each.cpus for each in trial.frames.cpu_time or ()]
+    return {cpu for cpus in (*ran, *paid) for cpu in cpus}
+
+
+def _core_share(frames: Frames) -> float | None:
+    """Where the kernel has no threads of its own for it, they took no time."""
+    known = {each.of for each in frames.cpu_time or ()}
+    parts: list[CpuPart] = ["process", "napi"] if "napi" in known else ["process"]
+    seconds = frames.cpu_seconds(*parts)
+    return None if seconds is None or not frames.duration_s else seconds / frames.duration_s
+
+
+def _window(trial: Trial) -> Window | None:
+    """None of what does not count, or counted nothing."""
+    frames, request = trial.frames, trial.request
+    if not trial.valid or request.test in _OTHER_TESTS or request.then_pps is not None:
+        return None
+    paced = request.load == "paced"
+    sent = frames.attempted if paced else frames.accepted
+    if not sent or not frames.attempted or frames.received is None or not frames.duration_s:
+        return None
+    asked = request.pps if paced else None
+    delays = frames.latency
+    return Window(
+        block=trial.pairing,
+        # A paced sender that was late has no valid window: what it was asked for is what it sent.
+        least_pps=asked or sent / frames.duration_s,
+        most_pps=asked or frames.attempted / frames.duration_s,
+        loss_ratio=(sent - frames.received) / sent,
+        quantiles_us={
+            name: ns / 1e3 for name, ns in supported(delays.quantiles_ns, delays.count).items()
+        }
+        if delays
+        else None,
+        core_share=_core_share(frames),
+        paced=paced,
+    )

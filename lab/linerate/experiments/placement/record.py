@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What `linerate advise --json` prints."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field
+
+from linerate.host.machine import Machine
+from linerate.records.summary_figures import Quartiles
+from linerate.records.types import Strict
+
+# no: it was measured, and does not. undecided: measured at this rate, but too little or unsteadily.
+Answer = Literal["yes", "no", "undecided", "not measured"]
+# By what a rate is known: searches for a throughput, fixed loads, or floods.
+Source = Literal["searches", "fixed loads", "floods"]
+
+
+class AskedLatency(Strict):
+    """A limit of the question."""
+
+    quantile: str
+    us: float
+
+
+class Asked(Strict):
+    """The question."""
+
+    pps: float = Field(description="frames per second over all directions")
+    size: int = Field(description="of frames, in bytes with the 4-byte FCS")
+    loss_ratio: float = Field(description="so much may be lost, as a share")
+    latency: list[AskedLatency] = Field(default_factory=list)
+
+
+class RunRead(Strict):
+    """A run whose records were read; others name it by its `number`."""
+
+    number: int = Field(ge=1)
+    directory: str
+    id: str
+    experiment: str
+    command: str
+    started_at: str
+    trials: int
+    complete: bool
+
+
+class CarriedRate(Strict):
+    """What one run says of a program at the wanted rate. Each block is one value."""
+
+    run: int
+    answer: Answer
+    reason: str
+    source: Source
+    blocks: int
+    carried: int = Field(description="blocks in which the wanted rate, or more, was carried")
+    lost: int = Field(description="blocks in which the wanted rate, or less, lost too much")
+    reached_pps: Quartiles | None = Field(
+        default=None,
+        description="the greatest load that a block carried, below the least that lost too much; "
+        "0: none",
+    )
+    at_least: bool = Field(description="in most blocks no load lost too much: the limit is higher")
+    missed_pps: float | None = Field(
+        default=None, description="the least load that lost too much; the median, if most have one"
+    )
+    loss_ratio: float | None = Field(
+        default=None, description="of floods, the median: what was lost of what the link took"
+    )
+    core_share: Quartiles | None = Field(
+        default=None,
+        description="near the wanted rate: CPU time of the program, and of the kernel's threads "
+        "that receive for it, over time",
+    )
+
+
+class MeasuredDelay(Strict):
+    """What one run says of a program's delays at loads near the wanted rate."""
+
+    run: int
+    quantile: str
+    limit_us: float
+    answer: Answer
+    reason: str
+    blocks: int
+    within: int = Field(description="blocks in which it was within the limit")
+    us: Quartiles | None = None
+    least_pps: float | None = Field(
+        default=None,
+        description="of the loads near the wanted rate, or of all others, if there are none; "
+        "absent: no delays were measured",
+    )
+    most_pps: float | None = None
+
+
+class Placement(Strict):
+    """A forwarder on so many cores, and whether it does what was asked."""
+
+    forwarder: str
+    cores: int | None = Field(default=None, description="CPUs that it used; absent: not recorded")
+    build: str | None = Field(default=None, description="SHA-256 of its program, if it has one")
+    definition: str | None = Field(default=None, description="SHA-256 of its definition")
+    answer: Answer
+    rates: list[CarriedRate]
+    delays: list[MeasuredDelay] = Field(default_factory=list)
+    sentence: str
+
+
+class SettingAnswer(Strict):
+    """One machine, link and neighbourhood. Figures of several settings are never put together."""
+
+    link: str
+    devices: list[str] = Field(default_factory=list, description="of link ports")
+    directions: Literal["one", "both"]
+    ip: Literal[4, 6]
+    beside: str = Field(default="", description="who else used the core; empty: nobody")
+    memory: str
+    machine: Machine = Field(description="as the first of the runs found it")
+    here: bool = Field(description="whether this is such a machine")
+    answer: Answer
+    cores: int | None = Field(default=None, description="the fewest that do what was asked")
+    placements: list[Placement]
+    sentence: str
+
+
+class Advice(Strict):
+    """What `linerate advise --json` prints."""
+
+    model_config = ConfigDict(extra="forbid", populate_by_name=True)
+
+    schema_id: Literal["linerate/advice-1"] = Field(default="linerate/advice-1", alias="schema")
+    asked: Asked
+    answer: Answer = Field(description="yes: in at least one setting")
+    settings: list[SettingAnswer]
+    not_measured: list[str] = Field(description="what the records do not answer, in sentences")
+    commands: list[str] = Field(description="that would measure some of it")
+    runs: list[RunRead]
+    notes: list[str] = Field(default_factory=list)
+
+
+def schema() -> dict[str, Any]:
+    document = Advice.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}

@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Advice in sentences; decides nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from linerate.experiments.placement.question import LatencyLimit, Question
+from linerate.experiments.placement.record import (
+    Answer,
+    CarriedRate,
+    MeasuredDelay,
+    Placement,
+    SettingAnswer,
+)
+from linerate.experiments.placement.words import loads_words, percent, rate
+from linerate.host.text import counted
+from linerate.runs.compare import LOADS_ALIKE
+
+
+def question_words(asked: Question) -> str:
+    """`2 Mpps of 64 B, nothing lost, p99 up to 50 us`."""
+    lost = f"up to {percent(asked.loss_ratio)} lost" if asked.loss_ratio else "nothing lost"
+    limits = "".join(f", {each.name} up to {each.us:g} us" for each in asked.latency)
+    return f"{rate(asked.pps)} of {asked.size} B, {lost}{limits}"
+
+
+def cores_words(cores: int | None) -> str:
+    return "an unknown number of cores" if cores is None else counted(cores, "core")
+
+
+def setting_sentence(found: SettingAnswer) -> str:
+    """What the setting answers as a whole."""
+    if found.answer == "yes":
+        fewest = [each for each in _with(found, "yes") if each.cores == found.cores]
+        return f"Yes, on {cores_words(found.cores)}: {_names(fewest)}."
+    if found.answer == "no":
+        if len(found.placements) == 1:
+            return f"No: {_names(found.placements)} does not, and nothing else was measured."
+        return f"No: none of the {len(found.placements)} programs that were measured does."
+    unclear = _with(found, "undecided")
+    if unclear:
+        return f"Undecided: the records cannot tell of {_names(unclear)}."
+    return f"Not measured: the records do not say it of {_names(_with(found, 'not measured'))}."
+
+
+def _with(found: SettingAnswer, answer: Answer) -> list[Placement]:
+    return [each for each in found.placements if each.answer == answer]
+
+
+def _names(placements: Sequence[Placement]) -> str:
+    return ", ".join(dict.fromkeys(each.forwarder for each in placements))
+
+
+def placement_sentence(found: Placement, asked: Question) -> str:
+    """What is known of one program, with the numbers of the runs that say it."""
+    parts = [_rate(each, asked.pps) for each in telling_rates(found)]
+    for limit in asked.latency:
+        parts += [_delay(each, limit) for each in telling_delays(found, limit.quantile)]
+    return f"{found.forwarder} on {cores_words(found.cores)} {'; '.join(parts)}."
+
+
+def telling_rates(found: Placement) -> list[CarriedRate]:
+    """Those that decide, or contradict each other; without any, those that measured most of it."""
+    order: tuple[Answer, ...] = ("undecided", "not measured")
+    decided = [each for each in found.rates if each.answer in ("yes", "no")]
+    rest = ([r for r in found.rates if r.answer == answer] for answer in order)
+    return decided or next((each for each in rest if each), [])
+
+
+def telling_delays(found: Placement, quantile: str) -> list[MeasuredDelay]:
+    """Likewise of one percentile. Where nothing is known near the rate, one run is enough."""
+    mine = [each for each in found.delays if each.quantile == quantile]
+    decided = [each for each in mine if each.answer in ("yes", "no")]
+    unclear = [each for each in mine if each.answer == "undecided"]
+    elsewhere = [each for each in mine if each.least_pps is not None]
+    return decided or unclear or elsewhere[:1] or mine[:1]
+
+
+def _rate(found: CarriedRate, pps: float) -> str:
+    if found.answer in ("yes", "undecided"):
+        return f"carried {rate(pps)} {found.reason} ({found.source}, run {found.run})"
+    if found.answer == "no":
+        return f"did not carry {rate(pps)}: {found.reason} (run {found.run})"
+    return f"is not known to carry {rate(pps)}: {found.reason} ({found.source}, run {found.run})"
+
+
+def _delay(found: MeasuredDelay, limit: LatencyLimit) -> str:
+    if found.answer == "not measured":
+        near = f"that rate or up to {percent(LOADS_ALIKE)} above"
+        return f"{limit.name} was not measured at {near}: {found.reason} (run {found.run})"
+    return (
+        f"{limit.name} was within {limit.us:g} us {found.reason}, at {loads_words(found)} "
+        f"(run {found.run})"
+    )
