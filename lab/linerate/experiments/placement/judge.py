@@ -157,6 +157,8 @@ _LOADS: dict[Source, str] = {"searches": "loads", "fixed loads": "loads", "flood
 def _beyond(found: CarriedRate, asked: Question) -> str:
     """Why most blocks do not say whether the rate is carried."""
     most = found.reached_pps.median if found.reached_pps else 0.0
+    if found.missed_pps is None and not most:
+        return "the link held floods back, so that no load was offered at a pace"
     if found.missed_pps is None:
         return {
             "searches": f"all that link and generator could offer was carried, {rate(most)}",

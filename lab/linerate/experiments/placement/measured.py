@@ -60,9 +60,10 @@ class Program:
 class Window:
     """One load that a program was offered. `block`: as `Trial.pairing`.
 
-    The load lies between `least_pps` and `most_pps`, which are apart in a flood: what the link took
-    and what was offered to it. `core_share`: CPU time of the program, and of the kernel's threads
-    that receive for it, over time.
+    The load lies between `least_pps` and `most_pps`, which are apart in a flood that was held back:
+    what the link took is what the program left room for, which nobody offered at a pace.
+    `core_share`: CPU time of the program, and of the kernel's threads that receive for it, over
+    time.
     """
 
     block: tuple[int, int]
@@ -195,7 +196,7 @@ def _window(trial: Trial) -> Window | None:
     return Window(
         block=trial.pairing,
         # A paced sender that was late has no valid window: what it was asked for is what it sent.
-        least_pps=asked or sent / frames.duration_s,
+        least_pps=asked or (0.0 if frames.refused else sent / frames.duration_s),
         most_pps=asked or frames.attempted / frames.duration_s,
         loss_ratio=(sent - frames.received) / sent,
         quantiles_us={

@@ -60,7 +60,7 @@ def parse_rate(text: str, size: int) -> float:
         frames = float(found[1]) * _PPS[found[2]] / ((size + LAYER_1_BYTES) * 8)
         raise UsageError(
             f"--rate {text}: bits per second, where frames per second are asked for",
-            f"on Ethernet, with preamble and gap, these are --rate {frames / 1e6:.6g}Mpps "
+            f"on Ethernet, with preamble and gap, these are --rate {frames / 1e6:.5g}Mpps "
             f"at {size} bytes",
         )
     found = re.fullmatch(rf"{_NUMBER}\s*([kmg]?)(?:pps)?", word)
