@@ -3,11 +3,14 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+import simulated_paths
 from advice_runs import BLOCKS, each_block, flood, run_of, window
-from simulated import MACHINE
+from simulated import MACHINE, Simulation
+from simulated_paths import SENDER_PPS, Way, Wire
 
 from linerate.experiments.cloud.window import CloudCell, CloudTrialCell
 from linerate.experiments.placement.advise import advise
@@ -15,7 +18,7 @@ from linerate.experiments.placement.question import Question, question
 from linerate.experiments.placement.record import Advice, Placement
 from linerate.host.errors import UsageError
 from linerate.records.trial import Trial
-from linerate.runs.rebuild import Stored
+from linerate.runs.rebuild import Stored, stored
 
 MEGA = 1e6
 
@@ -143,6 +146,19 @@ def test_a_flood_that_was_held_back_is_no_load_that_was_carried() -> None:
     """The link took what the program left room for: nobody offered that rate."""
     trials = [flood("a", 3 * MEGA, b, lost=0.0, refused=10**7) for b in range(6)]
     assert told(asked("2Mpps"), run_of(trials)).answer == "not measured"
+
+
+def test_what_link_or_generator_limit_is_no_limit_of_the_program(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    """One of the two brings back all but 2 % of what the generator sends."""
+    ways = {"xdp-redirect": Way(0.98 * SENDER_PPS, 0, 900), "c-l2fwd": Way(200e3, 1000, 1500)}
+    Wire(ways).install(simulation)
+    simulated_paths.start(tmp_path / "run", forwarders=["c-l2fwd", "xdp-redirect"])
+    (setting,) = told(asked("2Mpps"), stored(tmp_path / "run")).settings
+    found = {each.forwarder: each for each in setting.placements}
+    assert (found["c-l2fwd"].answer, found["xdp-redirect"].answer) == ("no", "not measured")
+    assert "the generator was the limit" in found["xdp-redirect"].sentence
 
 
 def test_fixed_loads_decide_before_floods() -> None:

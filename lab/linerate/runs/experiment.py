@@ -180,8 +180,11 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         """What another run can be compared with."""
 
-    def searched_rates(self, run: Run, trials: list[Trial]) -> list[SearchedRate]:
-        """What searches found, of each that came to an end; none where nothing is searched for."""
+    def searched_rates(self, found: Findings) -> list[SearchedRate]:
+        """What searches found, of each that came to an end; none where nothing is searched for.
+
+        `found`: by this experiment's `findings`.
+        """
         return []
 
     # -- what follows from it ------------------------------------------------------------------

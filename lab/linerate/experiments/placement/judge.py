@@ -55,10 +55,7 @@ def by_votes(count: int, yes: int, no: int) -> Answer | None:
 
 
 def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
-    """What a run says of the wanted rate, by the first source that decides, or the first there is.
-
-    `number`: of the run.
-    """
+    """What a run says of the wanted rate, by the first source that decides. `number`: the run's."""
     paced = [each for each in group.windows if each.paced]
     floods = [each for each in group.windows if not each.paced]
     sources: list[tuple[Source, list[_Block]]] = [
@@ -68,7 +65,9 @@ def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
         ("floods", _blocks(floods, asked.loss_ratio)),
     ]
     found = [_carried(number, source, blocks, group, asked) for source, blocks in sources if blocks]
-    return next((each for each in found if each.answer in ("yes", "no")), found[0])
+    decided = [each for each in found if each.answer in ("yes", "no")]
+    held_back = [each for each in found if each.limited_by]
+    return [*decided, *held_back, *found][0]
 
 
 def _searches(group: Group, loss_ratio: float) -> list[_Block]:
@@ -104,6 +103,8 @@ def _carried(
     no = sum(each.loses(asked.pps) for each in blocks)
     missed = [each.missed_pps for each in blocks if each.missed_pps is not None]
     losses = [w.loss_ratio for w in group.windows if not w.paced] if source == "floods" else []
+    # Fixed loads lie below the limit.
+    limited_by = None if source == "fixed loads" else group.limited_by
     found = CarriedRate(
         run=number,
         answer="undecided",
@@ -113,7 +114,8 @@ def _carried(
         carried=yes,
         lost=no,
         reached_pps=quartiles(each.reached_pps for each in blocks),
-        at_least=2 * len(missed) < len(blocks),
+        at_least=limited_by is not None or 2 * len(missed) < len(blocks),
+        limited_by=limited_by,
         missed_pps=statistics.median(missed) if 2 * len(missed) >= len(blocks) else None,
         loss_ratio=statistics.median(losses) if losses else None,
         core_share=quartiles(
@@ -129,6 +131,8 @@ def _judged(found: CarriedRate, asked: Question) -> tuple[Answer, str]:
     told = by_votes(found.blocks, found.carried, found.lost)
     if told == "yes":
         return told, f"in {found.carried} of {blocks}"
+    if found.limited_by:
+        return "not measured", _held_back(found)
     if told == "no":
         return told, f"{_missed(found, asked)} in {found.lost} of {blocks}"
     unknown = found.blocks - found.carried - found.lost
@@ -136,6 +140,11 @@ def _judged(found: CarriedRate, asked: Question) -> tuple[Answer, str]:
         return "not measured", _beyond(found, asked)
     reason = f"in {found.carried} of {blocks}, and did not in {found.lost}"
     return "undecided", reason + _too_few(found.blocks)
+
+
+def _held_back(found: CarriedRate) -> str:
+    most = found.reached_pps.median if found.reached_pps else 0.0
+    return f"the {found.limited_by} was the limit" + (f", at {rate(most)}" if most else "")
 
 
 def _too_few(blocks: int) -> str:

@@ -14,6 +14,7 @@ from linerate.records.cells import AA_SUFFIX
 from linerate.records.outcome import CpuPart, Frames
 from linerate.records.run_file import Run, Session, made_of
 from linerate.records.trial import Directions, Test, Trial
+from linerate.records.types import Limiter
 from linerate.runs.experiment import SearchedRate
 from linerate.runs.provenance import conditions
 from linerate.runs.rebuild import Stored
@@ -85,6 +86,8 @@ class Group:
     size: int
     windows: list[Window] = field(default_factory=list)
     searched: list[SearchedRate] = field(default_factory=list)
+    # As the run's own summary has it: then its greatest rates are not the program's.
+    limited_by: Limiter | None = None
 
 
 def groups_of(run: Stored) -> list[Group]:
@@ -92,34 +95,38 @@ def groups_of(run: Stored) -> list[Group]:
 
     Raises `RunError` for a run that cannot be read.
     """
+    trials: dict[tuple[object, ...], list[Trial]] = {}
+    for trial in run.trials:
+        if _of_one_load(trial):
+            key = (trial.cell.key, trial.cell.beside, trial.arm, *_sent(trial))
+            trials.setdefault(key, []).append(trial)
+    if not trials:
+        return []
     with made_of(run.directory):
         experiment = find(run.run.experiment)
         design = experiment.read_design(run.run.design)
         devices = (*design.generator_ports, *design.forwarder_ports)
+        told = experiment.findings(run.run, run.trials)
+        limits = {((each.link, each.size), each.arm): each.by for each in told.summary.limited_by}
         searched: dict[tuple[object, str], list[SearchedRate]] = {}
-        for each in experiment.searched_rates(run.run, run.trials):
+        for each in experiment.searched_rates(told):
             searched.setdefault((each.cell, each.arm), []).append(each)
-        trials: dict[tuple[object, ...], list[Trial]] = {}
-        for trial in run.trials:
-            if _of_one_load(trial):
-                key = (trial.cell.key, trial.cell.beside, trial.arm, *_sent(trial))
-                trials.setdefault(key, []).append(trial)
         found = []
         for own in trials.values():
+            place = own[0].cell.key, own[0].arm
             windows = [window for trial in own if (window := _window(trial))]
-            rates = searched.get((own[0].cell.key, own[0].arm), [])
-            if not windows and not rates:
-                continue
-            found.append(
-                Group(
-                    run,
-                    _setting(run.run.sessions[0], own[0], devices),
-                    _program(run.run, own),
-                    own[0].cell.key[1],
-                    windows,
-                    rates,
+            if windows or place in searched:
+                found.append(
+                    Group(
+                        run=run,
+                        setting=_setting(run.run.sessions[0], own[0], devices),
+                        program=_program(run.run, own),
+                        size=own[0].cell.key[1],
+                        windows=windows,
+                        searched=searched.get(place, []),
+                        limited_by=limits.get(place),
+                    )
                 )
-            )
         return found
 
 

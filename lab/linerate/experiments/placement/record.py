@@ -9,7 +9,7 @@ from pydantic import ConfigDict, Field
 
 from linerate.host.machine import Machine
 from linerate.records.summary_figures import Quartiles
-from linerate.records.types import Strict
+from linerate.records.types import Limiter, Strict
 
 # no: it was measured, and does not. undecided: measured at this rate, but too little or unsteadily.
 Answer = Literal["yes", "no", "undecided", "not measured"]
@@ -62,6 +62,11 @@ class CarriedRate(Strict):
         "0: none",
     )
     at_least: bool = Field(description="in most blocks no load lost too much: the limit is higher")
+    limited_by: Limiter | None = Field(
+        default=None,
+        description="of searches and floods, as the run's summary says: what was lost there says "
+        "nothing about the program",
+    )
     missed_pps: float | None = Field(
         default=None, description="the least load that lost too much; the median, if most have one"
     )

@@ -29,7 +29,7 @@ from linerate.records.output import REPORT
 from linerate.records.run_file import Run
 from linerate.records.summary import SUMMARY, Summary, dump
 from linerate.records.trial import Trial
-from linerate.runs.experiment import Comparable, Experiment, SearchedRate
+from linerate.runs.experiment import Comparable, Experiment, Findings, SearchedRate
 from linerate.runs.kept_runs import compared_costs, control_sample, interrupted_blocks, rate_sample
 from linerate.runs.progress import say
 from linerate.runs.run_summary import setup_of
@@ -106,22 +106,22 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
             },
         )
 
-    def searched_rates(self, run: Run, trials: list[Trial]) -> list[SearchedRate]:
-        asked = self._asked(self.read_design(run.design), run, trials)
+    def searched_rates(self, found: Findings) -> list[SearchedRate]:
+        assert isinstance(found, Found)
         return [
             SearchedRate(
                 cell=cell,
                 arm=each.arm,
                 block=each.trials[0].pairing,
                 goal=name,
-                loss_ratio=found.goal.loss_ratio,
-                reached_pps=found.lower_pps or 0.0,
-                missed_pps=found.upper_pps,
+                loss_ratio=rate.goal.loss_ratio,
+                reached_pps=rate.lower_pps or 0.0,
+                missed_pps=rate.upper_pps,
             )
-            for cell, searches in searches_of(asked, trials).items()
+            for cell, searches in found.searches.items()
             for each in searches
             if each.unit.throughput
-            for name, found in each.unit.throughput.found.items()
+            for name, rate in each.unit.throughput.found.items()
         ]
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
