@@ -100,6 +100,8 @@ def _heading(found: SettingAnswer) -> str:
         what.append("one direction")
     if found.ip == 6:
         what.append("IPv6")
+    if found.foreign:
+        what.append("another generator")
     what.append(found.beside or "alone on the core")
     memory = "huge pages" if found.memory == "hugepages" else "no huge pages"
     which = "this machine" if found.here else "another machine than this"

@@ -17,8 +17,8 @@ from typing import NoReturn
 class ExitStatus(IntEnum):
     """SLOWER is said of programs that were measured, and of nothing else: scripts rely on it."""
 
-    DONE = 0  # not slower beyond the margin, or nothing was asked
-    SLOWER = 1  # slower beyond the margin, or more instructions than allowed
+    DONE = 0  # not slower beyond the margin, a rate is carried, or nothing was asked
+    SLOWER = 1  # slower beyond the margin, more instructions than allowed, or a rate not carried
     USAGE = 2  # a wrong option, value, file or directory
     UNDECIDED = 3  # the data cannot tell, or are invalid
     CANNOT_RUN = 4  # a missing program, a busy machine, a full disk, a fault of the lab

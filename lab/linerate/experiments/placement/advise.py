@@ -98,6 +98,7 @@ def _setting(
         directions=setting.directions,
         ip=6 if setting.ip == 6 else 4,
         beside=setting.beside,
+        foreign=setting.foreign,
         memory=dict(setting.conditions)["memory"],
         machine=machine,
         here=conditions(machine) == conditions(this),

@@ -70,7 +70,7 @@ def commands(
     """For this machine, of links that a command line can name as they are."""
     found = []
     for each in settings:
-        if each.beside or ":" in each.link or not each.here:
+        if each.beside or each.foreign or ":" in each.link or not each.here:
             continue
         rates = [p for p in each.placements if _lacks_rate(p)]
         delays = [p for p in each.placements if _lacks_delay(p)]

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from linerate.links import Ports
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.outcome import CpuPart, Frames
 from linerate.records.run_file import Run, Session, made_of
@@ -19,6 +20,7 @@ from linerate.runs.experiment import SearchedRate
 from linerate.runs.provenance import conditions
 from linerate.runs.rebuild import Stored
 from linerate.runs.registry import find
+from linerate.runs.run_summary import Design
 from linerate.trial.activity import FORWARDER
 from linerate.verdict.delays import supported
 
@@ -34,7 +36,8 @@ _OTHER_ROLES = ("self-test", "probed", "alone")
 class Setting:
     """Where and how was measured. Figures of two settings are never put together.
 
-    `conditions`: of the machine and its memory. `link`: with its tables, if it has some.
+    `conditions`: of the machine and its memory. `link`: with its tables, if it has some. `foreign`:
+    another generator than the lab's sent.
     """
 
     conditions: tuple[tuple[str, str], ...]
@@ -43,6 +46,7 @@ class Setting:
     directions: Directions
     ip: int
     beside: str
+    foreign: bool
 
 
 @dataclass(frozen=True)
@@ -105,7 +109,6 @@ def groups_of(run: Stored) -> list[Group]:
     with made_of(run.directory):
         experiment = find(run.run.experiment)
         design = experiment.read_design(run.run.design)
-        devices = (*design.generator_ports, *design.forwarder_ports)
         told = experiment.findings(run.run, run.trials)
         limits = {((each.link, each.size), each.arm): each.by for each in told.summary.limited_by}
         searched: dict[tuple[object, str], list[SearchedRate]] = {}
@@ -119,7 +122,7 @@ def groups_of(run: Stored) -> list[Group]:
                 found.append(
                     Group(
                         run=run,
-                        setting=_setting(run.run.sessions[0], own[0], devices),
+                        setting=_setting(run.run.sessions[0], own[0], design),
                         program=_program(run.run, own),
                         size=own[0].cell.key[1],
                         windows=windows,
@@ -146,16 +149,19 @@ def _sent(trial: Trial) -> tuple[Directions, int]:
     return trial.request.directions or "both", trial.request.ip or 4
 
 
-def _setting(session: Session, trial: Trial, devices: tuple[str, ...]) -> Setting:
+def _setting(session: Session, trial: Trial, design: Design) -> Setting:
     machine = {**conditions(session.machine), "memory": session.memory}
     directions, ip = _sent(trial)
     return Setting(
         conditions=tuple(machine.items()),
         link=trial.cell.name,
-        devices=devices if trial.cell.name == "ports" else (),
+        devices=(*design.generator_ports, *design.forwarder_ports)
+        if trial.cell.name == Ports.name
+        else (),
         directions=directions,
         ip=ip,
         beside=trial.cell.beside,
+        foreign=design.foreign,
     )
 
 

@@ -120,6 +120,9 @@ class SettingAnswer(Strict):
     directions: Literal["one", "both"]
     ip: Literal[4, 6]
     beside: str = Field(default="", description="who else used the core; empty: nobody")
+    foreign: bool = Field(
+        default=False, description="whether another generator than the lab's sent"
+    )
     memory: str
     machine: Machine = Field(description="as the first of the runs found it")
     here: bool = Field(description="whether this is such a machine")
