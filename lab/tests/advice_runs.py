@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from linerate.experiments.overload.options import PRESETS, Options
 from linerate.experiments.overload.plan import design_of
 from linerate.host.machine import Machine
 from linerate.records import run_file
+from linerate.records.cells import Arm
 from linerate.records.outcome import CpuTime, LatencyFigures
 from linerate.records.run_file import RUN, Run, Session
 from linerate.records.trial import RECORDS, Process, Trial, dump
@@ -75,10 +77,12 @@ def run_of(
         machine=here, versions={"linerate": "0"}, programs=programs or {}, memory=memory,
         trials=len(trials), end="complete",
     )  # fmt: skip
+    names = dict.fromkeys(trial.forwarder for trial in trials)
+    design = replace(design_of(options), arms=[Arm(name, name) for name in names])
     run = Run(
         experiment="overload",
         options=as_stored(options),
-        design=as_stored(design_of(options)),
+        design=as_stored(design),
         sessions=[session],
     )
     return Stored(Path(directory), run, trials)

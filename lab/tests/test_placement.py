@@ -124,7 +124,8 @@ def test_what_stands_beside_the_arms_is_no_answer() -> None:
     )  # fmt: skip
     for fields in kinds:
         assert told(asked(), run_of(each_block("a", 3 * MEGA, **fields))).settings == [], fields
-    assert told(asked(), run_of(each_block("a-again", 3 * MEGA))).settings == []
+    again = [*each_block("a", 3 * MEGA), *each_block("a-again", 3 * MEGA, forwarder="a")]
+    assert one(told(asked(), run_of(again))).rates[0].blocks == BLOCKS
 
 
 # -- floods --------------------------------------------------------------------------------------

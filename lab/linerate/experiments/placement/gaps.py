@@ -87,7 +87,11 @@ def commands(
 def _lacks_rate(each: Placement) -> bool:
     """More would help: it is not that link and generator offer no more."""
     told = {rate.answer for rate in each.rates}
-    at_limit = any(rate.source == "searches" and rate.at_least for rate in each.rates)
+    at_limit = any(
+        rate.at_least and (rate.limited_by or rate.source == "searches")
+        for rate in each.rates
+        if rate.answer == "not measured"
+    )
     return not told & {"yes", "no"} and not at_limit
 
 

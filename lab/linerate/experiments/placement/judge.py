@@ -21,6 +21,7 @@ from linerate.experiments.placement.words import loads_words, percent, rate
 from linerate.host.text import counted
 from linerate.runs.compare import LOADS_ALIKE
 from linerate.verdict.arms import median_cut, quartiles
+from linerate.verdict.judgement import too_few
 from linerate.verdict.stats import MIN_COUNT
 
 # A load that was asked for as a share of a rate comes back with its last digits changed.
@@ -58,13 +59,21 @@ def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
     """What a run says of the wanted rate, by the first source that decides. `number`: the run's."""
     paced = [each for each in group.windows if each.paced]
     floods = [each for each in group.windows if not each.paced]
-    sources: list[tuple[Source, list[_Block]]] = [
-        ("searches", _searches(group, asked.loss_ratio)),
+    sources: list[tuple[Source, list[_Block], int]] = [
+        ("searches", _searches(group, asked.loss_ratio), group.begun.searches),
         # A search's other windows are at loads that it chose by what it had found.
-        ("fixed loads", [] if group.searched else _blocks(paced, asked.loss_ratio)),
-        ("floods", _blocks(floods, asked.loss_ratio)),
+        (
+            "fixed loads",
+            [] if group.searched else _blocks(paced, asked.loss_ratio),
+            group.begun.paced,
+        ),
+        ("floods", _blocks(floods, asked.loss_ratio), group.begun.floods),
     ]
-    found = [_carried(number, source, blocks, group, asked) for source, blocks in sources if blocks]
+    found = [
+        _carried(number, source, blocks, begun, group, asked)
+        for source, blocks, begun in sources
+        if blocks
+    ]
     decided = [each for each in found if each.answer in ("yes", "no")]
     held_back = [each for each in found if each.limited_by]
     return [*decided, *held_back, *found][0]
@@ -96,8 +105,13 @@ def _blocks(windows: Sequence[Window], loss_ratio: float) -> list[_Block]:
     return found
 
 
-def _carried(
-    number: int, source: Source, blocks: list[_Block], group: Group, asked: Question
+def _carried(  # noqa: PLR0917 - what a figure is made of
+    number: int,
+    source: Source,
+    blocks: list[_Block],
+    begun: int,
+    group: Group,
+    asked: Question,
 ) -> CarriedRate:
     yes = sum(each.carries(asked.pps) for each in blocks)
     no = sum(each.loses(asked.pps) for each in blocks)
@@ -111,6 +125,7 @@ def _carried(
         reason="",
         source=source,
         blocks=len(blocks),
+        begun=begun,
         carried=yes,
         lost=no,
         reached_pps=quartiles(each.reached_pps for each in blocks),
@@ -127,28 +142,25 @@ def _carried(
 
 
 def _judged(found: CarriedRate, asked: Question) -> tuple[Answer, str]:
+    """The rules, in the order of what decides first."""
     blocks = counted(found.blocks, "block")
     told = by_votes(found.blocks, found.carried, found.lost)
-    if told == "yes":
-        return told, f"in {found.carried} of {blocks}"
-    if found.limited_by:
-        return "not measured", _held_back(found)
-    if told == "no":
-        return told, f"{_missed(found, asked)} in {found.lost} of {blocks}"
     unknown = found.blocks - found.carried - found.lost
+    sound = too_few(found.blocks, found.begun, 0) is None
+    if told == "yes" and sound:
+        return told, f"in {found.carried} of {blocks}"
+    if found.limited_by and 2 * found.carried <= found.blocks:
+        return "not measured", _held_back(found)
+    if told == "no" and sound:
+        return told, f"{_missed(found, asked)} in {found.lost} of {blocks}"
     if 2 * unknown > found.blocks:
         return "not measured", _beyond(found, asked)
-    reason = f"in {found.carried} of {blocks}, and did not in {found.lost}"
-    return "undecided", reason + _too_few(found.blocks)
+    return "undecided", f"in {found.carried} of {blocks}, and did not in {found.lost}"
 
 
 def _held_back(found: CarriedRate) -> str:
     most = found.reached_pps.median if found.reached_pps else 0.0
     return f"the {found.limited_by} was the limit" + (f", at {rate(most)}" if most else "")
-
-
-def _too_few(blocks: int) -> str:
-    return f"; an interval needs {MIN_COUNT} blocks" if blocks < MIN_COUNT else ""
 
 
 def _missed(found: CarriedRate, asked: Question) -> str:
@@ -218,7 +230,6 @@ def measured_delay(
             by_votes(len(values), found.within, len(values) - found.within) or "undecided"
         )
         found.reason = f"in {found.within} of {counted(len(values), 'block')}"
-        found.reason += _too_few(len(values))
     return found
 
 

@@ -7,11 +7,10 @@ runs.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 from linerate.links import Ports
-from linerate.records.cells import AA_SUFFIX
 from linerate.records.outcome import CpuPart, Frames
 from linerate.records.run_file import Run, Session, made_of
 from linerate.records.trial import Directions, Test, Trial
@@ -28,7 +27,7 @@ from linerate.verdict.delays import supported
 # way of every frame, or something else than the generator sends. What the search for a throughput
 # sent counts by its result.
 _OTHER_TESTS: tuple[Test, ...] = ("throughput", "back-to-back", "recovery", "spans", "ping")
-# Reference peers, programs that are looked into, and trials without a forwarder.
+# Self-tests, programs that are looked into, and trials without a forwarder.
 _OTHER_ROLES = ("self-test", "probed", "alone")
 
 
@@ -80,6 +79,28 @@ class Window:
     paced: bool
 
 
+@dataclass(frozen=True)
+class Begun:
+    """Blocks by what was done in them."""
+
+    searches: int = 0
+    paced: int = 0
+    floods: int = 0
+
+    @staticmethod
+    def of(trials: Sequence[Trial]) -> Begun:
+        def blocks(wanted: Callable[[Trial], bool]) -> int:
+            return len({trial.pairing for trial in trials if wanted(trial)})
+
+        return Begun(
+            searches=blocks(lambda trial: trial.role == "search"),
+            paced=blocks(
+                lambda t: t.request.load == "paced" and t.request.test not in _OTHER_TESTS
+            ),
+            floods=blocks(lambda trial: trial.request.load == "flood"),
+        )
+
+
 @dataclass
 class Group:
     """One program in one cell of one run."""
@@ -92,6 +113,8 @@ class Group:
     searched: list[SearchedRate] = field(default_factory=list)
     # As the run's own summary has it: then its greatest rates are not the program's.
     limited_by: Limiter | None = None
+    # How many blocks were begun, also of which no window counts.
+    begun: Begun = Begun()
 
 
 def groups_of(run: Stored) -> list[Group]:
@@ -99,16 +122,18 @@ def groups_of(run: Stored) -> list[Group]:
 
     Raises `RunError` for a run that cannot be read.
     """
-    trials: dict[tuple[object, ...], list[Trial]] = {}
-    for trial in run.trials:
-        if _of_one_load(trial):
-            key = (trial.cell.key, trial.cell.beside, trial.arm, *_sent(trial))
-            trials.setdefault(key, []).append(trial)
-    if not trials:
-        return []
     with made_of(run.directory):
         experiment = find(run.run.experiment)
-        design = experiment.read_design(run.run.design)
+        design: Design = experiment.read_design(run.run.design)
+        # Not the reference peers, nor the baseline once more.
+        arms = {arm.label for arm in design.arms if arm.label == arm.forwarder}
+        trials: dict[tuple[object, ...], list[Trial]] = {}
+        for trial in run.trials:
+            if trial.arm in arms and _of_one_load(trial):
+                key = (trial.cell.key, trial.cell.beside, trial.arm, *_sent(trial))
+                trials.setdefault(key, []).append(trial)
+        if not trials:
+            return []
         told = experiment.findings(run.run, run.trials)
         limits = {((each.link, each.size), each.arm): each.by for each in told.summary.limited_by}
         searched: dict[tuple[object, str], list[SearchedRate]] = {}
@@ -128,6 +153,7 @@ def groups_of(run: Stored) -> list[Group]:
                         windows=windows,
                         searched=searched.get(place, []),
                         limited_by=limits.get(place),
+                        begun=Begun.of(own),
                     )
                 )
         return found
@@ -140,7 +166,6 @@ def _of_one_load(trial: Trial) -> bool:
         and trial.role not in _OTHER_ROLES
         and trial.request.load in ("paced", "flood")
         and trial.request.protocol in (None, "udp")
-        and not trial.arm.endswith(AA_SUFFIX)
     )
 
 

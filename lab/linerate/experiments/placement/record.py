@@ -53,7 +53,8 @@ class CarriedRate(Strict):
     answer: Answer
     reason: str
     source: Source
-    blocks: int
+    blocks: int = Field(description="that have a value")
+    begun: int = Field(description="blocks, also those without a valid window or a result")
     carried: int = Field(description="blocks in which the wanted rate, or more, was carried")
     lost: int = Field(description="blocks in which the wanted rate, or less, lost too much")
     reached_pps: Quartiles | None = Field(

@@ -16,6 +16,7 @@ from linerate.experiments.placement.record import (
 from linerate.experiments.placement.words import loads_words, percent, rate
 from linerate.host.text import counted
 from linerate.runs.compare import LOADS_ALIKE
+from linerate.verdict.stats import MIN_COUNT
 
 
 def question_words(asked: Question) -> str:
@@ -78,11 +79,22 @@ def telling_delays(found: Placement, quantile: str) -> list[MeasuredDelay]:
 
 
 def _rate(found: CarriedRate, pps: float) -> str:
+    lacking = _lacking(found.blocks, found.begun)
     if found.answer in ("yes", "undecided"):
-        return f"carried {rate(pps)} {found.reason} ({found.source}, run {found.run})"
+        return f"carried {rate(pps)} {found.reason}{lacking} ({found.source}, run {found.run})"
     if found.answer == "no":
-        return f"did not carry {rate(pps)}: {found.reason} (run {found.run})"
+        return f"did not carry {rate(pps)}: {found.reason}{lacking} (run {found.run})"
     return f"is not known to carry {rate(pps)}: {found.reason} ({found.source}, run {found.run})"
+
+
+def _lacking(blocks: int, begun: int) -> str:
+    """Blocks without a value, and what an interval lacks."""
+    told = f", {begun - blocks} of {begun} blocks have no valid result" if begun > blocks else ""
+    return told + _interval_needs(blocks)
+
+
+def _interval_needs(blocks: int) -> str:
+    return f"; an interval needs {MIN_COUNT} blocks" if blocks < MIN_COUNT else ""
 
 
 def _delay(found: MeasuredDelay, limit: LatencyLimit) -> str:
@@ -90,6 +102,6 @@ def _delay(found: MeasuredDelay, limit: LatencyLimit) -> str:
         near = f"that rate or up to {percent(LOADS_ALIKE)} above"
         return f"{limit.name} was not measured at {near}: {found.reason} (run {found.run})"
     return (
-        f"{limit.name} was within {limit.us:g} us {found.reason}, at {loads_words(found)} "
-        f"(run {found.run})"
+        f"{limit.name} was within {limit.us:g} us {found.reason}, at {loads_words(found)}"
+        f"{_interval_needs(found.blocks)} (run {found.run})"
     )
