@@ -13,6 +13,7 @@ from simulated import MACHINE, Simulation
 from simulated_paths import SENDER_PPS, Way, Wire
 
 from linerate.experiments.cloud.window import CloudCell, CloudTrialCell
+from linerate.experiments.latency.loads import LOADS, Step
 from linerate.experiments.placement.advise import advise
 from linerate.experiments.placement.question import Question, question
 from linerate.experiments.placement.record import Advice, Placement
@@ -314,12 +315,31 @@ def test_another_size_is_another_question() -> None:
 
 def test_commands_measure_what_is_lacking() -> None:
     trials = each_block("c-l2fwd", 1 * MEGA) + each_block("reflect", 3 * MEGA)
-    found = told(asked("2Mpps", "p99:50us"), run_of(trials))
-    assert found.commands == [
-        "linerate run rfc2544 --tests throughput --link memif --sizes 64 --forwarders c-l2fwd",
-        "linerate run latency --link memif --sizes 64 --forwarders reflect,c-l2fwd "
-        "--line-rate 2222222.222",
+    assert told(asked("2Mpps"), run_of(trials)).commands == [
+        "linerate run rfc2544 --tests throughput --link memif --sizes 64 --forwarders c-l2fwd"
     ]
+    assert told(asked("2Mpps", "p99:50us"), run_of(trials)).commands == [
+        "linerate run latency --line-rate 2222222.222 --link memif --sizes 64 "
+        "--forwarders reflect,c-l2fwd"
+    ]
+    assert told(asked("2Mpps", size=512), run_of(trials)).commands == [
+        "linerate run rfc2544 --tests throughput --link memif --sizes 512 "
+        "--forwarders c-l2fwd,reflect"
+    ]
+
+
+def test_the_command_for_delays_offers_the_rate() -> None:
+    """By the plan of the experiment itself."""
+    trials = each_block("reflect", 3 * MEGA)
+    (command,) = told(asked("2Mpps", "p99:50us"), run_of(trials)).commands
+    line_rate = float(command.split("--line-rate ")[1].split()[0])
+    offered = [Step("udp", load).pps(line_rate) for load in LOADS]
+    found = told(
+        asked("2Mpps", "p99:50us"),
+        run_of([w for pps in offered for w in each_block("reflect", pps, p99_us=40.0)]),
+    )
+    assert found.answer == "yes"
+    assert found.commands == []
 
 
 def test_no_command_for_another_machine() -> None:

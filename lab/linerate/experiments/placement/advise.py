@@ -12,8 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from linerate.experiments.placement import gaps
+from linerate.experiments.placement.commands import commands
 from linerate.experiments.placement.judge import carried_rate, measured_delay
-from linerate.experiments.placement.measured import Group, Program, Setting, groups_of
+from linerate.experiments.placement.measured import MEMORY, Group, Program, Setting, groups_of
 from linerate.experiments.placement.question import Question
 from linerate.experiments.placement.record import (
     Advice,
@@ -26,7 +27,6 @@ from linerate.experiments.placement.record import (
 )
 from linerate.experiments.placement.sentences import placement_sentence, setting_sentence
 from linerate.host.machine import Machine
-from linerate.runs.provenance import conditions
 from linerate.runs.rebuild import Stored
 
 _ORDER: tuple[Answer, ...] = ("yes", "undecided", "not measured", "no")
@@ -45,12 +45,12 @@ def advise(asked: Question, runs: Sequence[Stored], this: Machine, notes: Iterab
             )
         for group in own:
             groups.setdefault(group.setting, []).append((number, group))
-    settings = [
-        _setting(asked, setting, sized, this)
+    answers = {
+        setting: _setting(asked, setting, sized, this)
         for setting, every in groups.items()
         if (sized := [each for each in every if each[1].size == asked.size])
-    ]
-    settings.sort(key=lambda each: (_ORDER.index(each.answer), not each.here))
+    }
+    settings = sorted(answers.values(), key=lambda each: (_ORDER.index(each.answer), not each.here))
     known = [group for own in groups.values() for _, group in own]
     return Advice(
         asked=Asked(
@@ -62,7 +62,7 @@ def advise(asked: Question, runs: Sequence[Stored], this: Machine, notes: Iterab
         answer=overall([each.answer for each in settings]),
         settings=settings,
         not_measured=gaps.not_measured(asked, settings, known),
-        commands=gaps.commands(asked, settings, known),
+        commands=commands(asked, answers, known, this),
         runs=[_read(number, run) for number, run in enumerate(runs, start=1)],
         notes=[*notes, *mute],
     )
@@ -99,9 +99,9 @@ def _setting(
         ip=6 if setting.ip == 6 else 4,
         beside=setting.beside,
         foreign=setting.foreign,
-        memory=dict(setting.conditions)["memory"],
+        memory=dict(setting.conditions)[MEMORY],
         machine=machine,
-        here=conditions(machine) == conditions(this),
+        here=setting.on(this),
         answer=overall([each.answer for each in placements]),
         cores=min((each.cores for each in good if each.cores), default=None),
         placements=placements,

@@ -76,7 +76,8 @@ def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
     ]
     decided = [each for each in found if each.answer in ("yes", "no")]
     held_back = [each for each in found if each.limited_by]
-    return [*decided, *held_back, *found][0]
+    unclear = [each for each in found if each.answer == "undecided"]
+    return [*decided, *held_back, *unclear, *found][0]
 
 
 def _searches(group: Group, loss_ratio: float) -> list[_Block]:
@@ -155,7 +156,8 @@ def _judged(found: CarriedRate, asked: Question) -> tuple[Answer, str]:
         return told, f"{_missed(found, asked)} in {found.lost} of {blocks}"
     if 2 * unknown > found.blocks:
         return "not measured", _beyond(found, asked)
-    return "undecided", f"in {found.carried} of {blocks}, and did not in {found.lost}"
+    not_in = f", and did not in {found.lost}" if found.lost else ""
+    return "undecided", f"in {found.carried} of {blocks}{not_in}"
 
 
 def _held_back(found: CarriedRate) -> str:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
+from linerate.host.machine import Machine
 from linerate.links import Ports
 from linerate.records.outcome import CpuPart, Frames
 from linerate.records.run_file import Run, Session, made_of
@@ -31,6 +32,10 @@ _OTHER_TESTS: tuple[Test, ...] = ("throughput", "back-to-back", "recovery", "spa
 _OTHER_ROLES = ("self-test", "probed", "alone")
 
 
+# Among the conditions of a setting, beside those of the machine.
+MEMORY = "memory"
+
+
 @dataclass(frozen=True)
 class Setting:
     """Where and how was measured. Figures of two settings are never put together.
@@ -46,6 +51,11 @@ class Setting:
     ip: int
     beside: str
     foreign: bool
+
+    def on(self, machine: Machine) -> bool:
+        """Whether it is of such a machine, with whatever memory."""
+        mine = {name: value for name, value in self.conditions if name != MEMORY}
+        return mine == conditions(machine)
 
 
 @dataclass(frozen=True)
@@ -175,7 +185,7 @@ def _sent(trial: Trial) -> tuple[Directions, int]:
 
 
 def _setting(session: Session, trial: Trial, design: Design) -> Setting:
-    machine = {**conditions(session.machine), "memory": session.memory}
+    machine = {**conditions(session.machine), MEMORY: session.memory}
     directions, ip = _sent(trial)
     return Setting(
         conditions=tuple(machine.items()),

@@ -55,8 +55,10 @@ def _names(placements: Sequence[Placement]) -> str:
 
 def placement_sentence(found: Placement, asked: Question) -> str:
     """What is known of one program, with the numbers of the runs that say it."""
-    parts = [_rate(each, asked.pps) for each in telling_rates(found)]
-    for limit in asked.latency:
+    rates = telling_rates(found)
+    parts = [_rate(each, asked.pps) for each in rates]
+    # Of what does not carry the rate, delays at other loads are of no interest.
+    for limit in asked.latency if {each.answer for each in rates} != {"no"} else ():
         parts += [_delay(each, limit) for each in telling_delays(found, limit.quantile)]
     return f"{found.forwarder} on {cores_words(found.cores)} {'; '.join(parts)}."
 
@@ -79,18 +81,13 @@ def telling_delays(found: Placement, quantile: str) -> list[MeasuredDelay]:
 
 
 def _rate(found: CarriedRate, pps: float) -> str:
-    lacking = _lacking(found.blocks, found.begun)
-    if found.answer in ("yes", "undecided"):
-        return f"carried {rate(pps)} {found.reason}{lacking} ({found.source}, run {found.run})"
-    if found.answer == "no":
-        return f"did not carry {rate(pps)}: {found.reason}{lacking} (run {found.run})"
-    return f"is not known to carry {rate(pps)}: {found.reason} ({found.source}, run {found.run})"
-
-
-def _lacking(blocks: int, begun: int) -> str:
-    """Blocks without a value, and what an interval lacks."""
-    told = f", {begun - blocks} of {begun} blocks have no valid result" if begun > blocks else ""
-    return told + _interval_needs(blocks)
+    source = f"{found.source}, run {found.run}"
+    if found.answer == "not measured":
+        return f"is not known to carry {rate(pps)}: {found.reason} ({source})"
+    verb = f"did not carry {rate(pps)}:" if found.answer == "no" else f"carried {rate(pps)}"
+    void = found.begun - found.blocks
+    lacking = f"; {counted(void, 'block')} without a valid result" if void else ""
+    return f"{verb} {found.reason} ({source}{lacking}{_interval_needs(found.blocks)})"
 
 
 def _interval_needs(blocks: int) -> str:
@@ -102,6 +99,6 @@ def _delay(found: MeasuredDelay, limit: LatencyLimit) -> str:
         near = f"that rate or up to {percent(LOADS_ALIKE)} above"
         return f"{limit.name} was not measured at {near}: {found.reason} (run {found.run})"
     return (
-        f"{limit.name} was within {limit.us:g} us {found.reason}, at {loads_words(found)}"
-        f"{_interval_needs(found.blocks)} (run {found.run})"
+        f"{limit.name} was within {limit.us:g} us {found.reason}, at {loads_words(found)} "
+        f"(run {found.run}{_interval_needs(found.blocks)})"
     )
