@@ -25,7 +25,11 @@ from linerate.experiments.placement.record import (
     RunRead,
     SettingAnswer,
 )
-from linerate.experiments.placement.sentences import placement_sentence, setting_sentence
+from linerate.experiments.placement.sentences import (
+    placement_sentence,
+    setting_sentence,
+    shown_pps,
+)
 from linerate.host.machine import Machine
 from linerate.runs.rebuild import Stored
 
@@ -142,12 +146,8 @@ def _placement(asked: Question, program: Program, own: list[tuple[int, Group]]) 
 
 def _place(each: Placement) -> tuple[int, int, float]:
     """What does it first, on few cores; then by the greatest load that a run shows."""
-    carried = [
-        (rate.reached_pps.low if rate.reached_pps.low is not None else rate.reached_pps.median)
-        for rate in each.rates
-        if rate.reached_pps
-    ]
-    return _ORDER.index(each.answer), each.cores or 0, -max(carried, default=0.0)
+    carried = max((shown_pps(rate) for rate in each.rates), default=0.0)
+    return _ORDER.index(each.answer), each.cores or 0, -carried
 
 
 def agreed(answers: Iterable[Answer]) -> Answer:

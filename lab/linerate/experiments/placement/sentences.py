@@ -64,11 +64,22 @@ def placement_sentence(found: Placement, asked: Question) -> str:
 
 
 def telling_rates(found: Placement) -> list[CarriedRate]:
-    """Those that decide, or contradict each other; without any, those that measured most of it."""
+    """The run that shows the greatest rate of those that say yes, or the first that says no; both
+    where they contradict each other. Without any, those that measured most of it.
+    """
+    good = sorted((r for r in found.rates if r.answer == "yes"), key=shown_pps, reverse=True)
+    bad = [each for each in found.rates if each.answer == "no"]
     order: tuple[Answer, ...] = ("undecided", "not measured")
-    decided = [each for each in found.rates if each.answer in ("yes", "no")]
     rest = ([r for r in found.rates if r.answer == answer] for answer in order)
-    return decided or next((each for each in rest if each), [])
+    return [*good[:1], *bad[:1]] or next((each for each in rest if each), [])
+
+
+def shown_pps(found: CarriedRate) -> float:
+    """The lower end of the interval of what was carried, or the median where there is none."""
+    pps = found.reached_pps
+    if pps is None:
+        return 0.0
+    return pps.median if pps.low is None else pps.low
 
 
 def telling_delays(found: Placement, quantile: str) -> list[MeasuredDelay]:

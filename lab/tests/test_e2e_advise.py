@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Advice from real runs of this machine, and what its own commands add to it."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import by_schema
+import pytest
+from conftest import Linerate
+from test_e2e import LEAST, Run, need, runtime
+
+from linerate.experiments.placement.record import Advice
+from linerate.host.exit_status import ExitStatus
+from linerate.records.trial import Trial
+
+pytestmark = pytest.mark.e2e
+
+__all__ = ["runtime"]
+# Of 200,000 frames/s that are 100 %.
+LOAD = 50_000
+
+
+def asked(linerate: Linerate, *directories: Path) -> Advice:
+    """For half of a second, which every link has."""
+    done = linerate(
+        "advise", "--rate", str(LOAD), "--loss", "1%", "--latency", "p99:500ms", "--json",
+        *map(str, directories),
+    )  # fmt: skip
+    found = Advice.model_validate_json(done.stdout)
+    by_schema.check(
+        found.model_dump(mode="json", by_alias=True, exclude_none=True), "advice-1.json"
+    )
+    assert (done.returncode == ExitStatus.DONE) == (found.answer == "yes"), done.stderr
+    return found
+
+
+def at_load(trials: list[Trial]) -> list[Trial]:
+    """Of the arm itself, those that count."""
+    return [
+        each
+        for each in trials
+        if each.valid
+        and each.arm == each.forwarder
+        and each.role != "self-test"
+        and each.request.test in ("core-use", "latency")
+        and each.request.pps == pytest.approx(LOAD)
+    ]
+
+
+def measured(runtime: Path, out: Path) -> Run:
+    """The least that a run can be made of."""
+    need("l2fwd", "reflect", "generator")
+    run = Run(
+        runtime, out, *LEAST, "--link", "memif", "--line-rate", str(4 * LOAD), "--blocks", "1"
+    )
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    return run
+
+
+def test_one_block_is_read_and_decides_nothing(
+    tmp_path: Path, runtime: Path, linerate: Linerate
+) -> None:
+    run = measured(runtime, tmp_path / "run")
+    found = asked(linerate, run.out)
+    (setting,) = found.settings
+    assert (setting.link, setting.here, setting.beside) == ("memif", True, "")
+    (placement,) = setting.placements
+    assert (placement.forwarder, placement.cores) == ("rust-l2fwd", 1)
+    assert placement.answer in ("undecided", "not measured")
+    assert placement.delays[0].answer == "not measured"
+    (rate,) = placement.rates
+    # On a busy machine the window may be void; then the flood is all there is.
+    if good := at_load(run.trials()):
+        assert (rate.source, rate.blocks, rate.begun) == ("fixed loads", 1, 1)
+        sent, received = good[0].frames.attempted, good[0].frames.received
+        assert sent
+        assert received is not None
+        assert rate.carried == (received >= 0.99 * sent)
+        assert "an interval needs 6 blocks" in placement.sentence
+    (command,) = found.commands
+    assert command.startswith("linerate run latency --line-rate 55555.55556 --link memif")
+
+
+@pytest.mark.second_tier
+def test_its_command_measures_what_was_lacking(
+    tmp_path: Path, runtime: Path, linerate: Linerate
+) -> None:
+    run = measured(runtime, tmp_path / "run")
+    (command,) = asked(linerate, run.out).commands
+    name, verb, experiment, *options = shlex.split(command)
+    assert (name, verb) == ("linerate", "run")
+    more = Run(runtime, tmp_path / "more", *options, experiment=experiment)
+    code, _, errors = more.finish()
+    assert code == 0, errors
+    (setting,) = asked(linerate, run.out, more.out).settings
+    (placement,) = setting.placements
+    blocks = {each.block for each in at_load(more.trials()) if each.frames.latency}
+    delays = placement.delays[1]
+    assert (delays.run, delays.blocks) == (2, len(blocks))
+    if len(blocks) >= 6:
+        assert delays.answer == "yes"
+        assert delays.least_pps == pytest.approx(LOAD)
