@@ -101,7 +101,7 @@ def advise(  # noqa: PLR0917 - what can be asked
     directories: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="[DIR...]",
+            metavar="DIR",
             show_default=False,
             help="Runs' directories, or directories with runs below them. Default: out.",
         ),

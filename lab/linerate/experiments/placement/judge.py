@@ -77,7 +77,7 @@ def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
     decided = [each for each in found if each.answer in ("yes", "no")]
     held_back = [each for each in found if each.limited_by]
     unclear = [each for each in found if each.answer == "undecided"]
-    return [*decided, *held_back, *unclear, *found][0]
+    return [*decided, *unclear, *held_back, *found][0]
 
 
 def _searches(group: Group, loss_ratio: float) -> list[_Block]:
