@@ -80,7 +80,9 @@ def test_one_block_is_read_and_decides_nothing(
         assert rate.carried == (received >= 0.99 * sent)
         assert "an interval needs 6 blocks" in placement.sentence
     (command,) = found.commands
-    assert command.startswith("linerate run latency --line-rate 55555.55556 --link memif")
+    assert command.startswith(
+        "linerate run latency --frames udp --line-rate 55555.55556 --link memif"
+    )
 
 
 @pytest.mark.second_tier
@@ -91,7 +93,9 @@ def test_its_command_measures_what_was_lacking(
     (command,) = asked(linerate, run.out).commands
     name, verb, experiment, *options = shlex.split(command)
     assert (name, verb) == ("linerate", "run")
-    more = Run(runtime, tmp_path / "more", *options, experiment=experiment)
+    # As little as it can be made of: what is asked is which loads it offers.
+    least = ("--blocks", "1", "--packets", "1000")
+    more = Run(runtime, tmp_path / "more", *options, *least, experiment=experiment)
     code, _, errors = more.finish()
     assert code == 0, errors
     (setting,) = asked(linerate, run.out, more.out).settings
@@ -99,6 +103,7 @@ def test_its_command_measures_what_was_lacking(
     blocks = {each.block for each in at_load(more.trials()) if each.frames.latency}
     delays = placement.delays[1]
     assert (delays.run, delays.blocks) == (2, len(blocks))
-    if len(blocks) >= 6:
-        assert delays.answer == "yes"
+    # A busy machine may spoil the window.
+    if blocks:
         assert delays.least_pps == pytest.approx(LOAD)
+        assert delays.within == 1

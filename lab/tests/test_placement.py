@@ -319,7 +319,7 @@ def test_commands_measure_what_is_lacking() -> None:
         "linerate run rfc2544 --tests throughput --link memif --sizes 64 --forwarders c-l2fwd"
     ]
     assert told(asked("2Mpps", "p99:50us"), run_of(trials)).commands == [
-        "linerate run latency --line-rate 2222222.222 --link memif --sizes 64 "
+        "linerate run latency --frames udp --line-rate 2222222.222 --link memif --sizes 64 "
         "--forwarders reflect,c-l2fwd"
     ]
     assert told(asked("2Mpps", size=512), run_of(trials)).commands == [

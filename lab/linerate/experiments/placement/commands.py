@@ -45,7 +45,15 @@ def commands(
             found.append(_command(what, asked, setting, rates, files))
         if delays:
             full = f"{asked.pps / _LATENCY_SHARE:.10g}"
-            found.append(_command(["latency", "--line-rate", full], asked, setting, delays, files))
+            found.append(
+                _command(
+                    ["latency", "--frames", "udp", "--line-rate", full],
+                    asked,
+                    setting,
+                    delays,
+                    files,
+                )
+            )
     return found
 
 
