@@ -293,7 +293,9 @@ def containerised(runtime: Path, folder: Path, line: str) -> str:
     return f"{engine} run --rm -v {runtime}:{runtime} -e RUNTIME_DIRECTORY {l2fwd()} {line}"
 
 
-@pytest.mark.parametrize("method", ["standing", "turns"])
+@pytest.mark.parametrize(
+    "method", ["standing", pytest.param("turns", marks=pytest.mark.second_tier)]
+)
 def test_a_program_in_a_container_is_compared(runtime: Path, tmp_path: Path, method: str) -> None:
     line = "{eal} -- -p {portmask} -q 2 -T 0"
     second = containerised(runtime, tmp_path, line)
@@ -303,6 +305,7 @@ def test_a_program_in_a_container_is_compared(runtime: Path, tmp_path: Path, met
     assert all(pps > 1e5 for each in found["rounds"] for pps in each["pps"])
 
 
+@pytest.mark.second_tier
 def test_a_container_ends_at_the_next_start_after_its_lab_was_killed(
     runtime: Path, tmp_path: Path
 ) -> None:
@@ -375,6 +378,7 @@ def test_programs_on_the_kernel_take_turns(runtime: Path) -> None:
     assert found["per"] == "time"
 
 
+@pytest.mark.second_tier
 def test_a_poller_in_a_session_of_its_own_ends_with_its_start(
     runtime: Path, tmp_path: Path
 ) -> None:

@@ -180,6 +180,7 @@ def test_a_pull_request_that_is_as_fast_passes(project: Repository, ci: Ci) -> N
     assert case.find("failure") is None
 
 
+@pytest.mark.second_tier
 def test_what_is_not_decided_fails_unless_it_may_pass(project: Repository, ci: Ci) -> None:
     project.git("checkout", "--quiet", "equal")
     options = "--starts 2 --hugepages no --within 1s"

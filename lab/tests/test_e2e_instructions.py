@@ -115,6 +115,7 @@ def test_a_known_difference_is_found_and_its_function_named(runtime: Path, tmp_p
     assert explained["a"]["conditional_branches"] > 5
 
 
+@pytest.mark.second_tier
 def test_a_stripped_program_is_as_many_as_itself(runtime: Path, tmp_path: Path) -> None:
     """And its functions are named by address."""
     program = built(tmp_path, "fw")
@@ -127,6 +128,7 @@ def test_a_stripped_program_is_as_many_as_itself(runtime: Path, tmp_path: Path) 
     assert "no function changed" in done.stdout
 
 
+@pytest.mark.second_tier
 def test_what_follows_the_clock_is_named(runtime: Path, tmp_path: Path) -> None:
     """DPDK's l2fwd drains every 100 us. Here a script starts it, and it is stripped."""
     subprocess.run(["strip", "-o", str(tmp_path / "l2fwd"), l2fwd()], check=True)
@@ -147,6 +149,7 @@ def test_what_follows_the_clock_is_named(runtime: Path, tmp_path: Path) -> None:
     assert all(name.startswith("0x") for name in names)
 
 
+@pytest.mark.second_tier
 @pytest.mark.skipif(platform.machine() != "x86_64", reason="AVX-512 is of x86_64")
 def test_a_program_with_avx_512_is_named(runtime: Path, tmp_path: Path) -> None:
     built(tmp_path, "fw", AVX512)

@@ -51,6 +51,14 @@ def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
     return trials
 
 
+def test_one_forwarder_gives_pings_back(tmp_path: Path, runtime: Path) -> None:
+    need("reflect", "generator", PROBE)
+    options = ("--link", "memif", "--forwarders", "reflect", "--frames", "arp")
+    trials = run(runtime, tmp_path / "run", *options)
+    assert {trial.request.protocol for trial in trials if trial.request.test == "ping"} == {"arp"}
+
+
+@pytest.mark.second_tier
 def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime: Path) -> None:
     need("l2fwd", "reflect", "generator", PROBE)
     trials = run(runtime, tmp_path / "run", "--link", "memif", "--forwarders", "reflect,c-l2fwd")

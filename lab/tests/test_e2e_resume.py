@@ -176,9 +176,8 @@ def test_the_few_kills_of_all_experiments_cover_every_case() -> None:
         assert len(VICTIMS) > KILLS or "lab" in {victim for _, victim in cases(experiment)}
 
 
-@pytest.mark.parametrize(
-    "experiment", ["overload", pytest.param("rfc2544", marks=pytest.mark.second_tier)]
-)
+@pytest.mark.second_tier
+@pytest.mark.parametrize("experiment", ["overload", "rfc2544"])
 def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str) -> None:
     need("l2fwd", "reflect", "generator")
     moments = random.Random(f"6:{experiment}")

@@ -83,7 +83,11 @@ def check(out: Path) -> list[Trial]:
             ["--sizes", "1518", "--tests", "latency,loss,recovery,core-use"],
             marks=pytest.mark.second_tier,
         ),
-        ("memif2", ["--ip", "6", "--directions", "one", "--tests", "latency,back-to-back"]),
+        pytest.param(
+            "memif2",
+            ["--ip", "6", "--directions", "one", "--tests", "latency,back-to-back"],
+            marks=pytest.mark.second_tier,
+        ),
     ],
 )
 def test_every_test_on_a_real_bed(

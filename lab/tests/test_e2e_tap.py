@@ -59,6 +59,7 @@ def test_forwarders_on_net_tap_close_their_books(tmp_path: Path, runtime: Path) 
     assert not left_by(run)
 
 
+@pytest.mark.second_tier
 def test_an_interrupted_run_leaves_no_interface(tmp_path: Path, runtime: Path) -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
         run = start(runtime, tmp_path / number.name, 50)
