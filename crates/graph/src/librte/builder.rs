@@ -196,11 +196,11 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
     /// # Errors
     /// The first thing that is wrong, see [`GraphError`].
     pub fn build<const STATS: bool>(self) -> Result<Graph<'eal, M, STATS>, GraphError> {
+        let planned = self.planned?;
         // SAFETY: what the nodes point to lives in `owned` until the graph has ended, and nothing else
         // looks at it, as do the queues of DPDK's nodes; each node takes `M`, and DPDK's are added to graphs of
         // `Mbuf`s alone.
-        let graph =
-            unsafe { Created::new(self.eal, &self.name, self.planned?, &self.c_nodes, STATS) }?;
+        let graph = unsafe { Created::new(self.eal, &self.name, planned, &self.c_nodes, STATS) }?;
         // SAFETY: only a graph of packets has a trace, which its drop order ends first.
         let trace = self.trace.map(|trace| unsafe { Traced::new(trace, &graph) });
         Ok(Graph { trace, graph, _owned: self.owned, object: PhantomData })
