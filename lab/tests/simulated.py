@@ -29,8 +29,9 @@ from linerate.host.machine import Machine
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Role, Test, Trial
-from linerate.runs import engine, provenance, session
-from linerate.runs.engine import Engine
+from linerate.runs import provenance, session
+from linerate.runs.engine import engine, started
+from linerate.runs.engine.engine import Engine
 from linerate.runs.experiment import Findings
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome
@@ -178,7 +179,7 @@ def install_machine(
 ) -> None:
     """The one place where sessions meet a machine: trials and devices are those given."""
     patch.setattr(engine, "run_trial", run_trial)
-    patch.setattr(engine, "SetupDevice", device)
+    patch.setattr(started, "SetupDevice", device)
     patch.setattr(Engine, "prepare", lambda self: None)
     patch.setattr(Engine, "programs", lambda self: {})
     patch.setattr(Cores, "choose", lambda: Cores(0, 0, False))

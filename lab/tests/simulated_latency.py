@@ -27,7 +27,7 @@ from linerate.records.cells import Arm
 from linerate.records.outcome import Clock, LatencyFigures, Span
 from linerate.records.trial import Process, Protocol, Role, Test, Trial
 from linerate.runs import session
-from linerate.runs.engine import Engine
+from linerate.runs.engine.engine import Engine
 from linerate.trial.clock_check import ClockCheck
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome
@@ -210,7 +210,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     found = Simulation()
 
     def prepare(self: Engine) -> None:
-        self.clock = found.clock
+        self.ledger.clock = found.clock
 
     def ping(self: PacketSender, step: Step, seconds: float, attempt: int) -> Trial:
         return found.pings.window(self, step, seconds, attempt)

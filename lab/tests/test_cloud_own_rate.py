@@ -16,7 +16,7 @@ from linerate.host.process import RunDirectory
 from linerate.records.cells import Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
-from linerate.runs.engine import Engine
+from linerate.runs.engine.engine import Engine
 from linerate.runs.options import Options, Preset
 from linerate.runs.plans.steps import Failures, Needs, SessionPlan, Steps
 from linerate.trial.search.device import Outcome

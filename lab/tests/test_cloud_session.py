@@ -25,8 +25,8 @@ from linerate.host.errors import LabError
 from linerate.host.process import RunDirectory
 from linerate.records.journal import Journal
 from linerate.records.trial import RecordWriter, Trial
-from linerate.runs import engine
-from linerate.runs.engine import Engine
+from linerate.runs.engine import ledger
+from linerate.runs.engine.engine import Engine
 from linerate.runs.options import Preset
 from linerate.runs.plans.steps import Announce, Attempts, Most, Record, Steps
 
@@ -45,7 +45,7 @@ class Session:
         self._monkeypatch = monkeypatch
         self.counts = {"found": 0, "kept": 0}
         install_machine(monkeypatch, NOTHING, NOTHING)
-        monkeypatch.setattr(engine, "time", SimpleNamespace(monotonic=lambda: self.now))
+        monkeypatch.setattr(ledger, "time", SimpleNamespace(monotonic=lambda: self.now))
         for name in ("Groups", "bridge"):
             monkeypatch.setattr(plan, name, nullcontext)
         monkeypatch.setattr(plan, "search_rate", lambda *_: self._step("found"))

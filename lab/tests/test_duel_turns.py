@@ -57,7 +57,7 @@ def starts(tmp_path: Path) -> Iterator[list[Start]]:
         children = [LOCAL.start(command, run) for _ in range(3)]
         try:
             yield [
-                Start(arm, Running(Counters(child), child), child.pid, "cpu")
+                Start(arm, Running(Counters(child), child), "cpu")
                 for arm, child in enumerate(children)
             ]
         finally:
@@ -129,7 +129,7 @@ class Flood(Sender):
 
 def test_a_generator_that_ends_is_not_the_program_s_fault(starts: list[Start]) -> None:
     generator = starts[2].running.children[0]
-    one = Start(0, starts[0].running, starts[0].pid, "cpu", Flood(generator))
+    one = Start(0, starts[0].running, "cpu", Flood(generator))
     assert one.sample().offered
     os.kill(generator.pid, signal.SIGKILL)
     generator.wait(5)

@@ -20,7 +20,7 @@ from linerate.links.nearfree import NearFree
 from linerate.records.cells import Arm, Cell
 from linerate.records.journal import Journal
 from linerate.records.trial import RECORDS, RecordWriter, Trial, read
-from linerate.runs.engine import Engine
+from linerate.runs.engine.engine import Engine
 from linerate.runs.options import Options, Preset
 from linerate.runs.plans.steps import (
     Attempts,

@@ -23,6 +23,7 @@ from linerate.experiments.instructions.callgrind import (
     Counting,
     Mark,
     UncountableError,
+    narrowed,
     require_plain,
     require_valgrind,
 )
@@ -37,6 +38,7 @@ from linerate.host.exit_status import ExitStatus
 from linerate.host.process import RunDirectory
 from linerate.links import link
 from linerate.links.base import Wire
+from linerate.links.eal import Memory
 from linerate.trial.starts.window import Slice, Window
 
 # -- files of callgrind ----------------------------------------------------------------------------
@@ -204,7 +206,9 @@ def test_the_command_holds_simd_to_what_valgrind_knows(
     monkeypatch.setattr(type(program), "program", lambda self: Path("/opt/fw"))
     counting = Counting(cast(RunDirectory, None), Cores(0, 1, False), 1000)
     wire = Wire(vdevs=("net_null0",), eal_options=("-d", "x.so"))
-    argv = counting.command(program, "pre", wire, tmp_path).argv
+    plain = program.command(counting.cores, Memory(hugepages=False), "pre", narrowed(wire))
+    assert plain is not None
+    argv = counting.under_valgrind(plain, tmp_path).argv
     assert argv[:2] == ("valgrind", "--tool=callgrind")
     assert "--force-max-simd-bitwidth=256" in argv
     assert argv[argv.index("-d") + 1] == "x.so"

@@ -200,10 +200,8 @@ class Core:
             yield [SimpleNamespace(running=Running(cast(Any, None)), arm=arm) for arm in order]
 
         monkeypatch.setattr(standing_trials, "standing", standing)
-        monkeypatch.setattr(standing_trials, "pause", lambda _: None)
         monkeypatch.setattr(standing_trials, "together", self._together)
-        monkeypatch.setattr(standing_trials, "alone", lambda _: contextlib.nullcontext())
-        monkeypatch.setattr(standing_trials, "take_turns", self._alone)
+        monkeypatch.setattr(standing_trials, "by_itself", self._alone)
 
     @staticmethod
     def _together(starts: Sequence[Any], seconds: float, slices: int) -> list[Window]:

@@ -23,6 +23,7 @@ from linerate.cli.run_command import know_further_forwarders
 from linerate.experiments.duel import baseline as baselines
 from linerate.experiments.duel.baseline import Baseline
 from linerate.experiments.duel.building import BuildError, build
+from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.junit import junit
 from linerate.experiments.duel.markdown import markdown
 from linerate.experiments.duel.programs import (
@@ -34,7 +35,7 @@ from linerate.experiments.duel.programs import (
 )
 from linerate.experiments.duel.record import DuelRecord, FromBaseline, record_of
 from linerate.experiments.duel.reports import Report, of_duel, of_error, question
-from linerate.experiments.duel.rounds import Asked, Duel, fight
+from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict
 from linerate.experiments.instructions import explain

@@ -29,7 +29,7 @@ from linerate.records.journal import Journal
 from linerate.records.output import REPORT, OutputDirectory
 from linerate.records.run_file import RUN, End, Run, Session, made_of
 from linerate.records.trial import RECORDS, RecordWriter, Trial, scan
-from linerate.runs.engine import Engine
+from linerate.runs.engine.engine import Engine
 from linerate.runs.experiment import Experiment, Findings
 from linerate.runs.plans.blocks import too_few_blocks
 from linerate.runs.progress import say

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A forwarder at work: a process with telemetry, or the kernel with what it was told to do.
 
-Lifecycle: `launch` is a context manager. Processes that it started, and what it set in the kernel,
-end with it, however it ends; so does a process that a script or a container engine started for it.
+Lifecycle: `begun` starts one, and `launch` waits for it, too; both are context managers. Processes
+that they started, and what they set in the kernel, end with them, however they end; so does a
+process that a script or a container engine started for them.
 """
 
 from __future__ import annotations
@@ -142,6 +143,86 @@ def _more(name: str, before: Reading, after: Reading) -> bool:
     return int(before.value[name]) < int(after.value[name])
 
 
+class Beginning:
+    """A forwarder that was started and need not be ready yet. `begun` makes them."""
+
+    def __init__(
+        self,
+        forwarder: Forwarder,
+        wire: Wire,
+        child: Child | None,
+        beside: tuple[Child, ...],
+        connected: Callable[[Child, float], Telemetry],
+    ) -> None:
+        """`child`: its process; None: the kernel forwards alone. `connected`: waits for the
+        telemetry of a child, so many seconds at most.
+        """
+        self.child = child
+        self._forwarder = forwarder
+        self._wire = wire
+        self._beside = beside
+        self._connected = connected
+
+    def running(self, within_s: float | None = None) -> Running:
+        """Wait until it is ready. `within_s`: how long at most; None: as its definition has it.
+
+        Raises `ProcessError` when it has ended, `LinkError` when it is not ready in time.
+        """
+        child, wire, ready = self.child, self._wire, self._forwarder.ready
+        if within_s is not None:
+            ready = ready.model_copy(update={"within_s": within_s})
+        interfaces = KernelPorts(wire.of(Interface.FORWARDER))
+        if child is None:
+            return Running(interfaces, beside=self._beside)
+        await_ready(child, ready, wire.host)
+        if not self._forwarder.has_telemetry:
+            by_forwarding = isinstance(ready, ForwardingReady)
+            return Running(interfaces, child, self._beside, by_forwarding=by_forwarding)
+        telemetry = self._connected(child, ready.within_s)
+        ports = interfaces if self._forwarder.counted_by_link else ToldPorts(telemetry, wire.ports)
+        return Running(ports, child, self._beside, telemetry)
+
+
+@contextmanager
+def begun(
+    forwarder: Forwarder,
+    run: RunDirectory,
+    cores: Cores,
+    memory: Memory,
+    wire: Wire,
+    *,
+    probed: bool = False,
+    told: Callable[[Command], Command] | None = None,
+) -> Iterator[Beginning]:
+    """Start a forwarder at its end of the wire, and do not wait until it is ready; `told`: puts
+    more into its command.
+    """
+    with ExitStack() as stack:
+        # Entered first: what a child started is killed only after the child was asked to end it.
+        note = stack.enter_context(ended_with())
+        prefix, companion_prefix = run.new_prefix("forwarder"), run.new_prefix("companion")
+        # What it refuses is refused before anything is set.
+        command = forwarder.command(cores, memory, prefix, wire, probed=probed)
+        stack.enter_context(forwarder.configured(wire))
+
+        def connected(child: Child, within_s: float, to: str = prefix) -> Telemetry:
+            alive = partial(check_stays, child, run, to, note)
+            found = stack.enter_context(connect(socket_path(run.path, to), within_s, alive))
+            if started_by(child, found):
+                note(found.peer_pid())
+            return found
+
+        beside: tuple[Child, ...] = ()
+        if companion := forwarder.companion(cores.control, companion_prefix, wire):
+            # It answers when its work has begun.
+            beside = (stack.enter_context(wire.sender_host.start(companion, run)),)
+            connected(beside[0], START_TIMEOUT_S, companion_prefix)
+        child = None
+        if command:
+            child = stack.enter_context(wire.host.start(told(command) if told else command, run))
+        yield Beginning(forwarder, wire, child, beside, connected)
+
+
 @contextmanager
 def launch(
     forwarder: Forwarder,
@@ -153,41 +234,9 @@ def launch(
     probed: bool = False,
     told: Callable[[Command], Command] | None = None,
 ) -> Iterator[Running]:
-    """Start a forwarder at its end of the wire; `told`: puts more into its command."""
-    with ExitStack() as stack:
-        note = stack.enter_context(ended_with())
-
-        def connected(child: Child, prefix: str, within_s: float) -> Telemetry:
-            path = socket_path(run.path, prefix)
-            alive = partial(check_stays, child, run, prefix, note)
-            return stack.enter_context(connect(path, within_s, alive))
-
-        prefix = run.new_prefix("forwarder")
-        # What it refuses is refused before anything is set.
-        command = forwarder.command(cores, memory, prefix, wire, probed=probed)
-        stack.enter_context(forwarder.configured(wire))
-        beside: tuple[Child, ...] = ()
-        companion_prefix = run.new_prefix("companion")
-        if companion := forwarder.companion(cores.control, companion_prefix, wire):
-            # It answers when its work has begun.
-            child = stack.enter_context(wire.sender_host.start(companion, run))
-            connected(child, companion_prefix, START_TIMEOUT_S)
-            beside = (child,)
-        interfaces = KernelPorts(wire.of(Interface.FORWARDER))
-        if command is None:
-            yield Running(interfaces, beside=beside)
-            return
-        child = stack.enter_context(wire.host.start(told(command) if told else command, run))
-        await_ready(child, forwarder.ready, wire.host)
-        if not forwarder.has_telemetry:
-            by_forwarding = isinstance(forwarder.ready, ForwardingReady)
-            yield Running(interfaces, child, beside, by_forwarding=by_forwarding)
-            return
-        telemetry = connected(child, prefix, forwarder.ready.within_s)
-        if started_by(child, telemetry):
-            note(telemetry.peer_pid())
-        ports = interfaces if forwarder.counted_by_link else ToldPorts(telemetry, wire.ports)
-        yield Running(ports, child, beside, telemetry)
+    """Start a forwarder (`begun`), and wait until it is ready."""
+    with begun(forwarder, run, cores, memory, wire, probed=probed, told=told) as beginning:
+        yield beginning.running()
 
 
 def started_by(child: Child, telemetry: Telemetry) -> bool:

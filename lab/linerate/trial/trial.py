@@ -21,7 +21,7 @@ from linerate.host.cpus import CPUS, Cores
 from linerate.host.errors import TrialError
 from linerate.host.host import LOCAL, Host
 from linerate.host.process import RunDirectory
-from linerate.links import base_name
+from linerate.links import LinkContext, Wire, base_name
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, LinkCell, TableCell
 from linerate.records.outcome import Frames
@@ -36,6 +36,7 @@ from linerate.records.trial import (
     Trial,
 )
 from linerate.telemetry.client import Reading
+from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Ip, Traffic
 from linerate.trial.activity import Watch
 from linerate.trial.cpu_time import CpuMeter
@@ -72,6 +73,23 @@ class Bench:
     def senders(self, ports: int) -> int:
         """How many of the generator's ports send."""
         return 1 if self.directions == "one" else ports
+
+    def context(self, size: int, number: int = 0, *, receive_first: bool = False) -> LinkContext:
+        """Where a link is opened for frames of `size` bytes. `number`: of links that are open at
+        once; each has a directory of its own.
+        """
+        directory = self.run.path / f"link{number}" if number else self.run.path
+        directory.mkdir(exist_ok=True)
+        return LinkContext(
+            directory, size, self.memory.hugepages, self.cores, receive_first, self.host, number
+        )
+
+    def generator(self, wire: Wire, *, flood: bool, late_after_us: int | None = None) -> Generator:
+        """Start our generator at its end of the wire; the caller closes it."""
+        return Generator(
+            self.run, self.cores.control, self.memory, wire, flood=flood,
+            late_after_us=late_after_us,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

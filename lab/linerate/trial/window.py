@@ -142,15 +142,22 @@ class Exchange:
     def await_links(self) -> None:
         wait_until(self._links_up, self.alive, LINK_TIMEOUT_S, "the link did not come up")
 
-    def warm_up(self, receiving: int | None = None) -> None:
-        """Send until every port that is sent to has received: the first `receiving`, or all.
+    def begin(
+        self, receiving: int | None = None, otherwise: str = "the forwarder received nothing"
+    ) -> None:
+        """Send until every port that is sent to has received: the first `receiving`, or all; and
+        send on.
 
         Programs look for their links every 100 ms and forward only then; with the link just up, a
         third of the window would be spent waiting for that.
         """
         carried = self.running.carrying(receiving)
         self.sender.start()
-        wait_until(carried, self.alive, LINK_TIMEOUT_S, "the forwarder received nothing")
+        wait_until(carried, self.alive, LINK_TIMEOUT_S, otherwise)
+
+    def warm_up(self, receiving: int | None = None) -> None:
+        """`begin`, and stop some time later."""
+        self.begin(receiving)
         time.sleep(WARM_UP_S)
         self.sender.stop()
         self.polls.await_known(self.running.check)

@@ -24,13 +24,13 @@ from linerate.experiments.duel.verdict import log_ratio
 from linerate.forwarders import Forwarder, forwarder
 from linerate.host import cpus
 from linerate.host.leases import leased
-from linerate.host.process import RunDirectory, interruptible, pause
-from linerate.links import LinkContext, link
+from linerate.host.process import RunDirectory, interruptible
+from linerate.links import link
 from linerate.links.eal import Memory
 from linerate.runs.session import pinned
-from linerate.trial.starts.alone import alone, take_turns
+from linerate.trial.starts.alone import by_itself
 from linerate.trial.starts.faults import FaultError, refuse
-from linerate.trial.starts.standing import SETTLE_S, standing, together
+from linerate.trial.starts.standing import standing, together
 from linerate.trial.trial import Bench
 from linerate_bench.trust.duels import program
 
@@ -69,19 +69,16 @@ def observed(bench: Bench, pair: Pair, rounds: int) -> list[tuple[float, float]]
     for each in pair.programs:
         each.prepare()
     source = random.Random(f"linerate:agreement:{pair.name}")
-    context = LinkContext(bench.run.path, 64, bench.memory.hugepages, bench.cores)
     found = []
-    with found_link.open(context) as wire:
+    with found_link.open(bench.context(64)) as wire:
         for _ in range(rounds):
             order = [0] * STARTS + [1] * STARTS
             source.shuffle(order)
             with standing(bench, wire, pair.programs, order) as starts:
-                pause(SETTLE_S)
                 beside = together(starts, WINDOW_S, SLICES)
-                with alone(starts):
-                    by_itself = take_turns(starts, source, TURN_S, TURNS)
+                single = by_itself(starts, source, TURN_S, TURNS)
             refuse(beside)
-            found.append((log_ratio(beside), log_ratio(by_itself)))
+            found.append((log_ratio(beside), log_ratio(single)))
     return found
 
 

@@ -23,7 +23,8 @@ import numpy as np
 from pydantic import TypeAdapter
 from scipy import stats as scipy_stats
 
-from linerate.experiments.duel.rounds import Asked, fight
+from linerate.experiments.duel.fight import fight
+from linerate.experiments.duel.rounds import Asked
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
 from linerate.host import cpus

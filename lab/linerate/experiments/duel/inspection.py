@@ -19,7 +19,7 @@ from linerate.forwarders import Forwarder
 from linerate.host.errors import TelemetryError
 from linerate.host.process import pause
 from linerate.host.text import counted
-from linerate.links import Frames, LinkContext
+from linerate.links import Frames
 from linerate.telemetry.client import Telemetry
 from linerate.trial.starts.faults import KEPT, UNDER_WAY, FaultError
 from linerate.trial.starts.standing import standing
@@ -72,11 +72,8 @@ def inspect(
     """What each of the two makes of the frames. Raises `FaultError` for one that sends wrong
     packets, or does other work than the other.
     """
-    context = LinkContext(
-        bench.run.path, size, bench.memory.hugepages, bench.cores, host=bench.host
-    )
     found = []
-    with link.checking().open(context) as wire:
+    with link.checking().open(bench.context(size)) as wire:
         for arm in range(len(programs)):
             with standing(bench, wire, programs, (arm,)) as (start,):
                 telemetry = start.running.telemetry

@@ -32,14 +32,12 @@ from linerate.forwarders import Forwarder
 from linerate.host.cpus import Cores
 from linerate.host.errors import LabError, LinkError, MissingError, TelemetryError, TrialError
 from linerate.host.host import LOCAL
-from linerate.host.process import Command, RunDirectory, ended_with, pause
+from linerate.host.process import Command, RunDirectory, pause
 from linerate.links import Wire
 from linerate.links.eal import Memory
-from linerate.telemetry.client import connect, socket_path
-from linerate.trial.running import Running, ToldPorts, await_ready
+from linerate.trial.running import begun
 from linerate.trial.starts.faults import refuse
-from linerate.trial.starts.standing import refuse_shared
-from linerate.trial.starts.start import Start
+from linerate.trial.starts.start import Start, refuse_shared
 from linerate.trial.starts.window import Slice, Window
 
 VALGRIND = "valgrind"
@@ -115,6 +113,14 @@ class Mark:
 Round = list[Mark]
 
 
+def narrowed(wire: Wire) -> Wire:
+    """The same wire, for a program whose EAL uses no instructions that valgrind does not know."""
+    bits = SIMD.get(platform.machine())
+    if bits is None:
+        return wire
+    return replace(wire, eal_options=(*wire.eal_options, f"--force-max-simd-bitwidth={bits}"))
+
+
 @dataclass(frozen=True)
 class Counting:
     """How a program is counted. `simulated`: with caches and branches, which takes longer."""
@@ -140,13 +146,20 @@ class Counting:
                     raise why from error
                 raise
 
-    def command(self, program: Forwarder, prefix: str, wire: Wire, folder: Path) -> Command:
-        bits = SIMD.get(platform.machine())
-        if bits:
-            further = (*wire.eal_options, f"--force-max-simd-bitwidth={bits}")
-            wire = replace(wire, eal_options=further)
-        plain = program.command(self.cores, Memory(hugepages=False), prefix, wire)
-        assert plain is not None  # on links without a generator only programs forward
+    @contextmanager
+    def _started(self, program: Forwarder, arm: int, wire: Wire, folder: Path) -> Iterator[Start]:
+        launching = begun(
+            program, self.run, self.cores, Memory(hugepages=False), narrowed(wire),
+            told=lambda plain: self.under_valgrind(plain, folder),
+        )  # fmt: skip
+        with launching as beginning:
+            running = beginning.running(max(_START_S, _SLOWER * program.ready.within_s))
+            start = Start(arm, running, "time")
+            refuse_shared([start])
+            yield start
+
+    def under_valgrind(self, plain: Command, folder: Path) -> Command:
+        """A program's command, counted into files of this folder."""
         simulated = "yes" if self.simulated else "no"
         options = (
             "--tool=callgrind", "--vgdb=no", "--trace-children=yes", "--fair-sched=try",
@@ -156,23 +169,6 @@ class Counting:
             f"--cache-sim={simulated}", f"--branch-sim={simulated}",
         )  # fmt: skip
         return replace(plain, argv=(VALGRIND, *options, *plain.argv))
-
-    @contextmanager
-    def _started(self, program: Forwarder, arm: int, wire: Wire, folder: Path) -> Iterator[Start]:
-        prefix = self.run.new_prefix("callgrind")
-        command = self.command(program, prefix, wire, folder)
-        within_s = max(_START_S, _SLOWER * program.ready.within_s)
-        ready = program.ready.model_copy(update={"within_s": within_s})
-        with ended_with() as note, wire.host.start(command, self.run) as child:
-            await_ready(child, ready, wire.host)
-            path = socket_path(self.run.path, prefix)
-            with connect(path, within_s, child.check) as telemetry:
-                running = Running(ToldPorts(telemetry, wire.ports), child, telemetry=telemetry)
-                start = Start(arm, running, telemetry.peer_pid(), "time")
-                refuse_shared([start])
-                if start.pid:
-                    note(start.pid)
-                yield start
 
 
 @dataclass

@@ -5,8 +5,10 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from typing import Protocol
 
+from linerate.host.errors import TrialError
 from linerate.host.process import pause
 from linerate.trial.starts.start import Start
 from linerate.trial.starts.window import Slice, Window
@@ -17,8 +19,33 @@ SETTLE_S = 0.01
 ALONE_S = 0.03
 
 
+class Halting(Protocol):
+    """Who is stopped and goes on."""
+
+    def halt(self) -> None:
+        """Stop it; raises `TrialError` when it has ended or does not stop."""
+
+    def go_on(self) -> None:
+        """Let it run again."""
+
+
 @contextmanager
-def alone(starts: Sequence[Start]) -> Iterator[None]:
+def turn(of: Halting) -> Iterator[None]:
+    """It goes on, has settled when this begins, and stands still again at the end."""
+    of.go_on()
+    pause(SETTLE_S)
+    try:
+        yield
+    except TrialError:
+        # The cause is better news than that it cannot be stopped.
+        with suppress(TrialError):
+            of.halt()
+        raise
+    of.halt()
+
+
+@contextmanager
+def alone(starts: Sequence[Halting]) -> Iterator[None]:
     """Nobody runs but who is let; in the end all go on."""
     try:
         for start in starts:
@@ -32,21 +59,25 @@ def alone(starts: Sequence[Start]) -> Iterator[None]:
 def take_turns(
     starts: Sequence[Start], source: random.Random, seconds: float, turns: int
 ) -> list[Window]:
-    """Give each start `turns` turns of `seconds` each. All must be stopped before (`alone`)."""
+    """Give each start `turns` turns of `seconds` each, in an order drawn anew each time. All must
+    be stopped before (`alone`, or `linerate.trial.starts.apart`).
+    """
     slices: list[list[Slice]] = [[] for _ in starts]
     for _ in range(turns):
         order = list(range(len(starts)))
         source.shuffle(order)
         for place in order:
-            slices[place].append(_turn(starts[place], seconds))
+            with turn(starts[place]):
+                first = starts[place].sample()
+                pause(seconds)
+                last = starts[place].sample()
+            slices[place].append(starts[place].slice(first, last))
     return [Window(start.arm, tuple(mine)) for start, mine in zip(starts, slices, strict=True)]
 
 
-def _turn(start: Start, seconds: float) -> Slice:
-    start.go_on()
-    pause(SETTLE_S)
-    first = start.sample()
-    pause(seconds)
-    last = start.sample()
-    start.halt()
-    return start.slice(first, last)
+def by_itself(
+    starts: Sequence[Start], source: random.Random, seconds: float = ALONE_S, turns: int = 1
+) -> list[Window]:
+    """What each of standing starts does while the others are stopped; all go on in the end."""
+    with alone(starts):
+        return take_turns(starts, source, seconds, turns)

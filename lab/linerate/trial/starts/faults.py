@@ -7,10 +7,12 @@ crashed says nothing of the rest.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Literal
 
-from linerate.host.errors import TrialError
+from linerate.host.errors import GeneratorError, TrialError
+from linerate.traffic.sender import Sender
 from linerate.trial.starts.window import Window
 
 Kind = Literal[
@@ -32,6 +34,22 @@ class FaultError(TrialError):
         super().__init__(message)
         self.arm = arm
         self.kind = kind
+
+
+@contextmanager
+def blamed(arm: int, sender: Sender | None = None) -> Iterator[None]:
+    """What fails inside is a fault of this program, which does not start; but for what its
+    generator is to blame for.
+    """
+    try:
+        yield
+    except GeneratorError:
+        raise
+    except TrialError as error:
+        if sender:
+            # A program whose generator has ended waits in vain.
+            sender.check()
+        raise FaultError(arm, "start", str(error.message)) from error
 
 
 def refuse(windows: Sequence[Window], *, dropping: bool = False) -> None:

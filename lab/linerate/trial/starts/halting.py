@@ -19,14 +19,6 @@ DRAIN_S = 0.003
 _FREEZE_S = 2.0
 
 
-def polling_pid(running: Running) -> int | None:
-    """The process that polls; None: the kernel forwards alone."""
-    pid = running.telemetry.peer_pid() if running.telemetry else None
-    if pid is None and running.forwarder:
-        return running.forwarder.pid
-    return pid
-
-
 @dataclass(frozen=True)
 class Pair:
     """`pid`: the process that polls, which is a child's child where the command is a script; None:
@@ -36,6 +28,14 @@ class Pair:
     running: Running
     pid: int | None
     sender: Sender | None = None
+
+    @classmethod
+    def of(cls, running: Running, sender: Sender | None = None) -> Pair:
+        """The pair of a program that runs; its telemetry knows who polls."""
+        pid = running.telemetry.peer_pid() if running.telemetry else None
+        if pid is None and running.forwarder:
+            pid = running.forwarder.pid
+        return cls(running, pid, sender)
 
     def halt(self) -> None:
         """Stop the generator, then the program: what is under way must not wait in between.

@@ -7,7 +7,7 @@ That is the cost of a packet only where a program has work whenever it runs: on 
 always delivers.
 
 Lifecycle: `standing` is a context manager; all that it started ends with it. Children are started
-from the main thread, one after the other, and wait for each other nowhere: EAL's start takes most
+from the main thread, one after the other, and do not wait for each other: EAL's start takes most
 of a second, and they share the CPU for it.
 """
 
@@ -17,23 +17,13 @@ import itertools
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from functools import partial
 
 from linerate.forwarders import Forwarder
-from linerate.host.errors import ProcessError, TrialError
-from linerate.host.process import Child, ended_with, pause
+from linerate.host.process import pause
 from linerate.links import Wire
-from linerate.telemetry.client import connect, socket_path
-from linerate.trial.running import (
-    START_TIMEOUT_S,
-    Running,
-    ToldPorts,
-    await_ready,
-    check_stays,
-    started_by,
-)
-from linerate.trial.starts.faults import FaultError
-from linerate.trial.starts.start import Start
+from linerate.trial.running import START_TIMEOUT_S, begun
+from linerate.trial.starts.faults import blamed
+from linerate.trial.starts.start import Start, refuse_shared
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench
 
@@ -47,42 +37,30 @@ _LOOK_S = 0.02
 def standing(
     bench: Bench, wire: Wire, programs: Sequence[Forwarder], order: Sequence[int]
 ) -> Iterator[list[Start]]:
-    """Start programs in this order, each named by its place in `programs`; ready when all forward.
+    """Start programs in this order, each named by its place in `programs`; all forward, and have
+    settled.
 
     Raises `FaultError` for a program that does not start or forward.
     """
     with ExitStack() as stack:
-        note = stack.enter_context(ended_with())
-        begun = []
+        beginnings = []
         for arm in order:
-            program, prefix = programs[arm], bench.run.new_prefix("duel")
-            command = program.command(bench.cores, bench.memory, prefix, wire)
-            assert command is not None
-            try:
-                child = stack.enter_context(wire.host.start(command, bench.run))
-            except ProcessError as error:
-                raise FaultError(arm, "start", str(error.message)) from error
-            begun.append((arm, child, prefix))
+            with blamed(arm):
+                launching = begun(programs[arm], bench.run, bench.cores, bench.memory, wire)
+                beginnings.append(stack.enter_context(launching))
         # All are asked to end before any is waited for.
-        stack.callback(_ask_to_end, begun)
-        found = []
-        for arm, child, prefix in begun:
-            ready = programs[arm].ready
-            try:
-                await_ready(child, ready, wire.host)
-                path = socket_path(bench.run.path, prefix)
-                alive = partial(check_stays, child, bench.run, prefix, note)
-                telemetry = stack.enter_context(connect(path, ready.within_s * len(order), alive))
-            except TrialError as error:
-                raise FaultError(arm, "start", str(error.message)) from error
-            running = Running(ToldPorts(telemetry, wire.ports), child, telemetry=telemetry)
-            found.append(Start(arm, running, telemetry.peer_pid(), "cpu"))
-        refuse_shared(found)
-        for start in found:
-            if start.pid:
-                note(start.pid)
-        _await_packets(found)
-        yield found
+        for each in beginnings:
+            if each.child:
+                stack.callback(each.child.ask_to_end)
+        starts = []
+        for arm, beginning in zip(order, beginnings, strict=True):
+            with blamed(arm):
+                running = beginning.running(programs[arm].ready.within_s * len(order))
+            starts.append(Start(arm, running, "cpu"))
+        refuse_shared(starts)
+        _await_packets(starts)
+        pause(SETTLE_S)
+        yield starts
 
 
 def _await_packets(starts: Sequence[Start]) -> None:
@@ -93,32 +71,6 @@ def _await_packets(starts: Sequence[Start]) -> None:
     for start in starts:
         while time.monotonic() < ends and not any(start.sample().received):
             pause(_LOOK_S)
-
-
-def _ask_to_end(begun: Sequence[tuple[int, Child, str]]) -> None:
-    for _, child, _ in begun:
-        child.ask_to_end()
-
-
-def refuse_shared(starts: Sequence[Start]) -> None:
-    """Raise `FaultError` unless each is a process of its own, started for this."""
-    seen = set()
-    for start in starts:
-        if start.pid is None:
-            continue
-        if start.pid in seen:
-            raise FaultError(
-                start.arm, "shared", f"process {start.pid} answers for two starts of it"
-            )
-        seen.add(start.pid)
-        child, telemetry = start.running.forwarder, start.running.telemetry
-        if child and telemetry and not started_by(child, telemetry):
-            raise FaultError(
-                start.arm,
-                "shared",
-                f"process {start.pid} answers, which was not started for this: it is no child of "
-                "the command line, and has not the RUNTIME_DIRECTORY and the --file-prefix of it",
-            )
 
 
 def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:

@@ -10,7 +10,7 @@ from typing import Literal
 
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
 from linerate.traffic.sender import Sender
-from linerate.trial.running import END_S, Running
+from linerate.trial.running import END_S, Running, started_by
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Offered, Slice
@@ -38,20 +38,18 @@ class Sample:
 
 
 class Start:
-    """`arm`: which of the programs it is. `pid`: the process that polls, which is a child's child
-    where the command is a script; None: the kernel forwards alone. `sender`: its own generator.
+    """`arm`: which of the programs it is. `sender`: its own generator. `pid`: the process that
+    polls; None: the kernel forwards alone.
     """
 
-    def __init__(
-        self, arm: int, running: Running, pid: int | None, per: Per, sender: Sender | None = None
-    ) -> None:
+    def __init__(self, arm: int, running: Running, per: Per, sender: Sender | None = None) -> None:
         self.arm = arm
         self.running = running
-        self.pid = pid
         self.sender = sender
-        self._pair = Pair(running, pid, sender)
+        self._pair = Pair.of(running, sender)
+        self.pid = self._pair.pid
         # Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group.
-        self._clock = (~pid << 3) | 2 if per == "cpu" and pid else time.CLOCK_MONOTONIC
+        self._clock = (~self.pid << 3) | 2 if per == "cpu" and self.pid else time.CLOCK_MONOTONIC
 
     def check(self) -> None:
         """Raise `FaultError` when one of its processes has ended, and `ProcessError` when its
@@ -147,3 +145,24 @@ class Start:
     def go_on(self) -> None:
         """The program first, so that it takes the first packet."""
         self._pair.go_on()
+
+
+def refuse_shared(starts: Sequence[Start]) -> None:
+    """Raise `FaultError` unless each is a process of its own, started for this."""
+    seen = set()
+    for start in starts:
+        if start.pid is None:
+            continue
+        if start.pid in seen:
+            raise FaultError(
+                start.arm, "shared", f"process {start.pid} answers for two starts of it"
+            )
+        seen.add(start.pid)
+        child, telemetry = start.running.forwarder, start.running.telemetry
+        if child and telemetry and not started_by(child, telemetry):
+            raise FaultError(
+                start.arm,
+                "shared",
+                f"process {start.pid} answers, which was not started for this: it is no child of "
+                "the command line, and has not the RUNTIME_DIRECTORY and the --file-prefix of it",
+            )

@@ -13,16 +13,15 @@ from collections.abc import Sequence
 
 from linerate.forwarders import forwarder
 from linerate.host.errors import TrialError
-from linerate.host.process import pause
 from linerate.records.cells import Arm
 from linerate.records.outcome import Frames
 from linerate.records.outcome import Slice as RecordedSlice
 from linerate.records.trial import InvalidCode, Role, Trial
 from linerate.trial.activity import Watch
 from linerate.trial.link_setup import LinkSetup
-from linerate.trial.starts.alone import ALONE_S, alone, take_turns
+from linerate.trial.starts.alone import by_itself
 from linerate.trial.starts.faults import FaultError, Kind, refuse
-from linerate.trial.starts.standing import SETTLE_S, standing, together
+from linerate.trial.starts.standing import standing, together
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, stolen
 
@@ -75,7 +74,6 @@ def _measure(bench: Bench, setup: LinkSetup, trials: Sequence[Trial]) -> None:
     for trial in trials:
         ProgramStart.next(bench, setup).enter(trial)
     with standing(bench, wire, programs, range(len(trials))) as starts:
-        pause(SETTLE_S)
         watches = [
             Watch(trial, bench.host, start.running.children, wire.threads)
             for trial, start in zip(trials, starts, strict=True)
@@ -84,9 +82,8 @@ def _measure(bench: Bench, setup: LinkSetup, trials: Sequence[Trial]) -> None:
         for watch in watches:
             watch.enter(others_wanted=True)
         refuse(windows)
-        with alone(starts):
-            by_itself = take_turns(starts, random.Random(trials[0].block), ALONE_S, 1)
-    for trial, window, single in zip(trials, windows, by_itself, strict=True):
+        singles = by_itself(starts, random.Random(trials[0].block))
+    for trial, window, single in zip(trials, windows, singles, strict=True):
         trial.outcome = _frames(window)
         trial.outcome.alone_pps = single.pps
 

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Two programs meet, round by round, until the question is answered or the time is over."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from linerate.experiments.duel.inspection import inspect
+from linerate.experiments.duel.rounds import Asked, Duel, Round
+from linerate.experiments.duel.scheduling import Meeting, Scheduling, opened
+from linerate.experiments.duel.verdict import Verdict, log_ratio
+from linerate.forwarders import Forwarder
+from linerate.host.cpus import CPUS
+from linerate.host.errors import TrialError
+from linerate.host.process import checkpoint
+from linerate.links import Frames, Link
+from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.trial import Bench
+from linerate.verdict.agreement import Agreement
+
+Seen = Callable[[Duel], None]
+
+
+def fight(
+    bench: Bench,
+    link: Link,
+    programs: Sequence[Forwarder],
+    asked: Asked,
+    seen: Seen = lambda duel: None,
+) -> Duel:
+    """Let two programs meet in rounds; `seen` looks after each. The answer to which is slower is
+    as good after any round.
+    """
+    source = random.Random(f"linerate:duel:{asked.seed}")
+    fighting = _Fight(Meeting(bench, link, programs, asked, source), seen)
+    found = fighting.found
+    try:
+        if asked.check and isinstance(link, Frames):
+            found.works = inspect(bench, link, programs, asked.size)
+        if not fighting.meet():
+            fighting.begin_again()
+            fighting.meet()
+    except FaultError as fault:
+        found.fault = fault
+        if fault.kind == "start" and not found.rounds:
+            found.other_fault = fighting.try_start(1 - fault.arm)
+    found.took_s = fighting.spent()
+    return found
+
+
+class _Fight:
+    """`found`: so far."""
+
+    def __init__(self, meeting: Meeting, seen: Seen) -> None:
+        asked = meeting.asked
+        self.found = Duel(Verdict(asked.margin), method=asked.method)
+        self._meeting = meeting
+        self._seen = seen
+        self._began = time.monotonic()
+
+    def spent(self) -> float:
+        return time.monotonic() - self._began
+
+    def meet(self) -> bool:
+        """Rounds by the method found best so far; False: it is no fair one."""
+        found = self.found
+        with opened(found.method, self._meeting) as by:
+            for order in self._orders():
+                done = self._round(by, order)
+                if done.alone:
+                    found.agreement.add(log_ratio(done.windows), log_ratio(done.alone))
+                    if found.agreement.broken:
+                        return False
+                found.rounds.append(done)
+                found.verdict.add(done.figures(0), done.figures(1))
+                found.took_s = self.spent()
+                self._seen(found)
+        return True
+
+    def begin_again(self) -> None:
+        """In turns, in which each program has the CPU for itself."""
+        found = self.found
+        found.given_up, found.verdict = found.verdict, Verdict(self._meeting.asked.margin)
+        found.method, found.agreement = "turns", Agreement()
+        found.rounds.clear()
+
+    def try_start(self, arm: int) -> FaultError | None:
+        """Why a program does not start by itself; None: it does, or something else is at fault."""
+        try:
+            with opened(self.found.method, self._meeting) as by, by.started([arm]):
+                return None
+        except FaultError as fault:
+            return fault if fault.kind == "start" else None
+        except TrialError:
+            return None
+
+    def _orders(self) -> Iterator[list[int]]:
+        """Whose each start is, in the order in which they are started, for one round more."""
+        asked, source = self._meeting.asked, self._meeting.source
+        began, before = self.spent(), len(self.found.rounds)
+        while self.found.answer == "undecided":
+            checkpoint()
+            spent, done = self.spent(), len(self.found.rounds) - before
+            # One more round must fit, and the first is always made.
+            if done and spent + (spent - began) / done > asked.within_s:
+                return
+            order = [0] * asked.starts + [1] * asked.starts
+            source.shuffle(order)
+            yield order
+
+    def _round(self, by: Scheduling, order: Sequence[int]) -> Round:
+        with by.started(order) as starts:
+            with self._steal() as stolen:
+                windows = by.measure(starts)
+            refuse(windows, dropping=bool(self.found.works))
+            alone = by.alone(starts)
+        return Round(len(self.found.rounds), tuple(windows), stolen[0], tuple(alone))
+
+    @contextmanager
+    def _steal(self) -> Iterator[list[int]]:
+        """Ticks of the forwarders' CPU that were stolen meanwhile."""
+        stolen: list[int] = []
+        before = self._stolen()
+        yield stolen
+        stolen.append(self._stolen() - before)
+
+    def _stolen(self) -> int:
+        bench = self._meeting.bench
+        return bench.host.sample(CPUS).cpus[bench.cores.forwarder].steal

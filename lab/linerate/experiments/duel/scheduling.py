@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""How the starts of a duel's round share the machine: all at once, or in turns.
+
+Lifecycle: it (`opened`) lasts for all rounds, and the starts of a round end with the round.
+"""
+
+from __future__ import annotations
+
+import random
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+
+from linerate.experiments.duel.rounds import Asked
+from linerate.forwarders import Forwarder
+from linerate.links import Link, Wire
+from linerate.trial.starts.alone import by_itself, take_turns
+from linerate.trial.starts.apart import apart
+from linerate.trial.starts.standing import standing, together
+from linerate.trial.starts.start import Start
+from linerate.trial.starts.ways import Method
+from linerate.trial.starts.window import Window
+from linerate.trial.trial import Bench
+
+
+@dataclass(frozen=True)
+class Meeting:
+    """Who meets where. `source`: draws the order of starts and of turns."""
+
+    bench: Bench
+    link: Link
+    programs: Sequence[Forwarder]
+    asked: Asked
+    source: random.Random
+
+
+class Scheduling(ABC):
+    """One of the two."""
+
+    def __init__(self, meeting: Meeting) -> None:
+        self.meeting = meeting
+
+    @abstractmethod
+    def started(self, order: Sequence[int]) -> AbstractContextManager[Sequence[Start]]:
+        """Start programs in this order, each named by its place; raises `FaultError` for one that
+        does not start or forward.
+        """
+
+    @abstractmethod
+    def measure(self, starts: Sequence[Start]) -> list[Window]:
+        """What each of them does."""
+
+    @abstractmethod
+    def alone(self, starts: Sequence[Start]) -> list[Window]:
+        """What each does while the others are stopped; nothing where `measure` says that."""
+
+
+class AllAtOnce(Scheduling):
+    """Standing starts, on one link."""
+
+    def __init__(self, meeting: Meeting, wire: Wire) -> None:
+        super().__init__(meeting)
+        self._wire = wire
+
+    def started(self, order: Sequence[int]) -> AbstractContextManager[Sequence[Start]]:
+        return standing(self.meeting.bench, self._wire, self.meeting.programs, order)
+
+    def measure(self, starts: Sequence[Start]) -> list[Window]:
+        asked = self.meeting.asked
+        return together(starts, asked.window_s, asked.slices)
+
+    def alone(self, starts: Sequence[Start]) -> list[Window]:
+        return by_itself(starts, self.meeting.source)
+
+
+class InTurns(Scheduling):
+    """Exactly one start runs, and the others are stopped; each has a link of its own."""
+
+    def started(self, order: Sequence[int]) -> AbstractContextManager[Sequence[Start]]:
+        at, asked = self.meeting, self.meeting.asked
+        return apart(at.bench, at.link, asked.size, at.programs, order, asked.per)
+
+    def measure(self, starts: Sequence[Start]) -> list[Window]:
+        asked = self.meeting.asked
+        return take_turns(starts, self.meeting.source, asked.turn_s, asked.turns)
+
+    def alone(self, starts: Sequence[Start]) -> list[Window]:
+        del starts
+        return []
+
+
+@contextmanager
+def opened(method: Method, meeting: Meeting) -> Iterator[Scheduling]:
+    """What this method is, with what lasts for all its rounds."""
+    if method == "turns":
+        yield InTurns(meeting)
+        return
+    with meeting.link.open(meeting.bench.context(meeting.asked.size)) as wire:
+        yield AllAtOnce(meeting, wire)

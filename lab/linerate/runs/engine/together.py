@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Steps of forwarders that are started together: they share a core, or take turns."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack
+
+from linerate.forwarders import forwarder
+from linerate.links import Link
+from linerate.links.eal import Memory
+from linerate.records.cells import Arm
+from linerate.records.trial import Role
+from linerate.runs.engine.ledger import Ledger, place_of
+from linerate.runs.engine.setups import setup_of
+from linerate.runs.engine.started import StartedDevice, device_of
+from linerate.runs.plans.steps import SessionPlan, Standing, Turns
+from linerate.trial.starts.taking_turns import TakingTurns
+from linerate.trial.starts.trials import stand
+from linerate.trial.starts.ways import room
+
+Items = Sequence[tuple[Role, Arm]]
+
+
+def share_core(plan: SessionPlan, ledger: Ledger, step: Standing) -> None:
+    """One trial of each, but for those on record."""
+    setup, left = step.setup, list(step.items)
+    while left:
+        role, arm = left[0]
+        place = place_of(setup, arm, step.block, role)
+        passed = ledger.journal.replay(**place, load="self-driven")
+        if passed is None:
+            break
+        ledger.passed(passed, counts=True)
+        left.pop(0)
+    for items in _groups(left, plan.bench.memory, setup.link):
+        ledger.may_begin()
+        for trial in stand(plan.bench, setup, items, step.block):
+            ledger.record(trial)
+            ledger.ran(trial, counts=True)
+            ledger.count(trial.invalid_why)
+
+
+def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
+    """The procedure asks each of them in turn."""
+    # Places in the block are those of its starts, whatever link each is on.
+    slots = itertools.count()
+    for items in _groups(step.items, plan.bench.memory, plan.link(step.cell.link)):
+        ledger.may_begin(begun=ledger.replaying)
+        with ExitStack() as stack:
+            devices, started = [], []
+            for number, (role, arm) in enumerate(items):
+                setup = stack.enter_context(
+                    setup_of(plan, step.cell, flood=step.flood, number=number)
+                )
+                setup.slots = slots
+                device = device_of(
+                    plan.bench, setup, step, arm, role, ledger.record, method="turns"
+                )
+                devices.append(stack.enter_context(device))
+                place = place_of(setup, arm, step.block, role)
+                started.append(StartedDevice(ledger, device, place, each_fails=True))
+            stack.enter_context(TakingTurns(devices))
+            for each in started:
+                step.procedure(each)
+
+
+def _groups(items: Items, memory: Memory, link: Link) -> Iterator[Items]:
+    """As many at a time as memory takes, in groups of about the same size."""
+    if not items:
+        return
+    programs = [forwarder(arm.forwarder) for _, arm in items]
+    groups = math.ceil(len(items) / max(room(memory, programs, link), 1))
+    for group in range(groups):
+        yield items[group * len(items) // groups : (group + 1) * len(items) // groups]

@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Starts of which exactly one runs at a time; the others are stopped (SIGSTOP).
+
+On links with a generator each start has a link and a generator of its own, which floods it and
+stands still with it. A turn (`linerate.trial.starts.alone`) says what the program can do only where
+the generator had more for it than it took.
+
+Lifecycle: `apart` is a context manager; all that it made and started ends with it. A stopped
+program goes on before it is asked to end; one whose lab was killed is killed by the kernel, stopped
+or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+
+from linerate.forwarders import Forwarder
+from linerate.host.errors import TelemetryError
+from linerate.links import Link, Wire
+from linerate.traffic.generator import Generator
+from linerate.traffic.otg import Traffic
+from linerate.trial.link_setup import LinkSetup
+from linerate.trial.running import START_TIMEOUT_S, Running, launch
+from linerate.trial.starts.faults import blamed
+from linerate.trial.starts.start import Per, Start, refuse_shared
+from linerate.trial.trial import Bench
+from linerate.trial.window import Exchange, Polls
+
+# Its generator ends by itself, at the latest.
+_MOST_S = 3600.0
+_SILENT = "it did not receive on every port"
+
+
+@contextmanager
+def apart(  # noqa: PLR0917 - as `standing`, and how packets are counted
+    bench: Bench,
+    link: Link,
+    size: int,
+    programs: Sequence[Forwarder],
+    order: Sequence[int],
+    per: Per,
+) -> Iterator[list[Start]]:
+    """Start programs in this order, each named by its place in `programs` and on a link of its own;
+    they have forwarded frames of `size` bytes, and stand still.
+
+    Raises `FaultError` for a program that does not start or forward.
+    """
+
+    def flooding(wire: Wire) -> Generator:
+        return bench.generator(wire, flood=True)
+
+    with ExitStack() as stack:
+        starts: list[Start] = []
+        for number, arm in enumerate(order):
+            context = bench.context(size, number)
+            sent = flooding if link.has_generator else None
+            setup = stack.enter_context(LinkSetup(link, context, sent))
+            starts.append(stack.enter_context(_started(bench, setup, programs[arm], arm, per)))
+            # Nobody is stopped whom the lab did not start.
+            refuse_shared(starts)
+            starts[-1].halt()
+        yield starts
+
+
+@contextmanager
+def _started(
+    bench: Bench, setup: LinkSetup, program: Forwarder, arm: int, per: Per
+) -> Iterator[Start]:
+    """A program that forwards what its sender floods it with."""
+    wire, sender = setup.ready()
+    with ExitStack() as stack:
+        if sender:
+            traffic = Traffic(wire.locations, setup.context.size, _MOST_S, numbered=False)
+            sender.configure(traffic)
+        with blamed(arm, sender):
+            running = stack.enter_context(
+                launch(program, bench.run, bench.cores, bench.memory, wire)
+            )
+            try:
+                if sender:
+                    polls = Polls(program, running.telemetry, probed=False)
+                    exchange = Exchange(running, sender, polls)
+                    exchange.await_links()
+                    exchange.begin(otherwise=_SILENT)
+                else:
+                    running.wait_until(running.carrying(), START_TIMEOUT_S, _SILENT)
+            except TelemetryError:
+                _await_end(running)
+                raise
+        start = Start(arm, running, per, sender)
+        # Also one that stands still.
+        stack.callback(start.go_on)
+        yield start
+
+
+def _await_end(running: Running) -> None:
+    """How a program ended is better news than what it no longer answers."""
+    running.await_end()
+    running.check()
