@@ -28,7 +28,9 @@ def ran(seconds: float) -> Activity:
 
 
 def meter(threads: list[KernelThread]) -> CpuMeter:
-    child = SimpleNamespace(command=Command("forwarder", ("prog",), (1,)), pid=4)
+    # The process that was started is 3: a script, say.
+    command = Command("forwarder", ("prog",), (1,))
+    child = SimpleNamespace(command=command, pid=3, working_pid=4)
     return CpuMeter(LOCAL, cast(Child, child), threads, 1)
 
 

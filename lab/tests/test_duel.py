@@ -25,7 +25,7 @@ from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict, log_ratio
-from linerate.forwarders import FORWARDERS, Forwarder, registry
+from linerate.forwarders import FORWARDERS, Forwarder, containers, registry
 from linerate.host import elf
 from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
@@ -395,7 +395,7 @@ def test_a_program_that_does_not_start_gets_advice(words: str, what: str) -> Non
 def test_a_container_needs_the_directory_and_the_variable_of_telemetry(
     monkeypatch: pytest.MonkeyPatch, line: str, lacking: str | None
 ) -> None:
-    monkeypatch.setattr(programs, "base_directory", lambda: Path("/tmp"))
+    monkeypatch.setattr(containers, "base_directory", lambda: Path("/tmp"))
     program = program_of(line, "B")
     if lacking is None:
         check_container(program, "B")

@@ -18,7 +18,7 @@ from typing import Any
 import by_schema
 import pytest
 from conftest import need_veth, wait_for
-from test_e2e import need, runtime
+from test_e2e import STARVED, Run, disturbed, need, runtime
 
 from linerate.forwarders import forwarder
 from linerate.host.builds.bench_programs import nearfree_obstacle
@@ -303,6 +303,30 @@ def test_a_program_in_a_container_is_compared(runtime: Path, tmp_path: Path, met
     assert "fault" not in found, found["fault"]
     assert found["rounds"]
     assert all(pps > 1e5 for each in found["rounds"] for pps in each["pps"])
+
+
+def test_a_run_measures_a_program_in_a_container(runtime: Path, tmp_path: Path) -> None:
+    """And counts what the program did with its CPU, not what the engine's client did."""
+    need("l2fwd")
+    line = containerised(runtime, tmp_path, "{eal} -- -p {portmask} -q 2 -T 0")
+    mine = tmp_path / "mine.toml"
+    mine.write_text(
+        f'name = "mine"\nkind = "dpdk"\ncommand = "{line}"\npolls = "nothing"\nspans = "nothing"\n'
+    )
+    run = Run(
+        runtime, tmp_path / "run", "--link", "null2", "--blocks", "1", "--no-probe",
+        "--method", "fresh", "--forwarders", f"rust-l2fwd,{mine}",
+    )  # fmt: skip
+    code, _, errors = run.finish()
+    assert code == 0, errors
+    (trial,) = [trial for trial in run.trials() if trial.forwarder == "mine"]
+    assert trial.valid or disturbed(trial, STARVED), trial.invalid
+    (process,) = trial.program.processes
+    assert process.argv[0] == str(tmp_path / "podman")
+    # Whoever polls wants its CPU all the time, and a client waits.
+    assert process.ran_s is not None
+    assert process.waited_s is not None
+    assert process.ran_s + process.waited_s > 0.5 * (trial.frames.duration_s or 0.0)
 
 
 @pytest.mark.second_tier

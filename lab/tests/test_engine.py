@@ -13,7 +13,8 @@ from rich.console import Console
 from simulated import Simulation, printed, quiet
 from trials import made_trial
 
-from linerate.forwarders import Forwarder
+from linerate.forwarders import FORWARDERS, Forwarder
+from linerate.forwarders.definition import Definition
 from linerate.host.errors import HopelessError, UsageError
 from linerate.host.process import RunDirectory
 from linerate.links.nearfree import NearFree
@@ -289,6 +290,26 @@ def test_a_forwarder_that_cannot_load_a_link_s_driver_is_refused_by_name(
         engine.prepare()
     writer.close()
     assert raised.value.hint == "--link null2"
+
+
+def test_a_container_without_the_telemetry_directory_is_refused_by_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before anything is started: its start would wait for a socket that nobody makes."""
+    contained = Definition(name="contained", kind="dpdk", command="podman run --rm fw {eal}")
+    monkeypatch.setitem(FORWARDERS, "contained", Forwarder(contained))
+    monkeypatch.setattr(Forwarder, "prepare", lambda _: None)
+    plan = Written(blocks(1))
+    plan.needs = Needs(forwarders=("contained",), clock=False)
+    writer = RecordWriter(tmp_path / RECORDS)
+    with (
+        RunDirectory(tmp_path) as directory,
+        Engine(plan, directory, Journal(writer, [], 1), quiet()) as engine,
+        pytest.raises(UsageError, match=r"^--forwarders contained: ") as raised,
+    ):
+        engine.prepare()
+    writer.close()
+    assert "podman run --rm -v " in str(raised.value.hint)
 
 
 def test_more_and_fewer_trials_are_counted(go: Go) -> None:

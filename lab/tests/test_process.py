@@ -446,7 +446,9 @@ def test_what_was_started_for_a_prefix_is_found(tmp_path: Path) -> None:
     """Also where somebody else started it; not by a prefix that begins alike."""
     with RunDirectory(tmp_path) as run:
         prefix, other = run.new_prefix("duel"), run.new_prefix("duel")
-        words = ["sh", "-c", "sleep 60; :", f"--file-prefix={prefix}"]
+        # A shell would fork before it sleeps, and be there twice for a moment.
+        code = "import time; time.sleep(60)"
+        words = [sys.executable, "-c", code, f"--file-prefix={prefix}"]
         with subprocess.Popen(words) as foreign, child(run, *words) as ours:
             wait_for("its start", lambda: ours.pid in started_for(run.path, prefix))
             assert started_for(run.path, prefix) == [ours.pid]

@@ -317,6 +317,9 @@ class Child:
             raise ProcessError(f"cannot start {command.argv[0]}: {error}") from error
         self.pid = self._popen.pid
         self._pidfd = os.pidfd_open(self.pid)
+        # The process that does the work, where this one only started it: a script, or the client of
+        # a container engine. Who knows it says so.
+        self.working_pid = self.pid
 
     def output(self, limit: int = 16000) -> str:
         """The end of what the child printed."""
@@ -471,8 +474,8 @@ class Child:
         return -signal.SIGKILL if code is None else code
 
     def activity(self) -> Activity:
-        """What the scheduler counted of it so far, where it runs."""
-        return sampler.take(Wanted(pids=(self.pid,))).processes[self.pid]
+        """What the scheduler counted so far of the process that does the work, where it runs."""
+        return sampler.take(Wanted(pids=(self.working_pid,))).processes[self.working_pid]
 
     def __enter__(self) -> Child:
         return self

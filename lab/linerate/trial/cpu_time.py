@@ -46,7 +46,7 @@ class CpuMeter:
 
     def look(self) -> Look:
         # Where there is no process, it took no time: that is known.
-        process = [self._child.pid] if self._child else []
+        process = [self._child.working_pid] if self._child else []
         napi = [thread.pid for thread in self._napi]
         sample = self._host.sample(Wanted(pids=(*process, *napi), cpus=True))
         return Look(

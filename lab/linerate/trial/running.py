@@ -209,7 +209,8 @@ def begun(
             alive = partial(check_stays, child, run, to, note)
             found = stack.enter_context(connect(socket_path(run.path, to), within_s, alive))
             if started_by(child, found):
-                note(found.peer_pid())
+                child.working_pid = found.peer_pid()
+                note(child.working_pid)
             return found
 
         beside: tuple[Child, ...] = ()

@@ -5,19 +5,17 @@ from __future__ import annotations
 
 import difflib
 import re
-import shlex
-from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from pydantic import ValidationError
 
 from linerate.forwarders import FORWARDERS, Forwarder, named
+from linerate.forwarders.containers import container_misfit
 from linerate.forwarders.definition import Definition, Lcores, check_placeholders
 from linerate.forwarders.template import Template
 from linerate.host.errors import MissingError, UsageError, look_up
 from linerate.host.host import LOCAL
-from linerate.host.process import base_directory
 from linerate.links import Link
 from linerate.records.types import GivenProgram
 
@@ -32,10 +30,6 @@ _ON_INTERFACES: dict[str, Any] = {
 }
 # A DPDK program that reads commands, such as testpmd, ends when its standard input does.
 _ON_EAL: dict[str, Any] = {"kind": "dpdk", "stdin": "open"}
-# They start a program apart from the command line.
-_ENGINES = ("podman", "docker", "nerdctl")
-# In --mount: where a directory is on the host, and where in the container.
-_MOUNT_KEYS = ("source", "src", "target", "destination", "dst")
 _EXAMPLE = "'./my-forwarder {eal} -- -p {portmask}'"
 
 
@@ -133,46 +127,8 @@ def check_program(program: Forwarder, letter: str) -> None:
 
 def check_container(program: Forwarder, letter: str) -> None:
     """Raise `UsageError` for a container in which nobody could find the program."""
-    if program.definition.command is None:
-        return
-    words = shlex.split(program.definition.command)
-    start = words[: words.index("run")] if "run" in words else []
-    engine = next((Path(word).name for word in start if Path(word).name in _ENGINES), None)
-    if engine is None:
-        return
-    name = f"{letter} ({program.name.removeprefix(f'{letter}-')})"
-    if not program.has_telemetry:
-        raise UsageError(
-            f"{name}: a program in a container is found by its telemetry, and this has none",
-            "start it outside of the container",
-        )
-    base = base_directory().resolve()
-    if not any(base.is_relative_to(path) for path in _mounted(words)):
-        lacking = f"{base}, where the telemetry socket is made,"
-    elif not any("RUNTIME_DIRECTORY" in word or word == "--env-host" for word in words):
-        lacking = "the variable RUNTIME_DIRECTORY, which names the telemetry socket's directory,"
-    else:
-        return
-    raise UsageError(
-        f"{name}: {lacking} is not in the container",
-        f"{engine} run --rm -v {base}:{base} -e RUNTIME_DIRECTORY ...",
-    )
-
-
-def _mounted(words: Sequence[str]) -> Iterator[str]:
-    """The directories that a container has under the host's own names."""
-    for word, after in zip(words, [*words[1:], ""], strict=True):
-        option, _, value = word.partition("=")
-        value = value or after
-        if option in ("-v", "--volume"):
-            source, _, rest = value.partition(":")
-            if rest.partition(":")[0] == source:
-                yield source
-        elif option == "--mount":
-            parts = dict(part.partition("=")[::2] for part in value.split(","))
-            found = {parts[key] for key in _MOUNT_KEYS if key in parts}
-            if len(found) == 1:
-                yield found.pop()
+    if why := container_misfit(program.definition):
+        raise UsageError(f"{_named(program, letter)}: {why[0]}", why[1])
 
 
 def check_plugin(program: Forwarder, letter: str, on: Link) -> None:
@@ -181,4 +137,8 @@ def check_plugin(program: Forwarder, letter: str, on: Link) -> None:
     A script tells by its output alone: `linerate.experiments.duel.advice`.
     """
     if why := program.plugin_misfit(on):
-        raise UsageError(f"{letter} ({program.name.removeprefix(f'{letter}-')}): {why[0]}", why[1])
+        raise UsageError(f"{_named(program, letter)}: {why[0]}", why[1])
+
+
+def _named(program: Forwarder, letter: str) -> str:
+    return f"{letter} ({program.name.removeprefix(f'{letter}-')})"

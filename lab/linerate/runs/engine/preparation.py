@@ -6,6 +6,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from linerate.forwarders import forwarder
+from linerate.forwarders.containers import container_misfit
 from linerate.host import cpus
 from linerate.host.builds.plugins import probe_plugin
 from linerate.host.errors import UsageError
@@ -30,6 +31,8 @@ def prepare(plan: SessionPlan) -> ClockCheck | None:
     plan.prepare()
     for name in dict.fromkeys(needs.forwarders):
         forwarder(name).prepare()
+        if why := container_misfit(forwarder(name).definition):
+            raise UsageError(f"--forwarders {name}: {why[0]}", why[1])
     links = [plan.link(name) for name in dict.fromkeys(needs.links)]
     for each in links:
         each.prepare()

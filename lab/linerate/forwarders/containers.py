@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Programs in containers: a command line that begins with an engine (`podman run ...`).
+
+The engine starts the program apart from the command line, so the lab finds it by its telemetry: the
+socket's directory, and the variable that names it, must be in the container.
+"""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator
+from pathlib import Path
+
+from linerate.forwarders.definition import Definition
+from linerate.host.process import base_directory
+
+_ENGINES = ("podman", "docker", "nerdctl")
+# In --mount: where a directory is on the host, and where in the container.
+_MOUNT_KEYS = ("source", "src", "target", "destination", "dst")
+
+
+def container_misfit(definition: Definition) -> tuple[str, str] | None:
+    """Why the lab could not find a program in its container, and what helps; None: it can, or it is
+    in none.
+    """
+    if definition.command is None:
+        return None
+    words = shlex.split(definition.command)
+    start = words[: words.index("run")] if "run" in words else []
+    engine = next((Path(word).name for word in start if Path(word).name in _ENGINES), None)
+    if engine is None:
+        return None
+    if not definition.has_telemetry:
+        return (
+            "a program in a container is found by its telemetry, and this has none",
+            "start it outside of the container",
+        )
+    base = base_directory().resolve()
+    if not any(base.is_relative_to(path) for path in _mounted(words)):
+        lacking = f"{base}, where the telemetry socket is made,"
+    elif not any("RUNTIME_DIRECTORY" in word or word == "--env-host" for word in words):
+        lacking = "the variable RUNTIME_DIRECTORY, which names the telemetry socket's directory,"
+    else:
+        return None
+    return (
+        f"{lacking} is not in the container",
+        f"{engine} run --rm -v {base}:{base} -e RUNTIME_DIRECTORY ...",
+    )
+
+
+def _mounted(words: list[str]) -> Iterator[str]:
+    """The directories that a container has under the host's own names."""
+    for word, after in zip(words, [*words[1:], ""], strict=True):
+        option, _, value = word.partition("=")
+        value = value or after
+        if option in ("-v", "--volume"):
+            source, _, rest = value.partition(":")
+            if rest.partition(":")[0] == source:
+                yield source
+        elif option == "--mount":
+            parts = dict(part.partition("=")[::2] for part in value.split(","))
+            found = {parts[key] for key in _MOUNT_KEYS if key in parts}
+            if len(found) == 1:
+                yield found.pop()
