@@ -17,6 +17,7 @@ from trials import made_trial
 from linerate.experiments.overload.options import PRESETS, Options
 from linerate.experiments.overload.plan import Overload, design_of
 from linerate.experiments.overload.summarise import disagreements
+from linerate.forwarders import forwarder
 from linerate.host.cpus import Cores
 from linerate.host.errors import LinkError, ProcessError, TrialError
 from linerate.host.host import LOCAL
@@ -31,6 +32,7 @@ from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running
 from linerate.trial.search.setup_device import SetupDevice
 from linerate.trial.starts import trials as standing_trials
+from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.taking_turns import TakingTurns
 from linerate.trial.starts.window import Slice, Window
@@ -267,6 +269,37 @@ def test_what_spoils_all_of_them_spoils_all(
     monkeypatch.setattr(standing_trials, "together", no_link)
     found = standing_trials.stand(bench, setup, ITEMS, 0)
     assert {t.invalid_why for t in found} == {"the link did not come up"}
+
+
+# -- how many fit into memory ----------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("left", "fit"),
+    # What the two took, and a quarter more; nothing is known of what took nothing.
+    [(1280 - 44, 23), (1280 - 320, 3), (1280, None), (None, None)],
+)
+def test_starts_fit_into_huge_pages_by_what_one_of_each_takes(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch, left: int | None, fit: int | None
+) -> None:
+    """`left`: MiB, where both run; None: one does not start."""
+    free = [1280]
+    monkeypatch.setattr(ways, "hugepage_memory_mib", lambda: free[-1])
+
+    @contextlib.contextmanager
+    def standing(_: Bench, wire: Wire, programs: Sequence[Any], order: Sequence[int]) -> Any:
+        assert wire.ports == 2
+        assert list(order) == [0, 1]
+        if left is None:
+            raise FaultError(1, "start", "it ended")
+        free.append(left)
+        yield []
+        free.pop()
+
+    monkeypatch.setattr(ways, "standing", standing)
+    programs = [forwarder("c-l2fwd"), forwarder("rust-l2fwd")]
+    assert ways.huge_room(bench, link("null2"), 64, programs) == fit
+    assert free == [1280]
 
 
 # -- which way a cell is measured ------------------------------------------------------------------

@@ -56,7 +56,7 @@ from linerate.links import Link
 from linerate.links.eal import Memory
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
-from linerate.trial.starts.ways import HUGE_MIB, Method, room
+from linerate.trial.starts.ways import HUGE_MIB, Method, huge_room, room
 from linerate.trial.trial import Bench
 
 _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
@@ -201,12 +201,17 @@ class _Fighting:
                 for contestant in contestants:
                     explain.check_program(contestant)
             self.memory, starts = _memory(self.where.hugepages, programs, self.asked.starts, link)
-            self.asked = replace(self.asked, starts=starts)
             cores = cpus.Cores.choose()
             bench = Bench(
                 run=directory, cores=cores, memory=self.memory, experiment="duel",
                 seed=self.asked.seed, window_s=self.asked.window_s,
             )  # fmt: skip
+            if self.memory.hugepages and starts < self.asked.starts and not link.has_generator:
+                # More starts make tighter rounds.
+                with pinned(bench.cores.control):
+                    fit = huge_room(bench, link, self.asked.size, programs) or 0
+                starts = max(starts, min(fit, self.asked.starts))
+            self.asked = replace(self.asked, starts=starts)
             self._introduce(cores.lcores(count, generator=link.has_generator))
             duel = self._fight(bench)
             if self.explained and not duel.fault:

@@ -7,14 +7,19 @@ from collections.abc import Sequence
 from typing import Literal
 
 from linerate.forwarders import Forwarder
+from linerate.host.errors import TrialError
 from linerate.host.machine import available_memory_mib, hugepage_memory_mib
 from linerate.links import Link
 from linerate.links.eal import MEMORY_MIB, Memory
+from linerate.trial.starts.standing import standing
 from linerate.trial.starts.start import Per
+from linerate.trial.trial import Bench
 
 Method = Literal["standing", "turns"]
-# What EAL and the pool of a usual program take of huge pages.
+# What EAL and the pools of any usual program take of huge pages at most; many take a tenth.
 HUGE_MIB = 256
+# So many times what one start took are left for each: no two take quite the same.
+_SPARE = 1.25
 
 
 def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
@@ -42,3 +47,19 @@ def room(memory: Memory, programs: Sequence[Forwarder], link: Link) -> int:
         return hugepage_memory_mib() // (HUGE_MIB * (1 + generators))
     largest = max(program.definition.memory_mib for program in programs)
     return available_memory_mib() // (largest + generators * MEMORY_MIB)
+
+
+def huge_room(bench: Bench, link: Link, size: int, programs: Sequence[Forwarder]) -> int | None:
+    """How many starts of each program fit into free huge pages, by what one start of each takes on
+    a link without a generator. None: one of them does not start.
+    """
+    free = hugepage_memory_mib()
+    try:
+        with (
+            link.open(bench.context(size)) as wire,
+            standing(bench, wire, programs, range(len(programs))),
+        ):
+            taken = free - hugepage_memory_mib()
+    except TrialError:
+        return None
+    return int(free / (_SPARE * taken)) if taken > 0 else None
