@@ -21,7 +21,7 @@ from conftest import Linerate, wait_for
 from test_duel import duel
 from test_duel_baseline import build
 
-from linerate.cli import duel_command
+from linerate.cli import duel_session
 from linerate.cli.duel_options import Where, asked_of, repeating
 from linerate.experiments.duel.rounds import Duel
 from linerate.host.errors import GeneratorError, Interrupted
@@ -44,7 +44,7 @@ def answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answer:
                 raise found
             return found
 
-        monkeypatch.setattr(duel_command, "fight", fight)
+        monkeypatch.setattr(duel_session, "fight", fight)
 
     find(duel(1.0, 30))
     return find

@@ -12,11 +12,11 @@ from xml.etree import ElementTree as ET
 import pytest
 from test_duel import NAMES, duel
 
-from linerate.experiments.duel.junit import junit
-from linerate.experiments.duel.markdown import markdown
 from linerate.experiments.duel.programs import program_of
 from linerate.experiments.duel.record import record_of
-from linerate.experiments.duel.reports import Report, of_duel, of_error
+from linerate.experiments.duel.reports.junit import junit
+from linerate.experiments.duel.reports.markdown import markdown
+from linerate.experiments.duel.reports.report import Report, of_duel, of_error
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import notes, sentence
 from linerate.host.errors import MissingError, OutputError, UsageError
@@ -70,7 +70,7 @@ def check_shape(element: ET.Element) -> None:
 
 def case_of(found: Report) -> tuple[ET.Element, ET.Element]:
     """The suite and the case of a document that has the shape."""
-    root = ET.fromstring(junit(found))
+    root = ET.fromstring(junit([found]))
     assert root.tag == "testsuites"
     check_shape(root)
     (suite,) = root
@@ -133,7 +133,7 @@ def test_an_error_is_a_report_too() -> None:
     _, case = case_of(found)
     assert case.get("name") == "Is it?"
     assert "did you mean ./fw2?" in (case.findtext("error") or "")
-    assert markdown(found).startswith("No comparison: B: no such program: ./fw")
+    assert markdown([found]).startswith("No comparison: B: no such program: ./fw")
 
 
 def table_of(text: str) -> list[list[str]]:
@@ -143,7 +143,7 @@ def table_of(text: str) -> list[list[str]]:
 
 def test_markdown_has_a_sentence_a_table_and_how_to_repeat_it() -> None:
     found = duel(0.9, 30)
-    text = markdown(report(found))
+    text = markdown([report(found)])
     blocks = text.split("\n\n")
     assert blocks[0].startswith("B (new) is slower than A (old) by more than 2 %: 0.9")
     heads, rule, row = table_of(blocks[1])
@@ -158,17 +158,17 @@ def test_markdown_has_a_sentence_a_table_and_how_to_repeat_it() -> None:
 
 def test_before_there_is_an_interval_the_rounds_stand_in_its_place() -> None:
     found = duel(0.9, 30)
-    heads, _, row = table_of(markdown(report(found)))
+    heads, _, row = table_of(markdown([report(found)]))
     assert heads[4] == "least and greatest round"
     low, high = found.verdict.range
     assert row[4] == f"{low:.3f} to {high:.3f}"
-    heads, _, row = table_of(markdown(report(duel(1.0, 30))))
+    heads, _, row = table_of(markdown([report(duel(1.0, 30))]))
     assert heads[4] == "99 % interval"
 
 
 def test_marks_and_fences_in_texts_stay_texts() -> None:
     found = faulty("start", "a | b `c` <img> **d** @someone\n# line")
-    text = markdown(replace(report(found), repeat="linerate duel 'a ``` b' c"))
+    text = markdown([replace(report(found), repeat="linerate duel 'a ``` b' c")])
     assert r"a \| b \`c\` \<img\> \*\*d\*\* \@someone \# line." in text
     assert "````sh\nlinerate duel 'a ``` b' c\n````" in text
     assert not re.search(r"^#", text, re.MULTILINE)

@@ -35,6 +35,13 @@ _DuelLink = Annotated[
     str | None,
     typer.Option(help="null2, frames2, ... Default: null2, or frames2 with --traffic."),
 ]
+_DuelLinks = Annotated[
+    str | None,
+    typer.Option(
+        help="null2, frames2, ... or a list: a duel on each. Default: null2, or frames2 with "
+        "--traffic."
+    ),
+]
 _Size = Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")]
 _Lcores = Annotated[str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")]
 
@@ -63,9 +70,16 @@ def report(
         Path | None, typer.Option(help="With several: the new directory that they are merged into.")
     ] = None,
 ) -> None:
-    """Make a run's summary and report anew from its records, or merge several runs."""
-    from linerate.runs import rebuild  # noqa: PLC0415 - as all commands
+    """Make a run's summary and report anew from its records, or merge several runs.
 
+    Of kept duels (linerate duel --out DIR) it makes the page anew, with the runs below DIR.
+    """
+    from linerate.cli import duels_report  # noqa: PLC0415 - as all commands
+    from linerate.runs import rebuild  # noqa: PLC0415
+
+    if duels_report.has_duels(directories):
+        duels_report.report(directories, out, wide_console())
+        return
     rebuild.report(directories, out, wide_console())
 
 
@@ -144,7 +158,7 @@ def duel(  # noqa: PLR0917 - what can be asked
             help="The one that may be slower; with --baseline the only one.",
         ),
     ] = None,
-    link: _DuelLink = None,
+    link: _DuelLinks = None,
     traffic: Annotated[
         list[str] | None,
         typer.Option(
@@ -160,8 +174,8 @@ def duel(  # noqa: PLR0917 - what can be asked
         str | None,
         typer.Option(
             show_default=False,
-            help="How long it may take: 60s or 2m; one round is always made. Default: 60s, "
-            "with --bisect 5m.",
+            help="How long it may take on a link: 60s or 2m; one round is always made. Default: "
+            "60s, with --bisect 5m.",
         ),
     ] = None,
     starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
@@ -204,6 +218,9 @@ def duel(  # noqa: PLR0917 - what can be asked
     markdown: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Write it as text for a pull request.")
     ] = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Keep the record there, and write a page.")
+    ] = None,
     repeat_with: Annotated[
         str | None,
         typer.Option(
@@ -221,6 +238,8 @@ def duel(  # noqa: PLR0917 - what can be asked
 
     linerate duel './fw-old {eal} -- -p {portmask}' './fw-new {eal} -- -p {portmask}'
 
+    A list of names, such as c-l2fwd,c-l2fwd-clang, is of builds, of which the fastest takes part.
+
     Exit status: 0 not slower by more than the margin, 1 slower by more, 2 wrong options, 3
     undecided or no comparison, 4 an error.
     """
@@ -235,7 +254,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     )
     around = duel_options.Around(
         baseline, build, bisect=bisect, json=json_output, junit=junit, markdown=markdown,
-        explain=explain, repeat_with=repeat_with,
+        explain=explain, out=out, repeat_with=repeat_with,
     )  # fmt: skip
     if keep_baseline is not None:
         duel_options.check_keeping(keep_baseline, b, around)

@@ -3,14 +3,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Literal
 
 from rich.console import Console
 
 from linerate.cli.duel_options import (
-    MIN_STARTS,
     Around,
     Where,
     check_link,
@@ -19,48 +21,43 @@ from linerate.cli.duel_options import (
     repeating,
     with_traffic,
 )
+from linerate.cli.duel_session import DuelSession
 from linerate.cli.run_command import know_further_forwarders
 from linerate.experiments.duel import baseline as baselines
 from linerate.experiments.duel.baseline import Baseline
 from linerate.experiments.duel.building import BuildError, build
-from linerate.experiments.duel.fight import fight
-from linerate.experiments.duel.junit import junit
-from linerate.experiments.duel.markdown import markdown
+from linerate.experiments.duel.kept import Duels, Failure, dump
 from linerate.experiments.duel.programs import (
     LETTERS,
+    Side,
     check_container,
-    check_plugin,
     check_program,
     program_of,
+    side_of,
 )
-from linerate.experiments.duel.record import DuelRecord, FromBaseline, record_of
-from linerate.experiments.duel.reports import Report, of_duel, of_error, question
+from linerate.experiments.duel.record import DuelRecord, FromBaseline
+from linerate.experiments.duel.reports import page
+from linerate.experiments.duel.reports.junit import junit
+from linerate.experiments.duel.reports.markdown import markdown
+from linerate.experiments.duel.reports.report import Report, of_duel, of_error, question
 from linerate.experiments.duel.rounds import Asked, Duel
-from linerate.experiments.duel.sentences import called, notes, round_line, sentence
-from linerate.experiments.duel.verdict import Verdict
+from linerate.experiments.duel.sentences import altogether, side_called
 from linerate.experiments.instructions import explain
-from linerate.experiments.instructions.callgrind import UncountableError, require_valgrind
-from linerate.experiments.instructions.explain import Contestant
-from linerate.experiments.instructions.record import Explanation
+from linerate.experiments.instructions.callgrind import require_valgrind
 from linerate.experiments.instructions.sentences import lines
 from linerate.experiments.instructions.sentences import sentence as why
-from linerate.forwarders import Forwarder
-from linerate.host import cpus
-from linerate.host.errors import Interrupted, LabError, MachineError
+from linerate.host import machine
+from linerate.host.errors import LabError
 from linerate.host.exit_status import BisectStatus, ExitStatus
 from linerate.host.exit_status import say as complain
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, interruptible
-from linerate.host.text import counted
 from linerate.links import Link
-from linerate.links.eal import Memory
+from linerate.records.output import DUELS, REPORT, OutputDirectory, OutputFile
 from linerate.runs.progress import say
-from linerate.runs.session import pinned
-from linerate.trial.starts.ways import HUGE_MIB, Method, huge_room, room
-from linerate.trial.trial import Bench
+from linerate.runs.provenance import now, versions
+from linerate.trial.starts.ways import Method
 
-_WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
-_FORMATS: dict[str, Callable[[Report], str]] = {"junit": junit, "markdown": markdown}
+_FORMATS: dict[str, Callable[[Sequence[Report]], str]] = {"junit": junit, "markdown": markdown}
 _BISECT: dict[ExitStatus, BisectStatus] = {
     ExitStatus.DONE: BisectStatus.GOOD,
     ExitStatus.SLOWER: BisectStatus.BAD,
@@ -71,72 +68,218 @@ _BISECT: dict[ExitStatus, BisectStatus] = {
 def run(
     words: Sequence[str], where: Where, asked: Asked, around: Around, console: Console
 ) -> ExitStatus | BisectStatus:
-    """Let the two programs meet, print what was found, and return the exit status."""
+    """Let the two programs meet on each link, print what was found, and return the exit status."""
     check_words(words, around.baseline)
-    found_link, method, own = where.check()
+    links, method, own = where.check()
     know_further_forwarders()
-    given = LETTERS[-len(words) :]
-    programs = [program_of(*each, own) for each in zip(words, given, strict=True)]
-    for each in zip(programs, given, strict=True):
-        check_link(*each, found_link)
+    sides = [side_of(*each, own) for each in zip(words, LETTERS[-len(words) :], strict=True)]
+    _check_links(sides, links)
     if around.explain:
-        explain.check_link(found_link)
+        for link in links:
+            explain.check_link(link)
         require_valgrind()
     files = around.files()
-    repeat = around.repeat_with or repeating(words, where, asked, around.baseline)
-    names = [called(*each) for each in zip(programs, given, strict=True)]
-    if around.baseline:
-        names = [LETTERS[0], *names]
-    asks = question(names, asked.margin, where.link)
-
-    def report(found: Report) -> None:
-        for name, file in files.items():
-            file.write(_FORMATS[name](found))
-
-    with interruptible(), RunDirectory() as directory:
+    duels = _Duels(words, where, asked, around, method, links, sides, console)
+    with (
+        interruptible(),
+        _output(around.out) as output,
+        RunDirectory() as directory,
+    ):
         for file in files.values():
             file.remove()
         try:
-            if around.build is not None:
-                complain(f"linerate: building: {around.build}")
-                build(around.build, directory)
-            baseline = None
-            if around.baseline is not None:
-                baseline, first = baselines.restore(around.baseline)
-                check_link(first, LETTERS[0], found_link)
-                words, programs = [baseline.given, *words], [first, *programs]
-                asks = question([called(first, LETTERS[0]), names[1]], asked.margin, where.link)
-            for each in zip(programs[-len(given) :], given, strict=True):
-                check_program(*each)
-                check_container(*each)
-            asked = how(found_link, programs, method, asked)
-            found_link = with_traffic(found_link, where.traffic, directory.path)
-            fighting = _Fighting(
-                words, programs, found_link, where, asked, console,
-                quiet=around.json, explained=around.explain,
-            )  # fmt: skip
-            duel = fighting.run(directory)
+            status = duels.fight(directory)
+        except LabError:
+            _write(files, duels.reports)
+            raise
+        finally:
+            if output and duels.records:
+                keep_duels(output, duels.kept(), console)
+        _write(files, duels.reports)
+        if around.json:
+            found = [
+                record.model_dump(by_alias=True, exclude_none=True) for record in duels.records
+            ]
+            print(json.dumps(found[0] if len(links) == 1 else found, indent=2))
+        elif len(links) > 1:
+            say(console, "")
+            for report in duels.reports:
+                say(console, report.sentence)
+            say(console, duels.answer())
+    return status
+
+
+def _write(files: Mapping[str, OutputFile], reports: Sequence[Report]) -> None:
+    for name, file in files.items():
+        file.write(_FORMATS[name](reports))
+
+
+@contextmanager
+def _output(out: Path | None) -> Iterator[OutputDirectory | None]:
+    """The directory, which is removed if nothing was written into it."""
+    if out is None:
+        yield None
+        return
+    with OutputDirectory(out) as output:
+        try:
+            yield output
+        finally:
+            output.discard_if_empty()
+
+
+def _check_links(sides: Sequence[Side], links: Sequence[Link]) -> None:
+    for side in sides:
+        for program in side.programs:
+            for link in links:
+                check_link(program, side.letter, link)
+
+
+@dataclass
+class _Duels:
+    """The duels of one command: one on each link, of the same programs with the same options.
+
+    An error ends all of them where there is one link alone. Where there are several, and one was
+    reached, it is said of that link, and the others are not left out for it.
+    """
+
+    words: Sequence[str]
+    where: Where
+    asked: Asked
+    around: Around
+    method: Method | Literal["auto"]
+    links: Sequence[Link]
+    sides: list[Side]
+    console: Console
+    reports: list[Report] = field(default_factory=list)
+    records: list[DuelRecord] = field(default_factory=list)
+    failures: list[Failure] = field(default_factory=list)
+    began_at: str = field(default_factory=now)
+
+    @property
+    def names(self) -> list[str]:
+        """What A and B are called."""
+        names = [
+            side_called([program.name for program in side.programs], side.letter)
+            for side in self.sides
+        ]
+        return names if len(names) > 1 else [LETTERS[0], *names]
+
+    @property
+    def repeat(self) -> str:
+        return self.around.repeat_with or repeating(
+            self.words, self.where, self.asked, self.around.baseline
+        )
+
+    def question(self, link: str) -> str:
+        return question(self.names, self.asked.margin, link)
+
+    def answer(self) -> str:
+        """One sentence about all links."""
+        answers = {link.name: "none" for link in self.links}
+        answers |= {record.link: record.answer for record in self.records if not record.fault}
+        return altogether(self.names, self.asked.margin, answers)
+
+    def kept(self) -> Duels:
+        """For the directory that is written; the answer of one is its own."""
+        return Duels(
+            question=self.question(self.where.link),
+            answer=self.answer() if len(self.links) > 1 else self.records[0].sentence,
+            began_at=self.began_at, repeat=self.repeat, machine=machine.facts(),
+            versions=versions(), duels=self.records, failures=self.failures,
+        )  # fmt: skip
+
+    def fight(self, directory: RunDirectory) -> ExitStatus | BisectStatus:
+        """All of them; raises `LabError` where none could begin."""
+        baseline = None
+        try:
+            if self.around.build is not None:
+                complain(f"linerate: building: {self.around.build}")
+                build(self.around.build, directory)
+            if self.around.baseline is not None:
+                baseline, first = baselines.restore(self.around.baseline)
+                side = Side(LETTERS[0], (baseline.given,), (first,))
+                _check_links([side], self.links)
+                self.sides = [side, *self.sides]
+            for side in self.sides:
+                for program in side.programs:
+                    if program is not (baseline and self.sides[0].programs[0]):
+                        check_program(program, side.letter)
+                        check_container(program, side.letter)
         except BuildError as error:
-            report(of_error(error, asks, repeat))
-            if not around.bisect:
+            self._report_error(error, self.where.link)
+            if not self.around.bisect:
                 raise
             complain(f"linerate: {error}")
             return BisectStatus.SKIP
         except LabError as error:
-            report(of_error(error, asks, repeat))
+            self._report_error(error, self.where.link)
             raise
-        record = fighting.record(duel, repeat, came_from(around.baseline, baseline))
-        if around.json:
-            print(record.model_dump_json(by_alias=True, exclude_none=True, indent=2))
-        else:
-            say(console, record.sentence)
-            for note in record.notes:
-                say(console, f"note: {note}")
-            if found := fighting.explanation:
-                for line in ("why, by callgrind:", *lines(found), why(found, fighting.names)):
-                    say(console, line)
-        report(of_duel(record))
-    return bisect_status_of(duel) if around.bisect else status_of(duel)
+        found = [self._one(link, came_from(self.around.baseline, baseline)) for link in self.links]
+        return worst(found)
+
+    def _one(self, link: Link, baseline: FromBaseline | None) -> ExitStatus | BisectStatus:
+        around, several = self.around, len(self.links) > 1
+        if several and not around.json:
+            say(self.console, "")
+        try:
+            with RunDirectory() as directory:
+                programs = [program for side in self.sides for program in side.programs]
+                asked = how(link, programs, self.method, self.asked)
+                on = with_traffic(link, self.where.traffic, directory.path)
+                session = DuelSession(
+                    self.sides, on, self.where, asked, self.console,
+                    quiet=around.json, explained=around.explain,
+                )  # fmt: skip
+                duel = session.run(directory)
+        except LabError as error:
+            self._report_error(error, link.name)
+            if not several:
+                raise
+            self.failures.append(Failure(link=link.name, message=error.message))
+            complain(f"linerate: on {link.name}: {error}")
+            return ExitStatus.CANNOT_RUN
+        record = session.record(duel, self.repeat, baseline)
+        self.records.append(record)
+        report = of_duel(record)
+        self.reports.append(_on(link, report) if several else report)
+        if not around.json:
+            tell(self.console, record, session)
+        return bisect_status_of(duel) if around.bisect else status_of(duel)
+
+    def _report_error(self, error: LabError, link: str) -> None:
+        self.reports.append(of_error(error, self.question(link), self.repeat))
+
+
+def tell(console: Console, record: DuelRecord, session: DuelSession) -> None:
+    """The answer, and what must be known beside it."""
+    say(console, record.sentence)
+    for note in record.notes:
+        say(console, f"note: {note}")
+    if found := session.explanation:
+        for line in ("why, by callgrind:", *lines(found), why(found, session.names)):
+            say(console, line)
+
+
+def keep_duels(output: OutputDirectory, duels: Duels, console: Console) -> None:
+    """Write the record and the page."""
+    output.write(DUELS, dump(duels))
+    output.write(REPORT, page.render(duels))
+    say(console, f"report: {output.path / REPORT}")
+
+
+# From the worst.
+_ORDER = ("SLOWER", "BAD", "CANNOT_RUN", "UNDECIDED", "SKIP", "DONE", "GOOD")
+
+
+def _on(link: Link, report: Report) -> Report:
+    return replace(report, sentence=f"On {link.name}: {report.sentence}")
+
+
+def worst(found: Sequence[ExitStatus | BisectStatus]) -> ExitStatus | BisectStatus:
+    """Of the duels of one command. That the program is slower on one link is the answer, whatever
+    could not be told on another.
+    """
+    return min(found, key=lambda status: _ORDER.index(status.name))
 
 
 def came_from(file: Path | None, baseline: Baseline | None) -> FromBaseline | None:
@@ -162,130 +305,6 @@ def keep(path: Path, word: str, where: Where, console: Console) -> ExitStatus:
     for note in baselines.notes(found):
         say(console, f"note: {note}")
     return ExitStatus.DONE
-
-
-@dataclass
-class _Fighting:
-    """A duel on this machine. `quiet`: prints no line about a round. `explained`: instructions are
-    counted afterwards, which changes nothing about the answer.
-    """
-
-    words: Sequence[str]
-    programs: Sequence[Forwarder]
-    link: Link
-    where: Where
-    asked: Asked
-    console: Console
-    quiet: bool
-    explained: bool = False
-    memory: Memory = field(init=False)
-    explanation: Explanation | None = None
-    unexplained: str | None = None
-
-    @property
-    def names(self) -> list[str]:
-        return [called(*each) for each in zip(self.programs, LETTERS, strict=True)]
-
-    def run(self, directory: RunDirectory) -> Duel:
-        """Prepare all that a duel needs, and fight it; raises `LabError`."""
-        programs, link = self.programs, self.link
-        count = max(program.definition.cpus for program in programs)
-        with leased(max(2, count + link.has_generator)):
-            for program in programs:
-                program.prepare()
-            link.prepare()
-            for each in zip(programs, LETTERS, strict=True):
-                check_plugin(*each, link)
-            contestants = [Contestant(*each) for each in zip(programs, self.names, strict=True)]
-            if self.explained:
-                for contestant in contestants:
-                    explain.check_program(contestant)
-            self.memory, starts = _memory(self.where.hugepages, programs, self.asked.starts, link)
-            cores = cpus.Cores.choose()
-            bench = Bench(
-                run=directory, cores=cores, memory=self.memory, experiment="duel",
-                seed=self.asked.seed, window_s=self.asked.window_s,
-            )  # fmt: skip
-            if self.memory.hugepages and starts < self.asked.starts and not link.has_generator:
-                # More starts make tighter rounds.
-                with pinned(bench.cores.control):
-                    fit = huge_room(bench, link, self.asked.size, programs) or 0
-                starts = max(starts, min(fit, self.asked.starts))
-            self.asked = replace(self.asked, starts=starts)
-            self._introduce(cores.lcores(count, generator=link.has_generator))
-            duel = self._fight(bench)
-            if self.explained and not duel.fault:
-                self._explain(bench, contestants)
-            return duel
-
-    def _explain(self, bench: Bench, contestants: Sequence[Contestant]) -> None:
-        try:
-            with pinned(bench.cores.control):
-                self.explanation = explain.explain(
-                    bench.run, bench.cores, self.link, contestants, size=self.asked.size
-                )
-        except UncountableError as error:
-            self.unexplained = f"not explained: {error}"
-
-    def _introduce(self, lcores: Sequence[int]) -> None:
-        one, other = self.names
-        self._say(
-            f"{one} and {other} on {self.link.name}, {counted(self.asked.starts, 'start')} of each "
-            f"in a round, {_WAYS[self.asked.method]}, CPU {','.join(map(str, lcores))}, "
-            f"{'huge pages' if self.memory.hugepages else 'small pages'}"
-        )
-
-    def _fight(self, bench: Bench) -> Duel:
-        latest = Duel(Verdict(self.asked.margin))
-
-        def show(duel: Duel) -> None:
-            nonlocal latest
-            latest = duel
-            self._say(round_line(duel, self.asked))
-
-        try:
-            with pinned(bench.cores.control):
-                return fight(bench, self.link, self.programs, self.asked, show)
-        except Interrupted:
-            if latest.rounds:
-                self._say(sentence(latest, self.names, self.asked))
-            raise
-
-    def _say(self, line: str) -> None:
-        if not self.quiet:
-            say(self.console, line)
-
-    def record(self, duel: Duel, repeat: str, baseline: FromBaseline | None) -> DuelRecord:
-        """All that was found."""
-        told = [sentence(duel, self.names, self.asked), *notes(duel, self.names)]
-        if self.unexplained:
-            told.append(self.unexplained)
-        return record_of(
-            duel, self.words, self.programs, self.link.name, self.asked, told, repeat,
-            self.where.traffic, hugepages=self.memory.hugepages, baseline=baseline,
-            explanation=self.explanation,
-        )  # fmt: skip
-
-
-def _memory(
-    wanted: str, programs: Sequence[Forwarder], starts: int, link: Link
-) -> tuple[Memory, int]:
-    """The same kind for all starts, and how many of each program fit into it."""
-    pages = Memory(hugepages=True)
-    huge = room(pages, programs, link) // len(programs)
-    if wanted == "yes" or (wanted == "auto" and huge >= min(starts, MIN_STARTS)):
-        kind, fit, what = pages, huge, "huge pages"
-    else:
-        kind = Memory(hugepages=False)
-        fit, what = room(kind, programs, link) // len(programs), "memory"
-    if fit < min(starts, MIN_STARTS):
-        processes = MIN_STARTS * len(programs) * (2 if link.has_generator else 1)
-        raise MachineError(
-            f"too little {what} for {MIN_STARTS} starts of each program",
-            f"end other programs, as root sysctl vm.nr_hugepages={processes * HUGE_MIB // 2} (of "
-            "2 MiB), or --hugepages no",
-        )
-    return kind, min(starts, fit)
 
 
 def status_of(duel: Duel) -> ExitStatus:

@@ -47,11 +47,14 @@ class Where:
     lcores: str = "1"
     traffic: tuple[str, ...] = ()
 
-    def check(self) -> tuple[Link, Method | Literal["auto"], tuple[Lcores, int]]:
-        """The link, the method and the lcores; raises `UsageError`."""
+    def check(self) -> tuple[list[Link], Method | Literal["auto"], tuple[Lcores, int]]:
+        """The links, the method and the lcores; raises `UsageError`."""
         look_up(_MEMORY, self.hugepages, "--hugepages", "choice")
         method = look_up(_METHODS, self.method, "--method", "method")
-        return link_of(self.link), method, lcores_of(self.lcores)
+        names = [name.strip() for name in self.link.split(",")]
+        if len(set(names)) < len(names):
+            raise UsageError(f"--link {self.link}: names a link twice", "name each once")
+        return [link_of(name) for name in names], method, lcores_of(self.lcores)
 
 
 @dataclass(frozen=True)
@@ -59,6 +62,7 @@ class Around:
     """The options that say what happens before a duel and after it, as given. `build`: a command
     for the shell, which makes B. `baseline`: the file of the program that stands in place of A.
     `junit`, `markdown`: files for the answer. `explain`: count instructions afterwards.
+    `out`: a directory for the record and the page.
     `repeat_with`: a command that repeats the duel, if another one than this.
     """
 
@@ -69,6 +73,7 @@ class Around:
     junit: Path | None = None
     markdown: Path | None = None
     explain: bool = False
+    out: Path | None = None
     repeat_with: str | None = None
 
     def files(self) -> dict[str, OutputFile]:
@@ -103,7 +108,7 @@ def check_keeping(path: Path, second: str | None, around: Around) -> None:
     if around != Around():
         raise UsageError(
             f"--keep-baseline {path}: it measures nothing, and takes no --baseline, --build, "
-            "--bisect, --json, --junit or --markdown",
+            "--bisect, --json, --junit, --markdown or --out",
             "compare by a second command: linerate duel --baseline FILE B",
         )
 

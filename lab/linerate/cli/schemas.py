@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from linerate import records as records_package
-from linerate.experiments.duel import baseline
+from linerate.experiments.duel import baseline, kept
 from linerate.experiments.duel import record as duel
 from linerate.experiments.instructions import record as instructions
 from linerate.experiments.placement import record as advice
@@ -36,6 +36,7 @@ FILES = {
     "compare-1.json": regression.schema,
     "top-1.json": figures.schema,
     "duel-1.json": duel.schema,
+    "duels-1.json": kept.schema,
     "baseline-1.json": baseline.schema,
     "instructions-1.json": instructions.schema,
     "advice-1.json": advice.schema,

@@ -22,7 +22,9 @@ from linerate.records.summary import SUMMARY
 from linerate.records.trial import RECORDS
 
 REPORT = "report.html"
-FILES = (RUN, RECORDS, SUMMARY, REPORT)
+# Of `linerate duel --out`, in place of a run's.
+DUELS = "duels.json"
+FILES = (RUN, RECORDS, SUMMARY, REPORT, DUELS)
 NEEDED_BYTES = 32 << 20
 # Of a directory that was named wrongly; all else, such as a full disk, is of the machine.
 _WRONGLY_NAMED = {

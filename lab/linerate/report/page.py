@@ -38,6 +38,9 @@ from linerate.verdict import sentences
 from linerate.verdict.metrics import METRICS, words_of
 
 
+_TEMPLATES = Path(__file__).with_name("templates")
+
+
 class Charts:
     """Collects specifications and gives each a place in the page."""
 
@@ -68,7 +71,26 @@ def render_page(
     The charts that the template shows are placed in `placed` beforehand; that of the ratios,
     which every experiment has, is added here. So is all that base.html.j2 shows itself.
     """
-    ratio_chart = placed.place(charts.ratios(summary))
+    return render(
+        template,
+        placed,
+        further=further,
+        summary=summary,
+        aa_suffix=AA_SUFFIX,
+        ratio_chart=placed.place(charts.ratios(summary)),
+        primary=[c for c in summary.comparisons if c.primary],
+        secondary=[c for c in summary.comparisons if not c.primary],
+        bed=bed_of(summary, trials, link),
+        commands=commands(trials),
+        stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
+        **context,
+    )
+
+
+def render(
+    template: Path, placed: Charts, *, further: tuple[Path, ...] = (), **context: Any
+) -> str:
+    """Return a whole page: `template`, which extends skeleton.html.j2, with its own `context`."""
     specifications = placed.specifications
     # Sorting and printing work without a chart.
     texts = [_resource("sort.js"), _resource("print.js")]
@@ -79,18 +101,10 @@ def render_page(
         _environment((template.parent, *further))
         .get_template(template.name)
         .render(
-            summary=summary,
-            aa_suffix=AA_SUFFIX,
-            ratio_chart=ratio_chart,
-            primary=[c for c in summary.comparisons if c.primary],
-            secondary=[c for c in summary.comparisons if not c.primary],
-            bed=bed_of(summary, trials, link),
-            commands=commands(trials),
             style=Markup(_resource("style.css")),
             charts_json=_json_safe(specifications) if specifications else "",
             scripts=scripts,
             policy=_policy(scripts),
-            stolen=sum(sum(t.steal_ticks.values()) for t in trials) / 100,
             **context,
         )
     )
@@ -100,7 +114,7 @@ def render_page(
 def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
     """Made once for each experiment, and with it each template."""
     environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader([Path(__file__).parent, *folders]),
+        loader=jinja2.FileSystemLoader([_TEMPLATES, *folders]),
         autoescape=True,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import difflib
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,38 @@ _ON_INTERFACES: dict[str, Any] = {
 # A DPDK program that reads commands, such as testpmd, ends when its standard input does.
 _ON_EAL: dict[str, Any] = {"kind": "dpdk", "stdin": "open"}
 _EXAMPLE = "'./my-forwarder {eal} -- -p {portmask}'"
+
+
+@dataclass(frozen=True)
+class Side:
+    """What stands for A or for B: a program, or builds of one, of which the fastest takes part."""
+
+    letter: str
+    words: tuple[str, ...]
+    programs: tuple[Forwarder, ...]
+
+    @property
+    def place(self) -> int:
+        """0 for A, 1 for B."""
+        return LETTERS.index(self.letter)
+
+    @property
+    def given(self) -> str:
+        """As on the command line."""
+        return ",".join(self.words)
+
+
+def side_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) -> Side:
+    """What a word on the command line stands for; raises `UsageError`. A list is one of names from
+    the lab's list: command lines may have commas of their own.
+    """
+    names = [each.strip() for each in word.split(",")]
+    words = tuple(names) if len(names) > 1 and names[0] in FORWARDERS else (word,)
+    if len(set(words)) < len(words):
+        raise UsageError(f"{letter}, {word}: names a forwarder twice", "name each once")
+    if unknown := [each for each in words[1:] if each not in FORWARDERS]:
+        look_up(FORWARDERS, unknown[0], letter, "forwarder")
+    return Side(letter, words, tuple(program_of(each, letter, lcores) for each in words))
 
 
 def program_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) -> Forwarder:

@@ -29,6 +29,14 @@ class FromBaseline(Strict):
     kept_at: str = Field(description="ISO 8601, UTC")
 
 
+class Build(Strict):
+    """One of several builds of A, or of B, of which the fastest took part."""
+
+    program: Literal["A", "B"]
+    name: str
+    share: float = Field(description="what it did over what the chosen one did, before the duel")
+
+
 class Fault(Strict):
     """Why there is no comparison."""
 
@@ -74,6 +82,9 @@ class DuelRecord(Strict):
     programs: list[GivenProgram]
     baseline: FromBaseline | None = Field(
         default=None, description="where A came from, if from one"
+    )
+    builds: list[Build] = Field(
+        default_factory=list, description="of which the fastest was chosen, in rounds of their own"
     )
     link: str
     size: int = Field(description="bytes with FCS")
@@ -128,6 +139,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
     *,
     hugepages: bool,
     baseline: FromBaseline | None = None,
+    builds: Sequence[Build] = (),
     explanation: Explanation | None = None,
 ) -> DuelRecord:
     """`told`: the sentence, and the notes. `repeat`: the command line that repeats it."""
@@ -137,6 +149,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
     return DuelRecord(
         programs=[given(word, each) for word, each in zip(words, programs, strict=True)],
         baseline=baseline,
+        builds=list(builds),
         method=duel.method,
         per=asked.per,
         beside=duel.given_up.ratio if duel.given_up else None,

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from linerate.experiments.duel.advice import advice
 from linerate.experiments.duel.rounds import Asked, Duel
@@ -39,6 +39,13 @@ def called(program: Forwarder, letter: str) -> str:
 def named(name: str, letter: str) -> str:
     """The same by the program's name."""
     return f"{letter} ({name.removeprefix(f'{letter}-')})"
+
+
+def side_called(names: Sequence[str], letter: str) -> str:
+    """The same of several builds of one program: `A (the fastest of 2: fw-gcc, fw-clang)`."""
+    if len(names) == 1:
+        return named(names[0], letter)
+    return named(f"the fastest of {len(names)}: {', '.join(names)}", letter)
 
 
 def round_line(duel: Duel, asked: Asked) -> str:
@@ -143,3 +150,31 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
     if steal := sum(each.steal for each in duel.rounds):
         found.append(f"the hypervisor took {steal * 10} ms of the CPU")
     return found
+
+
+_IN_SHORT: dict[str, str] = {
+    "slower": "slower by more than {margin}",
+    "faster": "faster by more than {margin}",
+    "equal": "as fast, within {margin},",
+    "undecided": "not told apart",
+}
+
+
+def altogether(names: Sequence[str], margin: float, answers: Mapping[str, str]) -> str:
+    """One sentence about duels on several links. `answers`: by link; "none" where there was no
+    comparison.
+    """
+    one, other = names
+    wording = {key: text.format(margin=f"{margin * 100:g} %") for key, text in _IN_SHORT.items()}
+    parts = []
+    for answer, text in wording.items():
+        if links := [link for link, found in answers.items() if found == answer]:
+            parts.append(f"{text} on {listed(links)}")
+    if missing := [link for link, found in answers.items() if found not in wording]:
+        parts.append(f"not compared on {listed(missing)}")
+    return f"{other} against {one}: {'; '.join(parts)}."
+
+
+def listed(words: Sequence[str]) -> str:
+    """`null, frames and memif`."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

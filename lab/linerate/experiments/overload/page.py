@@ -8,11 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.experiments.overload import charts as overload_charts
-from linerate.experiments.overload import published
 from linerate.links import FindLink
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
-from linerate.report import console
+from linerate.report import console, published
 from linerate.report.page import Charts, render_page
 from linerate.verdict import ceiling, sentences
 

@@ -11,7 +11,7 @@ from typing import Literal
 
 from linerate.experiments.duel.programs import LETTERS
 from linerate.experiments.duel.record import DuelRecord
-from linerate.experiments.duel.sentences import UNITS, named
+from linerate.experiments.duel.sentences import UNITS, listed, named, side_called
 from linerate.host.errors import LabError
 
 # As test reports know them. What is not decided is skipped: it is no failure of the program's, and
@@ -39,7 +39,7 @@ class Report:
 @dataclass(frozen=True)
 class Figures:
     """`medians`: packets per second of A and of B, of the unit. `between`: where the ratio B over A
-    lies, and `how` that is known.
+    lies, and `how` that is known. `ratios`: of the rounds.
     """
 
     unit: str
@@ -48,13 +48,27 @@ class Figures:
     ratio: float
     between: tuple[float, float]
     how: str
-    rounds: int
+    ratios: tuple[float, ...]
+
+    @property
+    def rounds(self) -> int:
+        return len(self.ratios)
 
 
 def question(names: Sequence[str], margin: float, link: str) -> str:
     """What a duel answers."""
     one, other = names
-    return f"Is {other} slower than {one} by more than {margin * 100:g} % on {link}?"
+    links = listed(link.split(","))
+    return f"Is {other} slower than {one} by more than {margin * 100:g} % on {links}?"
+
+
+def sides(record: DuelRecord) -> tuple[str, str]:
+    """What A and B are called: the same however the builds of one came out."""
+    found = []
+    for program, letter in zip(record.programs, LETTERS, strict=True):
+        builds = [build.name for build in record.builds if build.program == letter]
+        found.append(side_called(builds or [program.name], letter))
+    return found[0], found[1]
 
 
 def of_duel(record: DuelRecord) -> Report:
@@ -79,11 +93,13 @@ def of_duel(record: DuelRecord) -> Report:
         "answer": record.answer,
         "rounds": str(len(record.rounds)),
     }
+    for build in record.builds:
+        facts[f"build {build.name}"] = f"{build.share:.4f}"
     if record.ratio is not None:
         facts["ratio"] = f"{record.ratio:.4f}"
     return Report(
-        outcome, kind, question((one, other), record.margin, record.link), record.sentence,
-        record.repeat, record.notes, record.took_s, _figures(record, (one, other)), facts,
+        outcome, kind, question(sides(record), record.margin, record.link), record.sentence,
+        record.repeat, record.notes, record.took_s, figures(record, (one, other)), facts,
     )  # fmt: skip
 
 
@@ -93,7 +109,7 @@ def of_error(error: LabError, asked: str, repeat: str) -> Report:
     return Report("error", "error", asked, f"No comparison: {error.message}", repeat, hints)
 
 
-def _figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
+def figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
     if not record.rounds or record.ratio is None:
         return None
     one, other = (
@@ -105,14 +121,14 @@ def _figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
         )
         for letter in LETTERS
     )
+    ratios = tuple(_ratio(each.pps, each.order) for each in record.rounds)
     if record.low is not None and record.high is not None and not record.moves:
         between, how = (record.low, record.high), "99 % interval"
     else:
-        ratios = [_ratio(each.pps, each.order) for each in record.rounds]
         between, how = (min(ratios), max(ratios)), "least and greatest round"
     return Figures(
         f"M packets per {UNITS[record.per]}", names, (one / 1e6, other / 1e6), record.ratio,
-        between, how, len(record.rounds),
+        between, how, ratios,
     )  # fmt: skip
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A report in JUnit's XML, as CI systems read it: one suite with one case, the question.
+"""Reports in JUnit's XML, as CI systems read it: one suite, with a case for each question.
 
 Slower by more than the margin is a failure. No comparison is an error. Not decided is skipped:
 Jenkins and GitLab count errors with failures, and nothing was shown against the program; whether it
@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import platform
 import re
+from collections.abc import Sequence
 from datetime import UTC, datetime
 from xml.etree import ElementTree as ET
 
-from linerate.experiments.duel.reports import Outcome, Report
+from linerate.experiments.duel.reports.report import Outcome, Report
 
 _SUITE = "linerate duel"
 _CLASS = "linerate.duel"
@@ -22,15 +23,15 @@ _ELEMENTS: dict[Outcome, str] = {"failure": "failure", "error": "error", "skippe
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
-def junit(report: Report) -> str:
+def junit(reports: Sequence[Report]) -> str:
     """The whole document."""
-    seconds = f"{report.took_s:.3f}"
+    outcomes = [report.outcome for report in reports]
     counts = {
-        "tests": "1",
-        "failures": str(int(report.outcome == "failure")),
-        "errors": str(int(report.outcome == "error")),
-        "skipped": str(int(report.outcome == "skipped")),
-        "time": seconds,
+        "tests": str(len(reports)),
+        "failures": str(outcomes.count("failure")),
+        "errors": str(outcomes.count("error")),
+        "skipped": str(outcomes.count("skipped")),
+        "time": _seconds(sum(report.took_s for report in reports)),
     }
     root = ET.Element("testsuites", {"name": _SUITE, **counts})
     now = datetime.now(UTC).replace(tzinfo=None).isoformat(timespec="seconds")
@@ -39,11 +40,25 @@ def junit(report: Report) -> str:
         {"name": _SUITE, **counts, "timestamp": now, "hostname": _clean(platform.node())},
     )  # fmt: skip
     properties = ET.SubElement(suite, "properties")
-    for name, value in report.facts.items():
-        ET.SubElement(properties, "property", {"name": name, "value": _clean(value)})
+    for report in reports:
+        # With one case they need not say whose they are.
+        of = f"{report.facts.get('link')}: " if len(reports) > 1 else ""
+        for name, value in report.facts.items():
+            ET.SubElement(properties, "property", {"name": of + name, "value": _clean(value)})
+    for report in reports:
+        _add_case(suite, report)
+    ET.indent(root)
+    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _add_case(suite: ET.Element, report: Report) -> None:
     case = ET.SubElement(
         suite, "testcase",
-        {"classname": _CLASS, "name": _clean(report.question), "time": seconds},
+        {
+            "classname": _CLASS,
+            "name": _clean(report.question),
+            "time": _seconds(report.took_s),
+        },
     )  # fmt: skip
     if element := _ELEMENTS.get(report.outcome):
         why = {"message": _clean(report.sentence)}
@@ -51,8 +66,10 @@ def junit(report: Report) -> str:
             why["type"] = report.kind
         ET.SubElement(case, element, why).text = _clean(_words(report))
     ET.SubElement(case, "system-out").text = _clean(_words(report))
-    ET.indent(root)
-    return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
+
+
+def _seconds(took: float) -> str:
+    return f"{took:.3f}"
 
 
 def _words(report: Report) -> str:

@@ -7,6 +7,7 @@ import csv
 from dataclasses import dataclass
 from importlib import resources
 
+SIZE = 64  # bytes, of all rows
 SOURCE = (
     "codilime, repository codilime/rust-dpdk, folder c_vs_rust; two Xeon Gold 6252, one 25 Gb/s "
     "XXV710 port, TRex as generator, l2fwd on one core, 64 B, one run of 30 s per language"

@@ -1,25 +1,33 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A report for a pull request: one sentence, one small table, and how to repeat it."""
+"""Reports for a pull request: of each one sentence and one small table, and how to repeat it."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
-from linerate.experiments.duel.reports import Figures, Report
+from linerate.experiments.duel.reports.report import Figures, Report
 
 # What GitHub and GitLab would take for a mark, a table's border, HTML, or a name of a user.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~@$!&])")
 _MOST = 1000
 
 
-def markdown(report: Report) -> str:
-    """The whole text."""
+def markdown(reports: Sequence[Report]) -> str:
+    """The whole text: the same for each report, and one command line that repeats all."""
+    parts = [part for report in reports for part in _about(report)]
+    parts += [
+        "Repeat it:\n\n" + _fenced(repeat)
+        for repeat in dict.fromkeys(report.repeat for report in reports)
+    ]
+    return "\n\n".join(parts) + "\n"
+
+
+def _about(report: Report) -> list[str]:
     parts = [_plain(report.sentence)]
     if report.figures:
         parts.append(_table(report.figures, report.took_s))
-    parts += [f"- {_plain(note)}" for note in report.notes]
-    parts.append("Repeat it:\n\n" + _fenced(report.repeat))
-    return "\n\n".join(parts) + "\n"
+    return parts + [f"- {_plain(note)}" for note in report.notes]
 
 
 def _table(figures: Figures, took_s: float) -> str:

@@ -1,0 +1,208 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""A duel on one link of this machine: leases CPUs, chooses among builds, and tells each round."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from rich.console import Console
+
+from linerate.cli.duel_options import MIN_STARTS, Where
+from linerate.experiments.duel import choosing
+from linerate.experiments.duel.choosing import ROUNDS
+from linerate.experiments.duel.programs import LETTERS, Side, check_plugin
+from linerate.experiments.duel.record import Build, DuelRecord, FromBaseline, record_of
+from linerate.experiments.duel.fight import fight
+from linerate.experiments.duel.rounds import Asked, Duel
+from linerate.experiments.duel.sentences import called, notes, round_line, sentence, side_called
+from linerate.experiments.duel.verdict import Verdict
+from linerate.experiments.instructions import explain
+from linerate.experiments.instructions.callgrind import UncountableError
+from linerate.experiments.instructions.explain import Contestant
+from linerate.experiments.instructions.record import Explanation
+from linerate.forwarders import Forwarder
+from linerate.host import cpus
+from linerate.host.errors import Interrupted, MachineError
+from linerate.host.leases import leased
+from linerate.host.process import RunDirectory
+from linerate.host.text import counted
+from linerate.links import Link
+from linerate.links.eal import Memory
+from linerate.runs.progress import say
+from linerate.runs.session import pinned
+from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.ways import HUGE_MIB, Method, huge_room, room
+from linerate.trial.trial import Bench
+
+_WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
+
+
+@dataclass
+class DuelSession:
+    """A duel on this machine. `quiet`: prints no line about a round. `explained`: instructions are
+    counted afterwards, which changes nothing about the answer.
+    """
+
+    sides: Sequence[Side]
+    link: Link
+    where: Where
+    asked: Asked
+    console: Console
+    quiet: bool
+    explained: bool = False
+    words: list[str] = field(init=False)
+    programs: list[Forwarder] = field(init=False)
+    builds: list[Build] = field(default_factory=list)
+    memory: Memory = field(init=False)
+    explanation: Explanation | None = None
+    unexplained: str | None = None
+
+    @property
+    def names(self) -> list[str]:
+        return [called(*each) for each in zip(self.programs, LETTERS, strict=True)]
+
+    def run(self, directory: RunDirectory) -> Duel:
+        """Prepare all that a duel needs, and fight it; raises `LabError`."""
+        link = self.link
+        every = [(program, side.letter) for side in self.sides for program in side.programs]
+        count = max(program.definition.cpus for program, _ in every)
+        with leased(max(2, count + link.has_generator)):
+            for program, _ in every:
+                program.prepare()
+            link.prepare()
+            for each in every:
+                check_plugin(*each, link)
+            if self.explained:
+                for program, letter in every:
+                    explain.check_program(Contestant(program, called(program, letter)))
+            self.memory, starts = _memory(self.where.hugepages, self.sides, self.asked.starts, link)
+            cores = cpus.Cores.choose()
+            bench = Bench(
+                run=directory, cores=cores, memory=self.memory, experiment="duel",
+                seed=self.asked.seed, window_s=self.asked.window_s,
+            )  # fmt: skip
+            if self.memory.hugepages and starts < self.asked.starts and not link.has_generator:
+                # More starts make tighter rounds.
+                pair = [side.programs[0] for side in self.sides]
+                with pinned(bench.cores.control):
+                    fit = huge_room(bench, link, self.asked.size, pair) or 0
+                starts = max(starts, min(fit, self.asked.starts))
+            self.asked = replace(self.asked, starts=starts)
+            self._introduce(cores.lcores(count, generator=link.has_generator))
+            try:
+                with pinned(bench.cores.control):
+                    self._choose(bench)
+            except FaultError as fault:
+                return self._without_comparison(fault)
+            duel = self._fight(bench)
+            if self.explained and not duel.fault:
+                contestants = [
+                    Contestant(*each) for each in zip(self.programs, self.names, strict=True)
+                ]
+                self._explain(bench, contestants)
+            return duel
+
+    def _choose(self, bench: Bench) -> None:
+        """Which programs take part."""
+        self.words, self.programs = [], []
+        for side in self.sides:
+            place = 0
+            if len(side.programs) > 1:
+                place = self._fastest(bench, side)
+            self.words.append(side.words[place])
+            self.programs.append(side.programs[place])
+
+    def _fastest(self, bench: Bench, side: Side) -> int:
+        def show(number: int) -> None:
+            self._say(f"choosing {side.letter}: round {number + 1} of {ROUNDS}")
+
+        found = choosing.choose(bench, self.link, side, self.asked, show)
+        of_side = [
+            Build(program="A" if side.place == 0 else "B", name=program.name, share=share)
+            for program, share in zip(side.programs, found.shares, strict=True)
+        ]
+        self.builds += of_side
+        told = ", ".join(f"{each.name} {each.share:.3f}" for each in of_side)
+        self._say(f"{side.letter} is {side.programs[found.chosen].name}, the fastest here: {told}")
+        return found.chosen
+
+    def _without_comparison(self, fault: FaultError) -> Duel:
+        """No duel, for a build among which A or B was to be chosen is at fault."""
+        self.words = [side.words[0] for side in self.sides]
+        self.programs = [side.programs[0] for side in self.sides]
+        return Duel(Verdict(self.asked.margin), method=self.asked.method, fault=fault)
+
+    def _explain(self, bench: Bench, contestants: Sequence[Contestant]) -> None:
+        try:
+            with pinned(bench.cores.control):
+                self.explanation = explain.explain(
+                    bench.run, bench.cores, self.link, contestants, size=self.asked.size
+                )
+        except UncountableError as error:
+            self.unexplained = f"not explained: {error}"
+
+    def _introduce(self, lcores: Sequence[int]) -> None:
+        one, other = (
+            side_called([each.name for each in side.programs], side.letter) for side in self.sides
+        )
+        self._say(
+            f"{one} and {other} on {self.link.name}, {counted(self.asked.starts, 'start')} of each "
+            f"in a round, {_WAYS[self.asked.method]}, CPU {','.join(map(str, lcores))}, "
+            f"{'huge pages' if self.memory.hugepages else 'small pages'}"
+        )
+
+    def _fight(self, bench: Bench) -> Duel:
+        latest = Duel(Verdict(self.asked.margin))
+
+        def show(duel: Duel) -> None:
+            nonlocal latest
+            latest = duel
+            self._say(round_line(duel, self.asked))
+
+        try:
+            with pinned(bench.cores.control):
+                return fight(bench, self.link, self.programs, self.asked, show)
+        except Interrupted:
+            if latest.rounds:
+                self._say(sentence(latest, self.names, self.asked))
+            raise
+
+    def _say(self, line: str) -> None:
+        if not self.quiet:
+            say(self.console, line)
+
+    def record(self, duel: Duel, repeat: str, baseline: FromBaseline | None) -> DuelRecord:
+        """All that was found."""
+        told = [sentence(duel, self.names, self.asked), *notes(duel, self.names)]
+        if self.unexplained:
+            told.append(self.unexplained)
+        return record_of(
+            duel, self.words, self.programs, self.link.name, self.asked, told, repeat,
+            self.where.traffic, hugepages=self.memory.hugepages, baseline=baseline,
+            builds=self.builds, explanation=self.explanation,
+        )  # fmt: skip
+
+
+def _memory(wanted: str, sides: Sequence[Side], starts: int, link: Link) -> tuple[Memory, int]:
+    """The same kind for all starts, and how many of each program fit into it. All builds of a side
+    must fit at once.
+    """
+    programs = [program for side in sides for program in side.programs]
+    least = max(MIN_STARTS * len(sides), *(len(side.programs) for side in sides))
+    pages = Memory(hugepages=True)
+    huge = room(pages, programs, link)
+    wished = max(min(starts, MIN_STARTS) * len(sides), least)
+    if wanted == "yes" or (wanted == "auto" and huge >= wished):
+        kind, fit, what = pages, huge, "huge pages"
+    else:
+        kind = Memory(hugepages=False)
+        fit, what = room(kind, programs, link), "memory"
+    if fit < least:
+        processes = least * (2 if link.has_generator else 1)
+        raise MachineError(
+            f"too little {what} for {least} programs at once",
+            f"end other programs, as root sysctl vm.nr_hugepages={processes * HUGE_MIB // 2} (of "
+            "2 MiB), or --hugepages no",
+        )
+    return kind, min(starts, fit // len(sides))

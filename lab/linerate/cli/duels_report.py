@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`linerate report` of a directory that `linerate duel --out` wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from pydantic import ValidationError
+from rich.console import Console
+
+from linerate.experiments.duel.kept import load
+from linerate.experiments.duel.reports import page
+from linerate.experiments.duel.reports.page import RunBelow, below
+from linerate.host.errors import RunError, UsageError
+from linerate.records.output import DUELS, REPORT, OutputDirectory
+from linerate.records.summary import SUMMARY, Summary
+from linerate.runs.progress import say
+
+
+def has_duels(directories: Sequence[Path]) -> bool:
+    """Whether the command is about duels, not about runs."""
+    return any((directory / DUELS).exists() for directory in directories)
+
+
+def report(directories: Sequence[Path], out: Path | None, console: Console) -> None:
+    """The page anew, with the runs below the directory; the answers once more."""
+    if len(directories) > 1:
+        raise UsageError("duels are not merged with anything", "name one directory")
+    if out is not None:
+        raise UsageError(f"--out {out}: only to merge several runs", "leave it out")
+    directory = directories[0]
+    with OutputDirectory.existing(directory) as output:
+        duels = load(directory)
+        output.write(REPORT, page.render(duels, _runs(directory)))
+    say(console, f"report: {directory / REPORT}")
+    if len(duels.duels) > 1:
+        for record in duels.duels:
+            say(console, f"On {record.link}: {record.sentence}")
+    say(console, duels.answer)
+
+
+def _runs(directory: Path) -> list[RunBelow]:
+    found = []
+    for path in sorted(directory.glob(f"*/{SUMMARY}")):
+        try:
+            summary = Summary.model_validate_json(path.read_bytes())
+        except (OSError, ValidationError) as error:
+            first = str(error).splitlines()[0]
+            raise RunError(f"{path}: {first}", f"linerate report {path.parent}") from error
+        found.append(below(path.parent.name, summary))
+    return found

@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The fastest of several builds, which then takes part in the duel.
+
+The rounds that choose are over before those that judge begin. Whoever is chosen by luck has no
+advantage from it: what it did then is not counted again.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import statistics
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from linerate.experiments.duel.programs import Side
+from linerate.experiments.duel.rounds import Asked
+from linerate.experiments.duel.scheduling import Meeting, opened
+from linerate.host.process import checkpoint
+from linerate.links import Link
+from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.trial import Bench
+
+# Each with one start of every build. A start decides a few per cent, so one round is too few.
+ROUNDS = 3
+
+
+@dataclass(frozen=True)
+class Choice:
+    """`shares`: of each build, what it did over what the chosen one did; medians of the rounds."""
+
+    chosen: int
+    shares: tuple[float, ...]
+
+
+def choose(
+    bench: Bench, link: Link, side: Side, asked: Asked, seen: Callable[[int], None]
+) -> Choice:
+    """Measure the builds of a side beside each other; `seen` is told the number of each round.
+
+    Raises `FaultError` for a build that does not start or does not do the work.
+    """
+    source = random.Random(f"linerate:duel:choosing:{side.letter}:{asked.seed}")
+    figures: list[list[float]] = [[] for _ in side.programs]
+    try:
+        with opened(asked.method, Meeting(bench, link, side.programs, asked, source)) as by:
+            for number in range(ROUNDS):
+                checkpoint()
+                order = list(range(len(side.programs)))
+                source.shuffle(order)
+                with by.started(order) as starts:
+                    windows = by.measure(starts)
+                refuse(windows)
+                found = {window.arm: math.log(window.pps) for window in windows}
+                middle = statistics.fmean(found.values())
+                for place, figure in found.items():
+                    figures[place].append(figure - middle)
+                seen(number)
+    except FaultError as fault:
+        # Its place among the builds is nobody's business; its name is.
+        name = side.programs[fault.arm].name
+        raise FaultError(side.place, fault.kind, f"{name}: {fault.message}") from fault
+    medians = [statistics.median(each) for each in figures]
+    chosen = medians.index(max(medians))
+    return Choice(chosen, tuple(math.exp(each - medians[chosen]) for each in medians))

@@ -1,0 +1,63 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""duels.json in the directory of `linerate duel --out`: the duels of one command, and where they
+were fought.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import ConfigDict, Field, ValidationError
+
+from linerate.experiments.duel.record import DuelRecord
+from linerate.host.errors import RunError
+from linerate.host.machine import Machine
+from linerate.records.output import DUELS
+from linerate.records.types import Strict
+
+
+class Failure(Strict):
+    """A link on which there was no duel."""
+
+    link: str
+    message: str
+
+
+class Duels(Strict):
+    """All that a page tells."""
+
+    model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
+
+    schema_id: Literal["linerate/duels-1"] = Field(default="linerate/duels-1", alias="schema")
+    question: str
+    answer: str = Field(description="one sentence about all of them")
+    began_at: str = Field(description="ISO 8601, UTC")
+    repeat: str = Field(description="the command line that repeats them, in the same orders")
+    machine: Machine
+    versions: dict[str, str]
+    duels: list[DuelRecord] = Field(description="one for each link")
+    failures: list[Failure] = Field(default_factory=list)
+
+
+def schema() -> dict[str, Any]:
+    document = Duels.model_json_schema(by_alias=True)
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+def dump(duels: Duels) -> str:
+    """The content of the file."""
+    return duels.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n"
+
+
+def load(directory: Path) -> Duels:
+    """Raises `RunError` for a file that is not there or not as it should be."""
+    path = directory / DUELS
+    try:
+        return Duels.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from error
+    except ValidationError as error:
+        first = error.errors(include_url=False)[0]
+        where = ".".join(map(str, first["loc"])) or "the file"
+        raise RunError(f"{path}: {where}: {first['msg']}") from error

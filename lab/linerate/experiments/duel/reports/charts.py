@@ -1,0 +1,88 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The chart of duels: the ratio on each link, with every round."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import altair as alt
+
+from linerate.experiments.duel.record import DuelRecord
+from linerate.experiments.duel.reports.report import Figures
+from linerate.report.charts import BAND, INK, MUTED, VERDICT_COLOURS, inline, medians, styled
+
+_TITLE = "B over A, packets in equal time"
+# Beside this the ratios of a duel are told apart only on a scale of their logarithms.
+_WIDE = 1.5
+
+
+def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[str, Any] | None:
+    """For each link the ratio, where it lies, and the rounds, beside the margin."""
+    if not found:
+        return None
+    rows: list[dict[str, Any]] = [
+        {
+            "link": record.link,
+            "value": figures.ratio,
+            "low": figures.between[0],
+            "high": figures.between[1],
+            "answer": record.answer,
+            "rounds": figures.rounds,
+        }
+        for record, figures in found
+    ]
+    rounds: list[dict[str, Any]] = [
+        {"link": record.link, "ratio": ratio, "answer": record.answer}
+        for record, figures in found
+        for ratio in figures.ratios
+    ]
+    edges = [1 - margin, 1 / (1 - margin)]
+    for row in rows:
+        edges += [row["low"], row["high"]]
+    edges += [row["ratio"] for row in rounds]
+    low, high = math.log(min(edges)), math.log(max(edges))
+    pad = (high - low) * 0.08
+    x: dict[str, Any] = {
+        "title": _TITLE,
+        "scale": alt.Scale(
+            domain=[math.exp(low - pad), math.exp(high + pad)],
+            type="log" if high - low > math.log(_WIDE) else "linear",
+            zero=False,
+            nice=False,
+        ),
+        "axis": alt.Axis(format=".2~f"),
+    }
+    y = alt.Y("link:N", title=None, sort=None)
+    colour = alt.Color(
+        "answer:N",
+        scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
+        legend=None,
+    )
+    band = (
+        alt.Chart(inline([{"from": 1 - margin, "to": 1 / (1 - margin)}]))
+        .mark_rect(color=BAND)
+        .encode(x=alt.X("from:Q", **x), x2=alt.X2("to:Q"))
+    )
+    one = (
+        alt.Chart(inline([{"one": 1}]))
+        .mark_rule(color=MUTED, strokeDash=[4, 3])
+        .encode(x=alt.X("one:Q"))
+    )
+    dots = (
+        alt.Chart(inline(rounds))
+        .mark_tick(thickness=1.5, height=16, opacity=0.45)
+        .encode(x=alt.X("ratio:Q", **x), y=y, color=colour)
+    )
+    labels = (
+        alt.Chart(inline(rows))
+        .mark_text(dy=-17, fontSize=12, color=INK)
+        .encode(x=alt.X("value:Q", **x), y=y, text=alt.Text("value:Q", format=".3f"))
+    )
+    return styled(
+        [band, one, dots, *medians(rows, "x", **x, size=110, y=y, color=colour), labels],
+        62 * len(rows) + 20,
+        "Forest plot: for each link the ratio of B over A with its interval and the ratios of its "
+        "rounds, beside a band of the margin around 1. The sentences above say the same in words.",
+    )
