@@ -42,10 +42,12 @@ def named(name: str, letter: str) -> str:
 
 
 def side_called(names: Sequence[str], letter: str) -> str:
-    """The same of several builds of one program: `A (the fastest of 2: fw-gcc, fw-clang)`."""
+    """The same of several, of which the fastest takes part: `A (the fastest of 2 builds of fw)`."""
     if len(names) == 1:
         return named(names[0], letter)
-    return named(f"the fastest of {len(names)}: {', '.join(names)}", letter)
+    if all(name == names[0] or name.startswith(f"{names[0]}-") for name in names):
+        return named(f"the fastest of {len(names)} builds of {names[0]}", letter)
+    return named(f"the fastest of {listed(names)}", letter)
 
 
 def round_line(duel: Duel, asked: Asked) -> str:

@@ -28,7 +28,6 @@ from linerate.records.types import LOW_LOAD
 from linerate.runs.options import check_sizes
 from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
 from linerate.runs.plans.blocks import (
-    DEMO_CELLS,
     PEERS,
     arms,
     blocks_for,
@@ -57,8 +56,8 @@ def cells(options: Options) -> list[Cell]:
     check_sizes(options.sizes)
     check_blocks(options.blocks)
     check_fit(options.forwarders, [options.link(name) for name in options.links])
-    if options.demo_cells:
-        return [replace(cell, blocks=options.blocks or cell.blocks) for cell in DEMO_CELLS]
+    if options.own_cells:
+        return [replace(cell, blocks=options.blocks or cell.blocks) for cell in options.own_cells]
     result = []
     for name in dict.fromkeys(options.links or DEFAULT_LINKS):
         sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
@@ -109,6 +108,8 @@ class Overload(BlockPlan):
 
     def _lower_load_blocks(self, cell: Cell) -> int:
         """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
+        if not self.options.preset.lower_load:
+            return 0
         sizes = sum(each.link == cell.link for each in self.cells)
         needed = blocks_for(sizes * len(LOW_LOADS + LIMITED_LOADS))
         return min(max(self.options.preset.lower_load, needed), cell.blocks)
@@ -126,7 +127,7 @@ class Overload(BlockPlan):
 
     def cell(self, cell: Cell) -> Steps[None]:
         yield from self.floods(cell, self._schedule(cell))
-        if not self.link(cell.link).has_generator:
+        if not self.link(cell.link).has_generator or not self._lower_load_blocks(cell):
             return
         summary = summarise_cell(cell, self.arms_of(cell), self.trials, self.options.line_rate)
         if summary.ceiling is None:

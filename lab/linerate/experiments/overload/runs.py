@@ -51,7 +51,7 @@ class OverloadRuns(Experiment[Options, OverloadDesign]):
 
     def defaults(self, options: Options) -> dict[str, Any]:
         found = super().defaults(options)
-        own = ("links", "sizes", "blocks") if options.demo_cells else ()
+        own = ("links", "sizes", "blocks") if options.own_cells else ()
         return {field: value for field, value in found.items() if field not in own}
 
     def plan(self, options: Options) -> Overload:
