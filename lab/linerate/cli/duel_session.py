@@ -11,9 +11,9 @@ from rich.console import Console
 from linerate.cli.duel_options import MIN_STARTS, Where
 from linerate.experiments.duel import choosing
 from linerate.experiments.duel.choosing import ROUNDS
+from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.programs import LETTERS, Side, check_plugin
 from linerate.experiments.duel.record import Build, DuelRecord, FromBaseline, record_of
-from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence, side_called
 from linerate.experiments.duel.verdict import Verdict

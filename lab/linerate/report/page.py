@@ -37,7 +37,6 @@ from linerate.report import charts, console
 from linerate.verdict import sentences
 from linerate.verdict.metrics import METRICS, words_of
 
-
 _TEMPLATES = Path(__file__).with_name("templates")
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 from linerate.experiments.l3fwd import charts as l3fwd_charts
 from linerate.experiments.l3fwd import table
 from linerate.experiments.overload import page as overload_page
-from linerate.report import published
 from linerate.links import FindLink, Link, RoutedNearFree
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.trial import Trial
+from linerate.report import published
 from linerate.report.page import Charts, render_page
 from linerate.verdict import ratios
 
