@@ -555,6 +555,7 @@ def tally(
     return found
 
 
+@pytest.mark.second_tier
 def test_effects_on_rates_and_work_are_found_and_no_others() -> None:
     true = {
         "kind of load": ["the kind of load matters for throughput"],
@@ -581,6 +582,7 @@ def test_effects_on_rates_and_work_are_found_and_no_others() -> None:
         assert false_p(found[claim]) > ALPHA, (claim, found)
 
 
+@pytest.mark.second_tier
 def test_effects_on_loss_are_found_and_no_others() -> None:
     true = {
         "size": ["packet size matters for loss"],
