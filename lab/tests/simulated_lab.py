@@ -27,14 +27,14 @@ from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, Cell
 from linerate.records.outcome import ChangeFigures, LatencyFigures, Polling
-from linerate.records.trial import Load, Process, Role, Test, Trial
+from linerate.records.trial import DISTURBED, Load, Process, Role, Test, Trial
 from linerate.runs import session
 from linerate.runs.experiment import Findings
 from linerate.runs.plans.steps import Record
 from linerate.traffic.books import LATE_LIMIT
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Changed, Outcome
-from linerate.trial.search.setup_device import DISTURBED, changed_of, error_of, outcome_of
+from linerate.trial.search.setup_device import changed_of, error_of, outcome_of
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 from linerate.trial.trial import Bench, Plan
 

@@ -16,8 +16,7 @@ from test_e2e import need, runtime
 
 from linerate.host.builds.plugins import PROBE
 from linerate.records import trial as records
-from linerate.records.trial import Trial
-from linerate.trial.search.setup_device import DISTURBED
+from linerate.records.trial import DISTURBED, Trial
 
 pytestmark = pytest.mark.e2e
 

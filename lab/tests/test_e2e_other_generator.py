@@ -20,7 +20,7 @@ from test_e2e import RELEASE, need, runtime
 from test_e2e_rfc2544 import searches
 
 from linerate.host.cpus import Cores
-from linerate.trial.search.setup_device import DISTURBED
+from linerate.records.trial import DISTURBED
 
 pytestmark = pytest.mark.e2e
 

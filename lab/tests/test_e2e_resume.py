@@ -25,9 +25,9 @@ from linerate.experiments.rfc2544.runs import Found
 from linerate.host.machine import hugepage_memory_mib
 from linerate.records import run_file
 from linerate.records.run_file import RUN
+from linerate.records.trial import DISTURBED as VOID
 from linerate.records.trial import InvalidCode, Trial
 from linerate.runs.registry import find
-from linerate.trial.search.setup_device import DISTURBED as VOID
 
 pytestmark = pytest.mark.e2e
 

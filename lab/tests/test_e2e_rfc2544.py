@@ -25,10 +25,10 @@ from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.records import trial as records
 from linerate.records.cells import Arm
-from linerate.records.trial import Test, Trial
+from linerate.records.trial import DISTURBED, Test, Trial
 from linerate.traffic.generator import Generator
 from linerate.trial.link_setup import LinkSetup
-from linerate.trial.search.setup_device import DISTURBED, SetupDevice, Terms
+from linerate.trial.search.setup_device import SetupDevice, Terms
 from linerate.trial.trial import Bench
 
 pytestmark = pytest.mark.e2e

@@ -70,6 +70,8 @@ InvalidCode = Literal[
     "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
     "link", "error", "work", "tenant",
 ]  # fmt: skip
+# What a machine with other work does to a window; the next may be sound.
+DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
 # dpdk-af-xdp: DPDK on AF_XDP; xdp: an XDP program forwards; kernel: packets pass the kernel's ways.
 Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
 

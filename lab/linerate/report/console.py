@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from linerate.host.text import counted
+from linerate.host.text import counted, probability
 from linerate.links import link
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import LowerLoad, Quartiles
@@ -27,6 +27,11 @@ def share(value: float | None) -> str:
     if value is None:
         return "-"
     return "0 %" if value == 0 else f"{value:.2%}".replace("%", " %")
+
+
+def p_value(value: float | None, digits: int = 4) -> str:
+    """One that these digits cannot show is small, and not 0."""
+    return "-" if value is None else probability(value, digits).removeprefix("p ")
 
 
 def percent(value: float | None) -> str:

@@ -32,7 +32,7 @@ from linerate.host.text import counted
 from linerate.links import FindLink, Link, base_name
 from linerate.records.cells import AA_SUFFIX, cell_words, is_graph
 from linerate.records.summary import AA, Comparison, Summary
-from linerate.records.trial import Trial
+from linerate.records.trial import DISTURBED, Trial
 from linerate.report import charts, console
 from linerate.verdict import sentences
 from linerate.verdict.metrics import METRICS, words_of
@@ -121,11 +121,29 @@ def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
     )
     environment.filters.update(number=console.number, share=console.share, median=console.median)
     environment.filters.update(bursts=console.bursts, counted=counted)
-    environment.globals.update(cell_words=cell_words)
+    environment.filters.update(p_value=console.p_value, untold=untold)
+    environment.globals.update(cell_words=cell_words, disturbed=DISTURBED)
     environment.filters.update(compared_by=_compared_by, difference=_difference)
     environment.filters.update(control=sentences.control, controls=sentences.controls)
     environment.filters.update(verdict_word=sentences.verdict_word)
     return environment
+
+
+@dataclass(frozen=True)
+class Untold:
+    """Comparisons without an answer, all for the same reason."""
+
+    reason: str
+    comparisons: list[Comparison]
+
+
+def untold(comparisons: Sequence[Comparison]) -> list[Untold]:
+    """Those that were not decided, by why."""
+    found: dict[str, list[Comparison]] = {}
+    for each in comparisons:
+        if each.verdict in ("undecided", "invalid"):
+            found.setdefault(each.reason, []).append(each)
+    return [Untold(reason, same) for reason, same in found.items()]
 
 
 def _compared_by(found: AA | Comparison) -> str:

@@ -30,6 +30,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field
 
 from linerate.host.errors import RunError
+from linerate.host.text import probability
 from linerate.records.cells import cell_words
 from linerate.records.run_file import made_of
 from linerate.records.types import Strict
@@ -288,7 +289,7 @@ def _drift(one: Control, other: Control) -> _Drift:
     if found and (found.low > math.log(1 + MARGIN) or found.high < math.log(1 - MARGIN)):
         return _Drift(
             "the A/A arm, one program against itself, differs between the runs "
-            f"(ratio {math.exp(shift.estimate):.3f}, p {p:.3f})"
+            f"(ratio {math.exp(shift.estimate):.3f}, {probability(p, 3)})"
         )
     return _Drift(log=shift.estimate if p < ALPHA else 0.0)
 

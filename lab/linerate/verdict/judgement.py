@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from linerate.host.text import probability
 from linerate.records.types import Answer, Limiter, Verdict
 from linerate.verdict.stats import ALPHA, MIN_COUNT, Paired, Shifted
 
@@ -108,7 +109,7 @@ def judge(
         return Judgement(
             "undecided",
             f"the A/A arm, one program against itself, differed as far (ratio {aa.ratio:.3f}, "
-            f"p {aa.p:.3f})",
+            f"{probability(aa.p, 3)})",
         )
     if paired.ci_low > 1:
         return Judgement("faster" if higher_is_better else "slower", "the interval lies above 1")
@@ -155,7 +156,7 @@ def judge_shift(
         return Judgement("invalid", _AA_TOO_FEW)
     if found_shift(aa):
         return Judgement(
-            "invalid", f"the A/A arm, one program against itself, differed (p {aa.p:.3f})"
+            "invalid", f"the A/A arm, one program against itself, differed ({probability(aa.p, 3)})"
         )
     if found.arm_zeros == found.baseline_zeros == 1:
         if zeros_alike:
@@ -201,7 +202,7 @@ def unsound(aa: Paired | None) -> Judgement | None:
         return Judgement(
             "invalid",
             f"the A/A arm, one program against itself, differed (ratio {aa.ratio:.3f}, "
-            f"p {aa.p:.3f})",
+            f"{probability(aa.p, 3)})",
         )
     return None
 

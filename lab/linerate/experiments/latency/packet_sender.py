@@ -22,13 +22,12 @@ from linerate.host.process import Child, Command
 from linerate.links import Wire
 from linerate.records.cells import Arm
 from linerate.records.outcome import Clock, LatencyFigures
-from linerate.records.trial import Trial
+from linerate.records.trial import DISTURBED, Trial
 from linerate.traffic import books
 from linerate.traffic.sender import Sent
 from linerate.trial.activity import Watch
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running, launch
-from linerate.trial.search.setup_device import DISTURBED
 from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import LINK_TIMEOUT_S, Settled, settle
 

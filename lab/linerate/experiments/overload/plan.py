@@ -40,10 +40,6 @@ from linerate.trial.search.setup_device import Terms
 from linerate.trial.starts.ways import method_of
 
 NAME = "overload"
-QUESTION = (
-    "Offered all the frames it can take, which l2fwd forwards more, the C one or the Rust one, "
-    "and what does a packet cost?"
-)
 # Loads below the ceiling: always, and in addition where an arm is limited.
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
@@ -66,15 +62,26 @@ def cells(options: Options) -> list[Cell]:
     return result
 
 
+def question(names: Sequence[str]) -> str:
+    """What a run of these forwarders answers."""
+    if len(names) == 1:
+        return f"Offered all the frames it can take, how many does {names[0]} forward?"
+    told = f"{', '.join(names[:-1])} or {names[-1]}"
+    return (
+        f"Offered all the frames it can take, which forwards more: {told}? What does a packet cost?"
+    )
+
+
 def design_of(options: Options) -> OverloadDesign:
     """What these options come to, with every default put in."""
+    names = options.forwarders or DEFAULT_FORWARDERS
     return OverloadDesign.of(
         options,
-        question=QUESTION,
+        question=question(names),
         preset_note=preset_note(options),
         window_s=options.preset.window_s,
         cells=cells(options),
-        arms=arms(options.forwarders or DEFAULT_FORWARDERS),
+        arms=arms(names),
     )
 
 

@@ -22,7 +22,7 @@ from linerate.records.summary_figures import (
     RecoveryFigure,
     SearchFigures,
 )
-from linerate.records.trial import Test, Trial
+from linerate.records.trial import DISTURBED, Test, Trial
 from linerate.records.types import LAYER_1_BYTES
 from linerate.trial.search.back_to_back import REPETITIONS as BURST_REPETITIONS
 from linerate.trial.search.core_use import share_of
@@ -32,7 +32,6 @@ from linerate.trial.search.latency import REPETITIONS as LATENCY_REPETITIONS
 from linerate.trial.search.procedure import Result
 from linerate.trial.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
 from linerate.trial.search.replay import ENDED
-from linerate.trial.search.setup_device import DISTURBED
 from linerate.trial.search.throughput import unfinished
 from linerate.verdict.arms import last_windows, lower_load, quartiles
 

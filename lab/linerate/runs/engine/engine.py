@@ -18,7 +18,7 @@ from linerate.host import cpus
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
 from linerate.records.journal import Journal
-from linerate.records.trial import Trial
+from linerate.records.trial import DISTURBED, Trial
 from linerate.runs.engine import preparation
 from linerate.runs.engine.ledger import Ledger, TimeIsUpError, place_of
 from linerate.runs.engine.setups import setup_of
@@ -41,7 +41,6 @@ from linerate.runs.plans.steps import (
     Turns,
 )
 from linerate.runs.progress import Monitor, say
-from linerate.trial.search.setup_device import DISTURBED
 from linerate.trial.trial import Bench, Plan, run_trial
 
 T = TypeVar("T")

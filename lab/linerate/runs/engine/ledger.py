@@ -16,12 +16,11 @@ from linerate.host.errors import HopelessError
 from linerate.host.process import checkpoint
 from linerate.records.cells import Arm
 from linerate.records.journal import Journal
-from linerate.records.trial import Role, Trial, field
+from linerate.records.trial import DISTURBED, Role, Trial, field
 from linerate.runs.plans.steps import GiveUp, SessionPlan
 from linerate.runs.progress import Monitor
 from linerate.trial.clock_check import ClockCheck
 from linerate.trial.link_setup import LinkSetup
-from linerate.trial.search.setup_device import DISTURBED
 
 
 class TimeIsUpError(Exception):

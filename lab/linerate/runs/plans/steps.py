@@ -21,13 +21,13 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from linerate.records.cells import Arm, Cell
-from linerate.records.trial import Directions, InvalidCode, Load, Role, Test, Trial
+from linerate.records.trial import DISTURBED, Directions, InvalidCode, Load, Role, Test, Trial
 from linerate.runs.options import Options
 from linerate.traffic.otg import Ip
 from linerate.traffic.other_generator import OtherGenerator
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.device import Outcome, TestedDevice
-from linerate.trial.search.setup_device import DISTURBED, Terms
+from linerate.trial.search.setup_device import Terms
 from linerate.trial.trial import Bench
 
 T = TypeVar("T")

@@ -15,9 +15,9 @@ from typing import Protocol, TypeVar
 
 from linerate.host.errors import RunError
 from linerate.records.journal import Journal
-from linerate.records.trial import Test, Trial, field
+from linerate.records.trial import DISTURBED, Test, Trial, field
 from linerate.trial.search.device import Changed, Outcome, RecordingDevice
-from linerate.trial.search.setup_device import DISTURBED, Asked, changed_of, error_of, outcome_of
+from linerate.trial.search.setup_device import Asked, changed_of, error_of, outcome_of
 
 T = TypeVar("T")
 

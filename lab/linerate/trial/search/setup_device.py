@@ -26,7 +26,7 @@ from linerate.host.process import Command, pause
 from linerate.links import Wire
 from linerate.records.cells import Arm
 from linerate.records.outcome import LatencyFigures
-from linerate.records.trial import InvalidCode, Load, Method, Protocol, Role, Test, Trial
+from linerate.records.trial import DISTURBED, Load, Method, Protocol, Role, Test, Trial
 from linerate.telemetry.spans import Spans
 from linerate.traffic.otg import Slice, Traffic
 from linerate.traffic.sender import Sender
@@ -40,8 +40,6 @@ from linerate.trial.search.slices import change_of, cut
 from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import Exchange, Polls
 
-# What a machine with other work does to a window; the next may be sound.
-DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
 WARM_UP_PPS = 10_000.0
 # A probe without callbacks until it is asked for them, in a program that runs on without it.
 _PROBE_WAITS = {"LINERATE_PROBE_POLLING": "off", "LINERATE_PROBE_REQUIRED": "0"}

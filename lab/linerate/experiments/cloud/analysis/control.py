@@ -28,7 +28,7 @@ from linerate.experiments.cloud.design.levels import FRAMEWORK
 from linerate.experiments.cloud.factorial.answers.takeaways import Takeaway, delta_of, estimate
 from linerate.experiments.cloud.factorial.contrasts import contrasts, inside_margin
 from linerate.experiments.cloud.factorial.losses import loss_contrasts
-from linerate.host.text import counted
+from linerate.host.text import counted, probability
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import TakeawayEntry
 from linerate.verdict.judgement import MARGIN, found_difference, found_shift
@@ -69,7 +69,8 @@ class Control:
         least = max(math.log(found.low), -math.log(found.high))
         if least > abs(math.log(control.effect)):
             return None
-        return f"the A/A control differed as far (ratio {control.effect:.3f}, p {control.p:.3f})"
+        how = f"ratio {control.effect:.3f}, {probability(control.p, 3)}"
+        return f"the A/A control differed as far ({how})"
 
 
 def control_of(windows: Windows, design: CloudDesign, metrics: Sequence[str] = TESTED) -> Control:

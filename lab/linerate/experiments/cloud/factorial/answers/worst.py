@@ -23,7 +23,7 @@ from linerate.experiments.cloud.factorial.answers.takeaways import Answer, Measu
 from linerate.experiments.cloud.factorial.contrasts import block_means, detectable, inside_margin
 from linerate.experiments.cloud.factorial.design import Observations
 from linerate.experiments.cloud.factorial.losses import shifted
-from linerate.host.text import counted
+from linerate.host.text import counted, probability
 from linerate.verdict import stats
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.stats import ALPHA, MIN_COUNT
@@ -103,9 +103,9 @@ def _why(closest: Rival, found: Sequence[Rival], measure: Measure) -> str:
             f"{told}: {counted(closest.blocks, 'block')}, of which {MIN_COUNT} or more are needed"
         )
     if closest.detectable is None:
-        return f"{told} (p {closest.p:.3f}); how much the runs spread is not known"
+        return f"{told} ({probability(closest.p, 3)}); how much the runs spread is not known"
     words = difference_words(closest.detectable, measure == "ratio")
-    return f"{told} (p {closest.p:.3f}); {words} is found in four of five runs"
+    return f"{told} ({probability(closest.p, 3)}); {words} is found in four of five runs"
 
 
 def _words(place: Mapping[str, str]) -> str:
