@@ -28,7 +28,7 @@ from linerate.host.errors import DisturbedError
 from linerate.host.machine import Machine
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, Cell
-from linerate.records.trial import Role, Test, Trial
+from linerate.records.trial import Method, Role, Test, Trial
 from linerate.runs import provenance, session
 from linerate.runs.engine import engine, started
 from linerate.runs.engine.engine import Engine
@@ -126,7 +126,9 @@ class Windows:
         role: Role,
         probe: bool,
         spans: int,
+        method: Method = "fresh",
     ) -> None:
+        assert method == "fresh"
         self.test: Test = "core-use"
         self.void = 0
         self.max_pps = max_pps

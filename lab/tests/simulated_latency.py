@@ -25,7 +25,7 @@ from linerate.forwarders import FORWARDERS
 from linerate.host.errors import DisturbedError, TrialError
 from linerate.records.cells import Arm
 from linerate.records.outcome import Clock, LatencyFigures, Span
-from linerate.records.trial import Process, Protocol, Role, Test, Trial
+from linerate.records.trial import Method, Process, Protocol, Role, Test, Trial
 from linerate.runs import session
 from linerate.runs.engine.engine import Engine
 from linerate.trial.clock_check import ClockCheck
@@ -104,7 +104,9 @@ class Windows:
         role: Role,
         probe: bool,
         spans: int,
+        method: Method = "fresh",
     ) -> None:
+        assert method == "fresh"
         self.test: Test = "throughput"
         self.protocol: Protocol | None = None
         self.void = 0

@@ -24,7 +24,8 @@ from linerate.records.trial import RECORDS
 REPORT = "report.html"
 # Of `linerate duel --out`, in place of a run's.
 DUELS = "duels.json"
-FILES = (RUN, RECORDS, SUMMARY, REPORT, DUELS)
+FILES = (RUN, RECORDS, SUMMARY, REPORT)
+_ANY = (*FILES, DUELS)
 NEEDED_BYTES = 32 << 20
 # Of a directory that was named wrongly; all else, such as a full disk, is of the machine.
 _WRONGLY_NAMED = {
@@ -77,7 +78,7 @@ class OutputDirectory:
         return found
 
     def _refuse_a_run(self) -> None:
-        for name in FILES:
+        for name in _ANY:
             if (self.path / name).exists():
                 self.close()
                 raise UsageError(
@@ -102,7 +103,7 @@ class OutputDirectory:
 
     def _remove_unfinished(self) -> None:
         """What a killed lab was writing when it died: the file itself has its old state."""
-        for name in FILES:
+        for name in _ANY:
             for path in self.path.glob(f".{name}.*"):
                 path.unlink()
 

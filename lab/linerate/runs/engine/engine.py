@@ -190,8 +190,10 @@ class Engine:
         if step.told:
             self.monitor.begin(*where, step.block)
         before = len(self.trials)
-        device = device_of(self.bench, step.setup, step, step.arm, step.role, self.ledger.record)
-        with device:
+        with device_of(
+            self.bench, step.setup, step, step.arm, step.role, self.ledger.record
+        ) as device:
+            device.test = step.test
             place = place_of(step.setup, step.arm, step.block, step.role) | dict(step.of)
             started = StartedDevice(self.ledger, device, place, each_fails=step.each_fails)
             found = step.procedure(started)

@@ -29,7 +29,7 @@ def device_of(  # noqa: PLR0917 - what it is made of
     method: Method = "fresh",
 ) -> SetupDevice:
     """The forwarder that a step asks for, on this setup."""
-    device = SetupDevice(
+    return SetupDevice(
         bench,
         setup,
         arm,
@@ -42,8 +42,6 @@ def device_of(  # noqa: PLR0917 - what it is made of
         spans=step.spans if isinstance(step, Start) else 0,
         method=method,
     )
-    device.test = step.test
-    return device
 
 
 class StartedDevice:

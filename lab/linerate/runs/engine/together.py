@@ -56,10 +56,11 @@ def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
                     setup_of(plan, step.cell, flood=step.flood, number=number)
                 )
                 setup.slots = slots
-                device = device_of(
-                    plan.bench, setup, step, arm, role, ledger.record, method="turns"
+                device = stack.enter_context(
+                    device_of(plan.bench, setup, step, arm, role, ledger.record, method="turns")
                 )
-                devices.append(stack.enter_context(device))
+                device.test = step.test
+                devices.append(device)
                 place = place_of(setup, arm, step.block, role)
                 started.append(StartedDevice(ledger, device, place, each_fails=True))
             stack.enter_context(TakingTurns(devices))
