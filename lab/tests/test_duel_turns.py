@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from linerate.host.errors import DisconnectedError, ProcessError
-from linerate.host.host import LOCAL, sched_attr
+from linerate.host.host import LOCAL
 from linerate.host.process import Child, Command, RunDirectory, stands_still
 from linerate.telemetry.client import Reading
 from linerate.traffic.sender import Sender, Sent
@@ -22,7 +22,6 @@ from linerate.trial.running import Ports, Running
 from linerate.trial.starts import alone as turns
 from linerate.trial.starts.alone import alone, take_turns
 from linerate.trial.starts.faults import FaultError
-from linerate.trial.starts.standing import together
 from linerate.trial.starts.start import Start
 
 # A program that works all the time, on two threads, and ends where it is asked to.
@@ -92,20 +91,6 @@ def test_one_runs_and_the_others_stand_still(
     # By CPU time, whatever else the machine does: a packet in each microsecond.
     assert all(0.9e6 < window.pps < 1.1e6 for window in windows)
     assert not any(map(stands_still, pids(starts)))
-
-
-def test_standing_starts_keep_the_cpu_for_longer(starts: list[Start]) -> None:
-    """Each has it three times between two readings, as far as the kernel can be told."""
-    windows = together(starts, 0.36, 2)
-    assert [len(window.slices) for window in windows] == [2, 2, 2]
-    for pid in pids(starts):
-        found = sched_attr(pid)
-        assert found
-        # 0: before Linux 6.12.
-        assert found.runtime in (0, 20_000_000)
-    together(starts, 0.09, 1)
-    (slices,) = {found.runtime for pid in pids(starts) if (found := sched_attr(pid))}
-    assert slices in (0, 10_000_000)
 
 
 def test_all_go_on_when_a_turn_fails(starts: list[Start]) -> None:

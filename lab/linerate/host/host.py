@@ -18,7 +18,6 @@ import contextlib
 import ctypes
 import errno
 import os
-import platform
 import shutil
 import signal
 import subprocess
@@ -35,9 +34,6 @@ from linerate.host.sampler import Sample, Wanted
 
 TIMEOUT_S = 10.0
 _LIBC = ctypes.CDLL(None, use_errno=True)
-# The numbers of sched_setattr and sched_getattr, for which the C library has no functions before
-# glibc 2.41.
-_SCHED_CALLS = {"x86_64": (314, 315), "aarch64": (274, 275)}
 
 
 @dataclass(frozen=True)
@@ -124,13 +120,6 @@ class Host(ABC):
         """Let a thread run on these CPUs only; `first`: before others, as SCHED_FIFO.
 
         Raises `ProcessLookupError` when it is gone, `PermissionError` when this user may not.
-        """
-
-    @abstractmethod
-    def set_slice(self, pid: int, seconds: float) -> None:
-        """Let each thread of a process have its CPU for so long (0.1 to 100 ms) before another one
-        that wants it has its turn. Kernels before Linux 6.12 have one such time for all, and do
-        nothing.
         """
 
     @abstractmethod
@@ -229,10 +218,6 @@ class Local(Host):
         if first:
             os.sched_setscheduler(pid, os.SCHED_FIFO, os.sched_param(1))
 
-    def set_slice(self, pid: int, seconds: float) -> None:
-        for thread in Path(f"/proc/{pid}/task").glob("[0-9]*"):
-            _set_slice(int(thread.name), round(seconds * 1e9))
-
     def cpus(self) -> set[int]:
         return os.sched_getaffinity(0)
 
@@ -245,40 +230,6 @@ class Local(Host):
 
 
 LOCAL = Local()
-
-
-class SchedAttr(ctypes.Structure):
-    """struct sched_attr of sched_setattr(2), in its first version."""
-
-    _fields_ = (
-        ("size", ctypes.c_uint32),
-        ("policy", ctypes.c_uint32),
-        ("flags", ctypes.c_uint64),
-        ("nice", ctypes.c_int32),
-        ("priority", ctypes.c_uint32),
-        # Of threads that share a CPU fairly: their slice, in ns.
-        ("runtime", ctypes.c_uint64),
-        ("deadline", ctypes.c_uint64),
-        ("period", ctypes.c_uint64),
-    )
-
-
-def sched_attr(thread: int) -> SchedAttr | None:
-    """How a thread is scheduled; None: it is gone, or this machine's system calls are unknown."""
-    found = SchedAttr()
-    calls = _SCHED_CALLS.get(platform.machine())
-    size = ctypes.sizeof(found)
-    if calls is None or _LIBC.syscall(calls[1], thread, ctypes.byref(found), size, 0):
-        return None
-    return found
-
-
-def _set_slice(thread: int, ns: int) -> None:
-    """What fails changes how long others wait, and no figure."""
-    found = sched_attr(thread)
-    if found and found.policy in (os.SCHED_OTHER, os.SCHED_BATCH):
-        found.runtime = ns
-        _LIBC.syscall(_SCHED_CALLS[platform.machine()][0], thread, ctypes.byref(found), 0)
 
 
 @dataclass(frozen=True)

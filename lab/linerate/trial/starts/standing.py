@@ -29,12 +29,6 @@ from linerate.trial.trial import Bench
 
 # Until all have left what they do at their start, and their caches are theirs.
 SETTLE_S = 0.15
-# How long a start has the CPU before the next one, where the kernel can be told. After each switch
-# a program fills its caches again. By the kernel's own slices, of 1 to 3 ms, that takes 1 to 2 % of
-# the time of a program with large tables, and nothing of a small one's.
-_KEEP_S = 0.02
-# So often each start has the CPU between two readings, at least.
-_TURNS = 3
 # From look to look whether a program has begun.
 _LOOK_S = 0.02
 
@@ -83,8 +77,6 @@ def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Windo
     """So many slices in so many seconds, of all of them at once; raises `FaultError` for what makes
     it no comparison.
     """
-    for start in starts:
-        start.keep_cpu(min(_KEEP_S, seconds / slices / len(starts) / _TURNS))
     samples = [[start.sample() for start in starts]]
     for _ in range(slices):
         pause(seconds / slices)

@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
-from linerate.host.host import LOCAL
 from linerate.traffic.sender import Sender
 from linerate.trial.running import END_S, Running, started_by
 from linerate.trial.starts.faults import FaultError
@@ -133,12 +132,7 @@ class Start:
             raise FaultError(self.arm, "counters", "a counter went back: it wrapped, or was reset")
         return tuple(last - first for first, last in zip(before, after, strict=True))
 
-    # -- when it runs ------------------------------------------------------------------------------
-
-    def keep_cpu(self, seconds: float) -> None:
-        """Let it have the CPU for so long at a time, where others want it, too."""
-        if self.pid:
-            LOCAL.set_slice(self.pid, seconds)
+    # -- standing still ------------------------------------------------------------------------
 
     def halt(self) -> None:
         """Stop the generator, then the program."""
