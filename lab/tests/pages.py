@@ -14,10 +14,19 @@ from typing import Any
 import pytest
 from browser import NARROW, ROOT, WIDE, Page
 
+from linerate.records.summary import Comparison
+
 DRAWN = "[...document.querySelectorAll('.chart')].every((chart) => chart.dataset.drawn)"
 # A4 less the margins of the print style, in pixels of CSS.
 SHEET = 690
 ABSENT = ("", "-")
+
+
+def said(comparison: Comparison) -> str:
+    """What a page says of a comparison: its sentence; of one that was not decided, the reason."""
+    if comparison.verdict in ("undecided", "invalid"):
+        return f"{comparison.reason[0].upper()}{comparison.reason[1:]}: "
+    return comparison.sentence
 
 
 def assert_loads_nothing(page: Page, file: Path) -> None:

@@ -52,7 +52,7 @@ def test_a_process_with_an_error_says_so_and_no_more(
 @pytest.mark.parametrize(
     ("arguments", "code", "message"),
     [
-        (["--preset", "huge"], 2, "choose from: demo, quick, screen, claim"),
+        (["--preset", "huge"], 2, "choose from: floods, demo, quick, screen, claim"),
         (
             ["--link", "wire"],
             2,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from chart_specs import valid_charts
 from conftest import simulated_trial
+from pages import said
 from simulated import (
     Simulation,
     assert_nothing_wraps,
@@ -192,7 +193,7 @@ def test_no_row_wraps_in_a_pipe(ran: tuple[Found, Path]) -> None:
 def test_the_page_has_every_level_and_sentence(ran: tuple[Found, Path]) -> None:
     text = (ran[1] / "report.html").read_text().replace("&#39;", "'")
     for comparison in ran[0].summary.comparisons:
-        assert comparison.sentence in text
+        assert said(comparison) in text
     assert "By routes, on nearfree1-ip" in text
     assert "By rules, and 1,000 routes, on nearfree1-ip" in text
     assert "Cycles per packet by the number of routes on nearfree1-ip" in text

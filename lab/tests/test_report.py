@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from chart_specs import valid_charts
 from conftest import at_lower_load, simulated_run
+from pages import said
 from rich.console import Console
 from simulated import assert_nothing_wraps
 
@@ -48,7 +49,7 @@ def test_every_sentence_is_there(run: tuple[Summary, str]) -> None:
     found, page = run
     text = page.replace("&#39;", "'")
     for comparison in found.comparisons:
-        assert comparison.sentence in text
+        assert said(comparison) in text
 
 
 def test_every_chart_is_valid() -> None:

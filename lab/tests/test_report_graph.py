@@ -10,6 +10,7 @@ import pages
 import pytest
 from browser import Browser, Page
 from chart_specs import valid_charts
+from pages import said
 from simulated import assert_nothing_wraps, printed, quiet
 from simulated_graph import Fake, start
 
@@ -31,7 +32,7 @@ def text(run: tuple[Found, Path]) -> str:
 
 def test_every_sentence_is_there(run: tuple[Found, Path], text: str) -> None:
     for comparison in run[0].summary.comparisons:
-        assert comparison.sentence in text
+        assert said(comparison) in text
         # A graph has no frames.
         assert f"{comparison.link} 256 B" not in text
 

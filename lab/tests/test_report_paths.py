@@ -11,6 +11,7 @@ import pages
 import pytest
 from browser import Browser, Page
 from chart_specs import valid_charts
+from pages import said
 from simulated import assert_nothing_wraps, install, printed, quiet
 from simulated_paths import Wire, start
 
@@ -34,7 +35,7 @@ def text(run: tuple[Found, Path]) -> str:
 
 def test_every_sentence_is_there(run: tuple[Found, Path], text: str) -> None:
     for comparison in run[0].summary.comparisons:
-        assert comparison.sentence in text
+        assert said(comparison) in text
 
 
 def test_every_chart_is_valid(text: str) -> None:

@@ -7,6 +7,7 @@ import re
 from dataclasses import replace
 
 import pytest
+from pages import said
 from rfc2544_pages import BLOCKS, SIZES, Page, number, render, told, whole
 from simulated import assert_nothing_wraps, printed
 from simulated_lab import SimulatedLab, quiet
@@ -47,8 +48,8 @@ def test_every_sentence_of_the_summary_is_there_and_the_conformity(
     _, found = measured
     assert len(found.comparisons) >= 2 * len(SIZES)
     for comparison in found.comparisons:
-        assert comparison.sentence in page.text
-    answers = page.text.index(found.comparisons[0].sentence)
+        assert said(comparison) in page.text
+    answers = page.text.index(said(found.comparisons[0]))
     conformity = page.text.index("Preset quick, NOT conforming to RFC 2544: ")
     assert answers < conformity < page.text.index("The differences")
     for deviation in found.cells[0].arms[0].search.deviations:  # type: ignore[union-attr]

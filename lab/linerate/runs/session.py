@@ -36,6 +36,9 @@ from linerate.runs.progress import say
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
 from linerate.runs.registry import find
 
+# Of a design: what may be said in other words since.
+_WORDING = {"question": None}
+
 
 @contextmanager
 def pinned(cpu: int) -> Iterator[None]:
@@ -120,7 +123,7 @@ def resume(
             refuse_contradictions(directory, given, experiment.effective_values(run.options))
             design = experiment.design(run.options)
             began_with = experiment.stored(run.design)
-        if design != began_with:
+        if design | _WORDING != began_with | _WORDING:
             raise RunError(
                 f"{directory}: this version of linerate would go on with another design than the "
                 "run began with",
