@@ -142,10 +142,13 @@ def test_the_page_has_every_key_and_placeholder_and_its_examples_work() -> None:
     for key, field in Definition.model_fields.items():
         name = field.alias or key
         assert f"`{name}`" in page or f"`{name}." in page, name
-    own, skeleton, bridge = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    examples = re.findall(r"^```toml\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)
+    own, skeleton, contained, bridge = examples
     assert parse(skeleton, "page") == [forwarder("c-skeleton").definition]
     assert [each.name for each in parse(own, "page")] == ["mine"]
     assert [each.counted for each in parse(bridge, "page")] == ["link"]
+    (inside,) = parse(contained, "page")
+    assert inside.name == "contained"
 
 
 # -- templates -------------------------------------------------------------------------------------
