@@ -128,6 +128,25 @@ def arms_of(cells: Iterable[CellSummary]) -> dict[str, str]:
     }
 
 
+def verdict_colour(field: str) -> alt.Color:
+    """The colour of a verdict's name."""
+    return alt.Color(
+        f"{field}:N",
+        scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
+        legend=None,
+    )
+
+
+def around_one(low: float, high: float, **x: Any) -> list[alt.Chart]:
+    """A band from `low` to `high` and a line at 1, below ratios along x; `x`: of its axis."""
+    band = alt.Chart(inline([{"from": low, "to": high}])).mark_rect(color=BAND)
+    one = alt.Chart(inline([{"one": 1}])).mark_rule(color=MUTED, strokeDash=[4, 3])
+    return [
+        band.encode(x=alt.X("from:Q", **x), x2=alt.X2("to:Q")),
+        one.encode(x=alt.X("one:Q")),
+    ]
+
+
 def ratios(summary: Summary) -> dict[str, Any] | None:
     """Forest plot: every primary comparison's ratio with its interval, and the +-2 % margin."""
     rows = [
@@ -157,11 +176,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     # The cell below the two names: labels are half as wide.
     in_lines = alt.Axis(labelExpr="split(datum.label, ', ')", labelOffset=-7)
     y = alt.Y("what:N", title=None, sort=None, axis=in_lines)
-    colour = alt.Color(
-        "verdict:N",
-        scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
-        legend=None,
-    )
+    colour = verdict_colour("verdict")
     tips = [
         alt.Tooltip("what:N", title="comparison"),
         alt.Tooltip("ratio:Q", format=".4f"),
@@ -170,16 +185,6 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         alt.Tooltip("told:N", title="verdict"),
         alt.Tooltip("blocks:Q"),
     ]
-    band = (
-        alt.Chart(inline([{"from": 0.98, "to": 1.02}]))
-        .mark_rect(color=BAND)
-        .encode(x=alt.X("from:Q", title=RATIO_TITLE), x2=alt.X2("to:Q"))
-    )
-    one = (
-        alt.Chart(inline([{"one": 1}]))
-        .mark_rule(color=MUTED, strokeDash=[4, 3])
-        .encode(x=alt.X("one:Q"))
-    )
     base = alt.Chart(data)
     intervals = (
         with_interval(rows)
@@ -193,7 +198,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
         x=x, y=y, text=alt.Text("ratio:Q", format=".3f")
     )
     return styled(
-        [band, one, intervals, points, labels],
+        [*around_one(0.98, 1.02, title=RATIO_TITLE), intervals, points, labels],
         56 * len(rows),
         "Forest plot: for each comparison the ratio to the baseline with its 95 % interval, beside "
         "a band of 2 % around 1. The sentences above say the same in words.",

@@ -27,10 +27,13 @@ MOVES = 0.08
 
 def log_ratio(windows: Sequence[Window]) -> float:
     """The logarithm of a round's ratio: the second program's median over the first's."""
-    one, other = (
-        statistics.median(math.log(max(each.pps, 1.0)) for each in windows if each.arm == arm)
-        for arm in (0, 1)
-    )
+    one, other = ([max(each.pps, 1.0) for each in windows if each.arm == arm] for arm in (0, 1))
+    return log_of_medians(one, other)
+
+
+def log_of_medians(first: Sequence[float], second: Sequence[float]) -> float:
+    """The logarithm of the second median over the first, of figures above 0."""
+    one, other = (statistics.median(map(math.log, figures)) for figures in (first, second))
     return other - one
 
 

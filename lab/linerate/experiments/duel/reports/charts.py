@@ -11,10 +11,10 @@ import altair as alt
 
 from linerate.experiments.duel.record import DuelRecord
 from linerate.experiments.duel.reports.report import Figures
-from linerate.report.charts import BAND, INK, MUTED, VERDICT_COLOURS, inline, medians, styled
+from linerate.report.charts import INK, around_one, inline, medians, styled, verdict_colour
 
 _TITLE = "B over A, packets in equal time"
-# Beside this the ratios of a duel are told apart only on a scale of their logarithms.
+# Where the largest ratio is so many times the smallest, the axis is logarithmic.
 _WIDE = 1.5
 
 
@@ -29,7 +29,6 @@ def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[s
             "low": figures.between[0],
             "high": figures.between[1],
             "answer": record.answer,
-            "rounds": figures.rounds,
         }
         for record, figures in found
     ]
@@ -38,7 +37,8 @@ def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[s
         for record, figures in found
         for ratio in figures.ratios
     ]
-    edges = [1 - margin, 1 / (1 - margin)]
+    inside = 1 - margin, 1 / (1 - margin)
+    edges = [*inside]
     for row in rows:
         edges += [row["low"], row["high"]]
     edges += [row["ratio"] for row in rounds]
@@ -55,21 +55,7 @@ def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[s
         "axis": alt.Axis(format=".2~f"),
     }
     y = alt.Y("link:N", title=None, sort=None)
-    colour = alt.Color(
-        "answer:N",
-        scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
-        legend=None,
-    )
-    band = (
-        alt.Chart(inline([{"from": 1 - margin, "to": 1 / (1 - margin)}]))
-        .mark_rect(color=BAND)
-        .encode(x=alt.X("from:Q", **x), x2=alt.X2("to:Q"))
-    )
-    one = (
-        alt.Chart(inline([{"one": 1}]))
-        .mark_rule(color=MUTED, strokeDash=[4, 3])
-        .encode(x=alt.X("one:Q"))
-    )
+    colour = verdict_colour("answer")
     dots = (
         alt.Chart(inline(rounds))
         .mark_tick(thickness=1.5, height=16, opacity=0.45)
@@ -81,7 +67,12 @@ def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[s
         .encode(x=alt.X("value:Q", **x), y=y, text=alt.Text("value:Q", format=".3f"))
     )
     return styled(
-        [band, one, dots, *medians(rows, "x", **x, size=110, y=y, color=colour), labels],
+        [
+            *around_one(*inside, **x),
+            dots,
+            *medians(rows, "x", **x, size=110, y=y, color=colour),
+            labels,
+        ],
         62 * len(rows) + 20,
         "Forest plot: for each link the ratio of B over A with its interval and the ratios of its "
         "rounds, beside a band of the margin around 1. The sentences above say the same in words.",

@@ -13,7 +13,7 @@ from pathlib import Path
 from linerate.experiments.duel.kept import Duels
 from linerate.experiments.duel.record import DuelRecord
 from linerate.experiments.duel.reports import charts
-from linerate.experiments.duel.reports.report import Figures, figures, sides
+from linerate.experiments.duel.reports.report import Figures, figures
 from linerate.experiments.duel.sentences import UNITS
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import CellSummary, Summary
@@ -39,16 +39,8 @@ class View:
     control: str
 
     @property
-    def word(self) -> str:
-        """For the answer, in one word."""
-        if self.record.fault:
-            return "none"
-        return self.record.answer
-
-    @property
-    def colour(self) -> str:
-        """The class of the answer."""
-        return "invalid" if self.record.fault else self.record.answer
+    def answered(self) -> bool:
+        return not self.record.fault and self.record.answer != "undecided"
 
 
 @dataclass(frozen=True)
@@ -76,19 +68,16 @@ def render(duels: Duels, runs: Sequence[RunBelow] = ()) -> str:
     views = [_view(record) for record in duels.duels]
     told = [(view.record, view.figures) for view in views if view.figures]
     margin = duels.duels[0].margin
-    answered = {"slower", "faster", "equal"}
     return render_page(
         TEMPLATE,
         placed,
         duels=duels,
         views=views,
-        answered=[view for view in views if not view.record.fault and view.word in answered],
-        unanswered=[view for view in views if view.record.fault or view.word not in answered],
-        sides=sides(duels.duels[0]),
+        answered=[view for view in views if view.answered],
+        unanswered=[view for view in views if not view.answered],
         margin=margin,
         forest=placed.place(charts.forest(told, margin)),
         stolen=sum(each.steal_ticks for view in views for each in view.record.rounds) / 100,
-        took_s=sum(view.record.took_s for view in views),
         runs=runs,
         published=published.overload(),
         published_source=published.SOURCE,

@@ -12,6 +12,7 @@ from typing import Literal
 from linerate.experiments.duel.programs import LETTERS
 from linerate.experiments.duel.record import DuelRecord
 from linerate.experiments.duel.sentences import UNITS, listed, named, side_called
+from linerate.experiments.duel.verdict import log_of_medians
 from linerate.host.errors import LabError
 
 # As test reports know them. What is not decided is skipped: it is no failure of the program's, and
@@ -135,9 +136,7 @@ def figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
 def _ratio(pps: Sequence[float], order: Sequence[str]) -> float:
     """Of one round, B over A."""
     one, other = (
-        statistics.median(
-            math.log(each) for each, whose in zip(pps, order, strict=True) if whose == letter
-        )
+        [each for each, whose in zip(pps, order, strict=True) if whose == letter]
         for letter in LETTERS
     )
-    return math.exp(other - one)
+    return math.exp(log_of_medians(one, other))
