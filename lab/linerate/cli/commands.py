@@ -72,7 +72,7 @@ def report(
 ) -> None:
     """Make a run's summary and report anew from its records, or merge several runs.
 
-    Of kept duels (linerate duel --out DIR) it makes the page anew, with the runs below DIR.
+    For duels (linerate duel --out DIR) it makes their page anew, with the runs below DIR.
     """
     from linerate.cli import duels_report  # noqa: PLC0415 - as all commands
     from linerate.runs import rebuild  # noqa: PLC0415

@@ -26,7 +26,7 @@ from linerate.cli.run_command import know_further_forwarders
 from linerate.experiments.duel import baseline as baselines
 from linerate.experiments.duel.baseline import Baseline
 from linerate.experiments.duel.building import BuildError, build
-from linerate.experiments.duel.kept import Duels, Failure, dump
+from linerate.experiments.duel.kept import Duels, Failure, dump, last_lines
 from linerate.experiments.duel.programs import (
     LETTERS,
     Side,
@@ -41,7 +41,7 @@ from linerate.experiments.duel.reports.junit import junit
 from linerate.experiments.duel.reports.markdown import markdown
 from linerate.experiments.duel.reports.report import Report, of_duel, of_error, question
 from linerate.experiments.duel.rounds import Asked, Duel
-from linerate.experiments.duel.sentences import altogether, side_called
+from linerate.experiments.duel.sentences import altogether, on_link, side_called
 from linerate.experiments.instructions import explain
 from linerate.experiments.instructions.callgrind import require_valgrind
 from linerate.experiments.instructions.sentences import lines
@@ -58,6 +58,8 @@ from linerate.runs.provenance import now, versions
 from linerate.trial.starts.ways import Method
 
 _FORMATS: dict[str, Callable[[Sequence[Report]], str]] = {"junit": junit, "markdown": markdown}
+# From the worst.
+_ORDER = ("SLOWER", "BAD", "CANNOT_RUN", "UNDECIDED", "SKIP", "DONE", "GOOD")
 _BISECT: dict[ExitStatus, BisectStatus] = {
     ExitStatus.DONE: BisectStatus.GOOD,
     ExitStatus.SLOWER: BisectStatus.BAD,
@@ -103,9 +105,8 @@ def run(
             print(json.dumps(found[0] if len(links) == 1 else found, indent=2))
         elif len(links) > 1:
             say(console, "")
-            for report in duels.reports:
-                say(console, report.sentence)
-            say(console, duels.answer())
+            for line in last_lines(duels.kept()):
+                say(console, line)
     return status
 
 
@@ -138,8 +139,8 @@ def _check_links(sides: Sequence[Side], links: Sequence[Link]) -> None:
 class _Duels:
     """The duels of one command: one on each link, of the same programs with the same options.
 
-    An error ends all of them where there is one link alone. Where there are several, and one was
-    reached, it is said of that link, and the others are not left out for it.
+    With one link an error ends the command. With several it is reported for its link, and the next
+    one follows.
     """
 
     words: Sequence[str]
@@ -170,8 +171,8 @@ class _Duels:
             self.words, self.where, self.asked, self.around.baseline
         )
 
-    def question(self, link: str) -> str:
-        return question(self.names, self.asked.margin, link)
+    def question(self, *links: Link) -> str:
+        return question(self.names, self.asked.margin, *(link.name for link in links))
 
     def answer(self) -> str:
         """One sentence about all links."""
@@ -182,7 +183,7 @@ class _Duels:
     def kept(self) -> Duels:
         """For the directory that is written; the answer of one is its own."""
         return Duels(
-            question=self.question(self.where.link),
+            question=self.question(*self.links),
             answer=self.answer() if len(self.links) > 1 else self.records[0].sentence,
             began_at=self.began_at, repeat=self.repeat, machine=machine.facts(),
             versions=versions(), duels=self.records, failures=self.failures,
@@ -206,13 +207,13 @@ class _Duels:
                         check_program(program, side.letter)
                         check_container(program, side.letter)
         except BuildError as error:
-            self._report_error(error, self.where.link)
+            self._report_error(error, *self.links)
             if not self.around.bisect:
                 raise
             complain(f"linerate: {error}")
             return BisectStatus.SKIP
         except LabError as error:
-            self._report_error(error, self.where.link)
+            self._report_error(error, *self.links)
             raise
         found = [self._one(link, came_from(self.around.baseline, baseline)) for link in self.links]
         return worst(found)
@@ -232,7 +233,7 @@ class _Duels:
                 )  # fmt: skip
                 duel = session.run(directory)
         except LabError as error:
-            self._report_error(error, link.name)
+            self._report_error(error, link)
             if not several:
                 raise
             self.failures.append(Failure(link=link.name, message=error.message))
@@ -241,13 +242,15 @@ class _Duels:
         record = session.record(duel, self.repeat, baseline)
         self.records.append(record)
         report = of_duel(record)
-        self.reports.append(_on(link, report) if several else report)
+        if several:
+            report = replace(report, sentence=on_link(link.name, report.sentence))
+        self.reports.append(report)
         if not around.json:
             tell(self.console, record, session)
         return bisect_status_of(duel) if around.bisect else status_of(duel)
 
-    def _report_error(self, error: LabError, link: str) -> None:
-        self.reports.append(of_error(error, self.question(link), self.repeat))
+    def _report_error(self, error: LabError, *links: Link) -> None:
+        self.reports.append(of_error(error, self.question(*links), self.repeat))
 
 
 def tell(console: Console, record: DuelRecord, session: DuelSession) -> None:
@@ -267,17 +270,9 @@ def keep_duels(output: OutputDirectory, duels: Duels, console: Console) -> None:
     say(console, f"report: {output.path / REPORT}")
 
 
-# From the worst.
-_ORDER = ("SLOWER", "BAD", "CANNOT_RUN", "UNDECIDED", "SKIP", "DONE", "GOOD")
-
-
-def _on(link: Link, report: Report) -> Report:
-    return replace(report, sentence=f"On {link.name}: {report.sentence}")
-
-
 def worst(found: Sequence[ExitStatus | BisectStatus]) -> ExitStatus | BisectStatus:
-    """Of the duels of one command. That the program is slower on one link is the answer, whatever
-    could not be told on another.
+    """The status of a command with several duels. A program that is slower on one link is slower,
+    whatever could not be decided on another.
     """
     return min(found, key=lambda status: _ORDER.index(status.name))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic import ValidationError
 from rich.console import Console
 
-from linerate.experiments.duel.kept import load
+from linerate.experiments.duel.kept import last_lines, load
 from linerate.experiments.duel.reports import page
 from linerate.experiments.duel.reports.page import RunBelow, below
 from linerate.host.errors import RunError, UsageError
@@ -19,7 +19,7 @@ from linerate.runs.progress import say
 
 
 def has_duels(directories: Sequence[Path]) -> bool:
-    """Whether the command is about duels, not about runs."""
+    """Whether one of these holds duels, not a run."""
     return any((directory / DUELS).exists() for directory in directories)
 
 
@@ -34,10 +34,8 @@ def report(directories: Sequence[Path], out: Path | None, console: Console) -> N
         duels = load(directory)
         output.write(REPORT, page.render(duels, _runs(directory)))
     say(console, f"report: {directory / REPORT}")
-    if len(duels.duels) > 1:
-        for record in duels.duels:
-            say(console, f"On {record.link}: {record.sentence}")
-    say(console, duels.answer)
+    for line in last_lines(duels):
+        say(console, line)
 
 
 def _runs(directory: Path) -> list[RunBelow]:

@@ -36,7 +36,7 @@ class Choice:
 def choose(
     bench: Bench, link: Link, side: Side, asked: Asked, seen: Callable[[int], None]
 ) -> Choice:
-    """Measure the builds of a side beside each other; `seen` is told the number of each round.
+    """Measure the builds of a side beside each other; `seen` gets the number of each round.
 
     Raises `FaultError` for a build that does not start or does not do the work.
     """

@@ -11,6 +11,7 @@ from typing import Any, Literal
 from pydantic import ConfigDict, Field, ValidationError
 
 from linerate.experiments.duel.record import DuelRecord
+from linerate.experiments.duel.sentences import on_link
 from linerate.host.errors import RunError
 from linerate.host.machine import Machine
 from linerate.records.output import DUELS
@@ -38,6 +39,17 @@ class Duels(Strict):
     versions: dict[str, str]
     duels: list[DuelRecord] = Field(description="one for each link")
     failures: list[Failure] = Field(default_factory=list)
+
+
+def last_lines(duels: Duels) -> list[str]:
+    """The answers, as a command ends with them."""
+    if len(duels.duels) + len(duels.failures) == 1:
+        return [duels.answer]
+    told = [on_link(record.link, record.sentence) for record in duels.duels]
+    told += [
+        on_link(failure.link, f"No comparison: {failure.message}") for failure in duels.failures
+    ]
+    return [*told, duels.answer]
 
 
 def schema() -> dict[str, Any]:

@@ -36,7 +36,7 @@ _EXAMPLE = "'./my-forwarder {eal} -- -p {portmask}'"
 
 @dataclass(frozen=True)
 class Side:
-    """What stands for A or for B: a program, or builds of one, of which the fastest takes part."""
+    """A or B: one program, or several builds of it, of which the fastest takes part."""
 
     letter: str
     words: tuple[str, ...]
@@ -54,8 +54,8 @@ class Side:
 
 
 def side_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) -> Side:
-    """What a word on the command line stands for; raises `UsageError`. A list is one of names from
-    the lab's list: command lines may have commas of their own.
+    """Read A or B from the command line; raises `UsageError`. Only names from the lab's list can be
+    listed, because command lines have commas of their own.
     """
     names = [each.strip() for each in word.split(",")]
     words = tuple(names) if len(names) > 1 and names[0] in FORWARDERS else (word,)

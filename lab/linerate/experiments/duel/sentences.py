@@ -177,6 +177,11 @@ def altogether(names: Sequence[str], margin: float, answers: Mapping[str, str]) 
     return f"{other} against {one}: {'; '.join(parts)}."
 
 
+def on_link(link: str, told: str) -> str:
+    """One of several answers."""
+    return f"On {link}: {told}"
+
+
 def listed(words: Sequence[str]) -> str:
     """`null, frames and memif`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

@@ -56,11 +56,10 @@ class Figures:
         return len(self.ratios)
 
 
-def question(names: Sequence[str], margin: float, link: str) -> str:
+def question(names: Sequence[str], margin: float, *links: str) -> str:
     """What a duel answers."""
     one, other = names
-    links = listed(link.split(","))
-    return f"Is {other} slower than {one} by more than {margin * 100:g} % on {links}?"
+    return f"Is {other} slower than {one} by more than {margin * 100:g} % on {listed(links)}?"
 
 
 def sides(record: DuelRecord) -> tuple[str, str]:
