@@ -89,7 +89,9 @@ def test_the_sum_is_of_every_suite_once(checkout: Machine) -> None:
     assert last_line(done.stdout) == f"{3 + 4 + 2 + 4 * 10} passed, 0 failed, {4 + 3} skipped"
     stages = re.findall(r"^ +\d+ s  (.*)$", done.stdout, re.MULTILINE)
     assert len(stages) == len(set(stages)) == 10
-    assert {"Rust tests: run", "Python tests: crates/one/tests"} < set(stages)
+    assert {"Rust tests: run", "Python tests: crates/one/tests, beside the Rust tests"} < set(
+        stages
+    )
     runs = [call for call in checkout.calls("python") if "pytest" in call]
     assert len(runs) == 6
     assert all("-p strict_skips" in call for call in runs)
