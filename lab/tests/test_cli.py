@@ -156,7 +156,7 @@ def test_a_run_is_never_overwritten(tmp_path: Path, linerate: Linerate) -> None:
 
 def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
     script = (
-        "import sys; sys.modules['scipy'] = None; sys.argv = ['linerate', 'run', 'overload']; "
+        "import sys; sys.modules['numpy'] = None; sys.argv = ['linerate', 'run', 'overload']; "
         "from linerate.cli import main; main()"
     )
     done = subprocess.run(
@@ -168,8 +168,20 @@ def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
         check=False,
     )
     assert done.returncode == 4
-    assert "scipy" in done.stderr
+    assert "numpy" in done.stderr
     assert "make setup" in done.stderr
+
+
+def test_a_duel_begins_without_what_takes_long_to_import() -> None:
+    """Statistics of scipy, charts and the client of a generator: together twice the rest."""
+    script = (
+        "import sys; import linerate.cli.duel_command; "
+        "print(*sorted({'scipy', 'altair', 'snappi'} & set(sys.modules)))"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, text=True, timeout=60, check=True
+    )
+    assert done.stdout.split() == []
 
 
 # Each ends without a verdict, and so not with 1.
@@ -265,7 +277,7 @@ main()
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("module", ["linerate.host.errors", "typer", "scipy"])
+@pytest.mark.parametrize("module", ["linerate.host.errors", "typer", "numpy"])
 def test_a_signal_during_the_imports_ends_it_without_a_traceback(
     tmp_path: Path, module: str, number: signal.Signals
 ) -> None:

@@ -32,6 +32,15 @@ THROMBOLYSIS = [
 ]  # fmt: skip
 
 
+def test_midranks_are_scipy_s() -> None:
+    source = np.random.default_rng(5)
+    for count in range(1, 40):
+        # Of few values, hence with ties, and of many.
+        for values in (source.integers(0, 7, count) / 4, source.normal(size=count)):
+            assert stats.midranks(values).tolist() == scipy_stats.rankdata(values).tolist()
+    assert stats.midranks([3.0, 1.0, 3.0, -0.0, 0.0]).tolist() == [4.5, 3.0, 4.5, 1.5, 1.5]
+
+
 def test_depression_data_estimate_and_interval() -> None:
     """The book: estimate -.46; interval (-.786, -.010) with confidence 1 - 2(.0195) = .961."""
     assert stats.hodges_lehmann(CHANGE) == pytest.approx(-0.46, abs=0.0005)

@@ -36,7 +36,6 @@ from linerate.experiments.duel.programs import (
     side_of,
 )
 from linerate.experiments.duel.record import DuelRecord, FromBaseline
-from linerate.experiments.duel.reports import page
 from linerate.experiments.duel.reports.junit import junit
 from linerate.experiments.duel.reports.markdown import markdown
 from linerate.experiments.duel.reports.report import Report, of_duel, of_error, question
@@ -265,6 +264,8 @@ def tell(console: Console, record: DuelRecord, session: DuelSession) -> None:
 
 def keep_duels(output: OutputDirectory, duels: Duels, console: Console) -> None:
     """Write the record and the page."""
+    from linerate.experiments.duel.reports import page  # noqa: PLC0415 - a slow import: altair
+
     output.write(DUELS, dump(duels))
     output.write(REPORT, page.render(duels))
     say(console, f"report: {output.path / REPORT}")

@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, TypeVar
 
 import requests
-import snappi
 from requests.adapters import HTTPAdapter
 from requests.auth import HTTPBasicAuth
 
@@ -124,6 +123,8 @@ class OtgClient:
 
     def __init__(self, url: str, access: Access | None = None) -> None:
         self.url = url
+        import snappi  # noqa: PLC0415 - a slow import, and links without a generator need none
+
         self._access = access or Access()
         self.name = self._access.name or f"generator {url}"
         self._api = snappi.api(

@@ -34,7 +34,8 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-from scipy.stats import rankdata
+
+from linerate.verdict.stats import midranks
 
 ALPHA = 0.01
 # Of the mixture over strengths: a small effect needs a weak bet, of many rounds; a large one a
@@ -71,7 +72,7 @@ class Direction:
     def add(self, first: Sequence[float], second: Sequence[float]) -> None:
         """A round: the logarithms of the starts of both programs."""
         together = np.concatenate([np.asarray(first) + self._shift, np.asarray(second)])
-        ranks = rankdata(together)
+        ranks = midranks(together)
         size = len(first), len(second)
         if (
             len(np.unique(together)) == len(together)

@@ -21,7 +21,6 @@ from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import stats as scipy_stats
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +37,16 @@ _EFFICIENCY = 3 / math.pi
 _SIMULATED_COUNT, _DRAWN = 60, 2_000_000
 # The power of what is called detectable.
 POWER = 0.8
+
+
+def midranks(values: Sequence[float] | Floats) -> Floats:
+    """The rank of each value, from 1; equal values share the mean of their ranks.
+
+    As `scipy.stats.rankdata`, which takes longer to import than a duel needs to begin.
+    """
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    last: Floats = np.cumsum(counts) - (counts - 1) / 2
+    return last[places]
 
 
 def signed_rank_pmf(ranks_doubled: Sequence[int]) -> Floats:
@@ -61,7 +70,7 @@ def signed_rank_p(differences: Sequence[float]) -> float:
     values = np.asarray([value for value in differences if value != 0.0])
     if values.size == 0:
         return 1.0
-    doubled = np.rint(2 * scipy_stats.rankdata(np.abs(values))).astype(int)
+    doubled = np.rint(2 * midranks(np.abs(values))).astype(int)
     pmf = signed_rank_pmf(doubled.tolist())
     positive = int(doubled[values > 0].sum())
     low, high = float(pmf[: positive + 1].sum()), float(pmf[positive:].sum())
@@ -106,7 +115,7 @@ def shift_interval(values: Sequence[float], level: float = 1 - ALPHA) -> Interva
 
 def a12(first: Sequence[float], second: Sequence[float]) -> float:
     """P(a value of `first` exceeds one of `second`), ties counting one half."""
-    ranks = scipy_stats.rankdata([*first, *second])
+    ranks = midranks([*first, *second])
     count_1, count_2 = len(first), len(second)
     total = float(np.sum(ranks[:count_1]))
     return (total - count_1 * (count_1 + 1) / 2) / (count_1 * count_2)
@@ -154,6 +163,8 @@ def _detectable(count: int, alpha: float) -> float:
     if cut == 0:
         return math.inf
     if count > _SIMULATED_COUNT:
+        from scipy import stats as scipy_stats  # noqa: PLC0415 - a slow import, seldom needed
+
         quantiles = scipy_stats.t.ppf([1 - alpha / 2, POWER], count - 1)
         return float(quantiles.sum() / math.sqrt(count * _EFFICIENCY))
     rows, columns = np.triu_indices(count)
@@ -202,6 +213,8 @@ def sign_flip_p(differences: Sequence[float]) -> float:
         return 1.0
     if len(differences) <= EXACT_COUNT:
         return _every_sign_p(differences)
+    from scipy import stats as scipy_stats  # noqa: PLC0415 - a slow import, seldom needed
+
     found = scipy_stats.permutation_test(
         (np.asarray(differences, dtype=np.float64),),
         np.sum,
