@@ -53,7 +53,8 @@ def options_of(name: str) -> type[Options]:
 
 
 def _known(name: str) -> str:
-    known = experiments()
+    # To look for those of installed packages takes longer than to read a small run.
+    known = EXPERIMENTS if name in EXPERIMENTS else experiments()
     if name not in known:
         raise RunError(
             f"experiment {name!r} is unknown to this version of linerate",
