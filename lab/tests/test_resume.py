@@ -56,16 +56,34 @@ def test_a_run_keeps_what_it_was_asked(tmp_path: Path, simulation: Simulation) -
 
 
 def cuts(lines: list[bytes]) -> list[int]:
-    """At every byte of the first line, and about the end of each: all lines are alike."""
+    """At the start of the first line, in its middle, and about the end of each."""
     ends = list(itertools.accumulate(map(len, lines)))
     near = {end + beside for end in ends for beside in (-2, -1, 0, 1, 2)}
-    return sorted({*range(ends[0]), *(each for each in near if each <= ends[-1])})
+    return sorted({0, 1, ends[0] // 2, *(each for each in near if each <= ends[-1])})
 
 
-def test_cut_at_any_byte(
+def test_cut_at_any_byte(tmp_path: Path, simulation: Simulation) -> None:
+    """Whatever SIGKILL leaves of records.jsonl: whole lines are read and stay, and no others."""
+    start(tmp_path / "whole", forwarders=["c-l2fwd"], blocks=1, probe=False)
+    expected = (tmp_path / "whole" / RECORDS).read_bytes()
+    trials = records.read(tmp_path / "whole" / RECORDS)
+    cut = tmp_path / RECORDS
+    # All lines are alike.
+    for length in range(len(expected.splitlines(keepends=True)[0]) + 2):
+        cut.write_bytes(expected[:length])
+        whole = expected.rfind(b"\n", 0, length) + 1
+        found = records.scan(cut)
+        assert found.trials == trials[: expected.count(b"\n", 0, length)]
+        writer = records.RecordWriter(cut)
+        writer.close()
+        assert writer.torn == found.torn == length - whole
+        assert cut.read_bytes() == expected[:whole]
+
+
+def test_resumed_wherever_it_was_cut(
     tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whatever SIGKILL leaves of records.jsonl, the whole lines stay and the others are run."""
+    """The whole lines stay and the other trials are run."""
     monkeypatch.setattr(session, "publish", lambda *_: None)
     whole = tmp_path / "whole"
     start(whole, forwarders=["c-l2fwd"], blocks=1, probe=False)
