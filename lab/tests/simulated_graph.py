@@ -34,7 +34,8 @@ class Fake:
         self.stolen = 0
         for name in ("graph-bench", "graph-bench-native"):
             path = folder / name
-            path.write_text(f"#!{sys.executable}\n" + FAKE.read_text(encoding="utf-8"))
+            # It needs no package.
+            path.write_text(f"#!{sys.executable} -IS\n" + FAKE.read_text(encoding="utf-8"))
             path.chmod(0o755)
         library = folder / "nodes.so"
         library.touch()
@@ -45,6 +46,8 @@ class Fake:
             ["c-graph/clang is left out: there is no clang here"],
         )
         patch.setattr(programs, "find", lambda: self.programs)
+        # A run has hundreds of records, and the disk is not what is tested.
+        patch.setattr("os.fsync", lambda _: None)
         patch.setattr(cpus, "await_free", lambda cpu, host: None)
         # What the machine of the tests does beside is no part of them.
         patch.setattr(Child, "activity", lambda child: self._activity())

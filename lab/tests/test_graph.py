@@ -18,6 +18,7 @@ from linerate.experiments.graph.design import check
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.plan import MOST
 from linerate.experiments.graph.presets import PRESETS
+from linerate.experiments.graph.runs import Found
 from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import RunError, UsageError
 from linerate.records.trial import RECORDS, Trial, read
@@ -32,6 +33,15 @@ FEW = ["chain4/swap/hash5/*/256", "chain4/copy8/hash5/*", "chain4/assign1/hash5/
 @pytest.fixture
 def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
     return Fake(monkeypatch, tmp_path)
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Found]:
+    """A run that its tests only look at, and where it is."""
+    folder = tmp_path_factory.mktemp("whole")
+    with pytest.MonkeyPatch.context() as patch:
+        Fake(patch, folder)
+        return folder / "run", start(folder / "run", cells=[*FEW, "chain1/*", "split*"])
 
 
 def window(arm: str, block: int, objects: int) -> Trial:
@@ -91,8 +101,8 @@ def test_where_there_is_no_choice_all_blocks_judge() -> None:
 # -- runs ----------------------------------------------------------------------------------------
 
 
-def test_a_run_compares_the_arms_by_their_names(fake: Fake, tmp_path: Path) -> None:
-    found = start(tmp_path / "run", cells=FEW)
+def test_a_run_compares_the_arms_by_their_names(whole: tuple[Path, Found]) -> None:
+    _, found = whole
     compared = {(c.link, c.arm): c for c in found.summary.comparisons}
     assert {c.baseline for c in compared.values()} == {"c-graph"}
     assert {arm for _, arm in compared} == {"rust-graph", "fused", "one-loop"}
@@ -113,8 +123,8 @@ def test_a_run_compares_the_arms_by_their_names(fake: Fake, tmp_path: Path) -> N
     assert "c-graph/clang is left out: there is no clang here" in found.summary.warnings
 
 
-def test_the_published_ordering_is_looked_for_in_each_arm(fake: Fake, tmp_path: Path) -> None:
-    found = start(tmp_path / "run", cells=[*FEW, "chain1/*", "split*"]).summary.graph
+def test_the_published_ordering_is_looked_for_in_each_arm(whole: tuple[Path, Found]) -> None:
+    found = whole[1].summary.graph
     assert found is not None
     told = {each.arm: each for each in found.orderings if each.stats == "nostats"}
     assert [told[arm].holds for arm in ("c-graph", "rust-graph", "one-loop")] == ["yes"] * 3
@@ -208,10 +218,11 @@ def test_a_run_goes_on_where_it_stopped(fake: Fake, tmp_path: Path) -> None:
 
 def test_runs_are_merged_and_compared(fake: Fake, tmp_path: Path) -> None:
     for seed in (1, 2):
-        start(tmp_path / str(seed), cells=FEW[:1], seed=seed)
+        start(tmp_path / str(seed), cells=[BASE], seed=seed, blocks=6)
     parts = [stored(tmp_path / str(seed)) for seed in (1, 2)]
     found = merge(parts, tmp_path / "both", quiet())
-    assert max(c.n for c in found.summary.comparisons) == 14
+    # Half of the blocks of each run choose, the others judge.
+    assert {c.n for c in found.summary.comparisons} == {6}
     told = compare(parts[0], parts[1], 0.05)
     assert {change.arm for change in told.changes} == {"rust-graph", "fused", "one-loop"}
 
@@ -241,9 +252,9 @@ def test_without_c_the_next_arm_is_the_baseline(fake: Fake, tmp_path: Path) -> N
     assert [(c.arm, c.baseline) for c in found.summary.comparisons] == [("fused", "rust-graph")]
 
 
-def test_the_goals_are_held_against_the_lower_bounds(fake: Fake, tmp_path: Path) -> None:
-    start(tmp_path / "run", cells=FEW)
-    rows, reasons = goals.table(read(tmp_path / "run" / RECORDS))
+def test_the_goals_are_held_against_the_lower_bounds(whole: tuple[Path, Found]) -> None:
+    directory, _ = whole
+    rows, reasons = goals.table(read(directory / RECORDS))
     told = {(row.cell, row.arm): row.state for row in rows}
     assert reasons == []
     assert told[BASE, "rust-graph"] == "reached"
