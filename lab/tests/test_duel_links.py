@@ -200,7 +200,7 @@ def test_the_chosen_one_is_in_record_and_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, linerate: Linerate, fights: Fight
 ) -> None:
     fights({"null": FASTER})
-    monkeypatch.setattr(choosing, "choose", lambda *_: Choice(1, (0.97, 1.0)))
+    monkeypatch.setattr(choosing, "choose", lambda *_: Choice(1, (0.97, 1.0), "cpu"))
     words = ("c-l2fwd,rust-l2fwd", "rust-l2fwd-burst")
     done = linerate("duel", *words, "--link", "null", "--out", "kept")
     assert done.returncode == 0

@@ -387,12 +387,11 @@ def test_programs_on_memif_take_turns(runtime: Path) -> None:
     need("generator")
     line = f"{l2fwd()} {LINE}"
     found = told(duel(runtime, line, line, "--link", "memif", "--json"))
-    assert (found["method"], found["per"]) == ("turns", "cpu")
     # Which of generator and program is faster is the machine's.
-    if fault := found.get("fault"):
-        assert (fault["kind"], found["rounds"]) == ("unsaturated", [])
-    else:
-        assert found["rounds"]
+    assert (found["method"], found["per"] in ("cpu", "busy")) == ("turns", True)
+    assert "fault" not in found, found["fault"]
+    assert found["rounds"]
+    assert all(pps > 1e3 for each in found["rounds"] for pps in each["pps"])
 
 
 @pytest.mark.second_tier

@@ -118,6 +118,8 @@ class DuelSession:
             self._say(f"choosing {side.letter}: round {number + 1} of {ROUNDS}")
 
         found = choosing.choose(bench, self.link, side, self.asked, show)
+        # What they are faster than in these rounds, they are in the next ones.
+        self.asked = replace(self.asked, per=found.per)
         of_side = [
             Build(program="A" if side.place == 0 else "B", name=program.name, share=share)
             for program, share in zip(side.programs, found.shares, strict=True)
@@ -158,7 +160,7 @@ class DuelSession:
         def show(duel: Duel) -> None:
             nonlocal latest
             latest = duel
-            self._say(round_line(duel, self.asked))
+            self._say(round_line(duel))
 
         try:
             with pinned(bench.cores.control):

@@ -19,15 +19,18 @@ _ENGINES = ("podman", "docker", "nerdctl")
 _MOUNT_KEYS = ("source", "src", "target", "destination", "dst")
 
 
+def engine_of(definition: Definition) -> str | None:
+    """The container engine that a command line begins with; None: it has none."""
+    words = shlex.split(definition.command or "")
+    start = words[: words.index("run")] if "run" in words else []
+    return next((Path(word).name for word in start if Path(word).name in _ENGINES), None)
+
+
 def container_misfit(definition: Definition) -> tuple[str, str] | None:
     """Why the lab could not find a program in its container, and what helps; None: it can, or it is
     in none.
     """
-    if definition.command is None:
-        return None
-    words = shlex.split(definition.command)
-    start = words[: words.index("run")] if "run" in words else []
-    engine = next((Path(word).name for word in start if Path(word).name in _ENGINES), None)
+    engine = engine_of(definition)
     if engine is None:
         return None
     if not definition.has_telemetry:
@@ -35,6 +38,7 @@ def container_misfit(definition: Definition) -> tuple[str, str] | None:
             "a program in a container is found by its telemetry, and this has none",
             "start it outside of the container",
         )
+    words = shlex.split(definition.command or "")
     base = base_directory().resolve()
     if not any(base.is_relative_to(path) for path in _mounted(words)):
         lacking = f"{base}, where the telemetry socket is made,"

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Literal
 
 from linerate.forwarders import recipes
+from linerate.forwarders.containers import engine_of
 from linerate.forwarders.definition import Definition, Ready
 from linerate.forwarders.placeholders import Place
 from linerate.forwarders.recipes import Built
@@ -163,6 +164,19 @@ class Forwarder:
                 "--link null2, whose driver is DPDK's own",
             )
         return None
+
+    @property
+    def takes_probe(self) -> bool:
+        """Whether its program can load the probe, as far as is known: a script may start one that
+        cannot. It is prepared.
+        """
+        path = self.program() if self.definition.polls == "probe" else None
+        if path is None or not self.definition.probed or engine_of(self.definition):
+            return False
+        try:
+            return not elf.holds_eal(path)
+        except OSError:
+            return False
 
     def _ports_must_be(self, link: Link) -> str | None:
         """What its ports must be and are not on this link."""

@@ -11,7 +11,7 @@ import math
 import random
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linerate.experiments.duel.programs import Side
 from linerate.experiments.duel.rounds import Asked
@@ -19,6 +19,8 @@ from linerate.experiments.duel.scheduling import Meeting, opened
 from linerate.host.process import checkpoint
 from linerate.links import Link
 from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.starts.start import Per
+from linerate.trial.starts.ways import countable
 from linerate.trial.trial import Bench
 
 # Each with one start of every build. A start decides a few per cent, so one round is too few.
@@ -27,10 +29,13 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """`shares`: of each build, what it did over what the chosen one did; medians of the rounds."""
+    """`shares`: of each build, what it did over what the chosen one did; medians of the rounds.
+    `per`: what packets were counted over.
+    """
 
     chosen: int
     shares: tuple[float, ...]
+    per: Per
 
 
 def choose(
@@ -40,26 +45,38 @@ def choose(
 
     Raises `FaultError` for a build that does not start or does not do the work.
     """
-    source = random.Random(f"linerate:duel:choosing:{side.letter}:{asked.seed}")
-    figures: list[list[float]] = [[] for _ in side.programs]
     try:
-        with opened(asked.method, Meeting(bench, link, side.programs, asked, source)) as by:
-            for number in range(ROUNDS):
-                checkpoint()
-                order = list(range(len(side.programs)))
-                source.shuffle(order)
-                with by.started(order) as starts:
-                    windows = by.measure(starts)
-                refuse(windows)
-                found = {window.arm: math.log(window.pps) for window in windows}
-                middle = statistics.fmean(found.values())
-                for place, figure in found.items():
-                    figures[place].append(figure - middle)
-                seen(number)
+        try:
+            return _choose(bench, link, side, asked, seen)
+        except FaultError as fault:
+            if fault.kind != "unsaturated" or not countable(side.programs):
+                raise
+            return _choose(bench, link, side, replace(asked, per="busy"), seen)
     except FaultError as fault:
         # Its place among the builds is nobody's business; its name is.
         name = side.programs[fault.arm].name
         raise FaultError(side.place, fault.kind, f"{name}: {fault.message}") from fault
+
+
+def _choose(
+    bench: Bench, link: Link, side: Side, asked: Asked, seen: Callable[[int], None]
+) -> Choice:
+    source = random.Random(f"linerate:duel:choosing:{side.letter}:{asked.seed}")
+    figures: list[list[float]] = [[] for _ in side.programs]
+    with opened(asked.method, Meeting(bench, link, side.programs, asked, source)) as by:
+        for number in range(ROUNDS):
+            checkpoint()
+            order = list(range(len(side.programs)))
+            source.shuffle(order)
+            with by.started(order) as starts:
+                windows = by.measure(starts)
+            refuse(windows, unsaturated=asked.per == "busy")
+            found = {window.arm: math.log(window.pps) for window in windows}
+            middle = statistics.fmean(found.values())
+            for place, figure in found.items():
+                figures[place].append(figure - middle)
+            seen(number)
     medians = [statistics.median(each) for each in figures]
     chosen = medians.index(max(medians))
-    return Choice(chosen, tuple(math.exp(each - medians[chosen]) for each in medians))
+    shares = tuple(math.exp(each - medians[chosen]) for each in medians)
+    return Choice(chosen, shares, asked.per)

@@ -7,6 +7,7 @@ import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from linerate.experiments.duel.inspection import inspect
 from linerate.experiments.duel.rounds import Asked, Duel, Round
@@ -18,6 +19,7 @@ from linerate.host.errors import TrialError
 from linerate.host.process import checkpoint
 from linerate.links import Frames, Link
 from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.starts.ways import countable
 from linerate.trial.trial import Bench
 from linerate.verdict.agreement import Agreement
 
@@ -40,9 +42,8 @@ def fight(
     try:
         if asked.check and isinstance(link, Frames):
             found.works = inspect(bench, link, programs, asked.size)
-        if not fighting.meet():
-            fighting.begin_again()
-            fighting.meet()
+        while fairer := fighting.meet():
+            fighting.begin_again(fairer)
     except FaultError as fault:
         found.fault = fault
         if fault.kind == "start" and not found.rounds:
@@ -56,16 +57,34 @@ class _Fight:
 
     def __init__(self, meeting: Meeting, seen: Seen) -> None:
         asked = meeting.asked
-        self.found = Duel(Verdict(asked.margin), method=asked.method)
+        self.found = Duel(Verdict(asked.margin), method=asked.method, per=asked.per)
         self._meeting = meeting
+        # Why they are compared by busy time.
+        self._too_fast: FaultError | None = None
         self._seen = seen
         self._began = time.monotonic()
 
     def spent(self) -> float:
         return time.monotonic() - self._began
 
-    def meet(self) -> bool:
-        """Rounds by the method found best so far; False: it is no fair one."""
+    def meet(self) -> Asked | None:
+        """Rounds, until the question is answered or the time is over. Returns how the programs must
+        meet instead, where this is no fair way.
+        """
+        asked = self._meeting.asked
+        try:
+            return None if self._meet() else replace(asked, method="turns")
+        except FaultError as fault:
+            if self._too_fast and fault.kind == "start":
+                # Nothing but the probe is new.
+                raise self._too_fast from fault
+            if fault.kind != "unsaturated" or not countable(self._meeting.programs):
+                raise
+            self._too_fast = fault
+            return replace(asked, per="busy")
+
+    def _meet(self) -> bool:
+        """False: the programs compare otherwise when each has the CPU to itself."""
         found = self.found
         with opened(found.method, self._meeting) as by:
             for order in self._orders():
@@ -80,12 +99,15 @@ class _Fight:
                 self._seen(found)
         return True
 
-    def begin_again(self) -> None:
-        """In turns, in which each program has the CPU for itself."""
+    def begin_again(self, asked: Asked) -> None:
+        """In another way, as if there had been no round."""
         found = self.found
-        found.given_up, found.verdict = found.verdict, Verdict(self._meeting.asked.margin)
-        found.method, found.agreement = "turns", Agreement()
+        if asked.method != found.method:
+            found.given_up = found.verdict
+        found.verdict, found.agreement = Verdict(asked.margin), Agreement()
+        found.method, found.per = asked.method, asked.per
         found.rounds.clear()
+        self._meeting = replace(self._meeting, asked=asked)
 
     def try_start(self, arm: int) -> FaultError | None:
         """Why a program does not start by itself; None: it does, or something else is at fault."""
@@ -115,7 +137,7 @@ class _Fight:
         with by.started(order) as starts:
             with self._steal() as stolen:
                 windows = by.measure(starts)
-            refuse(windows, dropping=bool(self.found.works))
+            refuse(windows, dropping=bool(self.found.works), unsaturated=self.found.per == "busy")
             alone = by.alone(starts)
         return Round(len(self.found.rounds), tuple(windows), stolen[0], tuple(alone))
 

@@ -28,9 +28,10 @@ _ON_INTERFACES: dict[str, Any] = {
     "ready": {"by": "forwarding"},
     "counted": "link",
     "ports": {"number": 2, "on": "made-interfaces"},
+    "polls": "nothing",
 }
 # A DPDK program that reads commands, such as testpmd, ends when its standard input does.
-_ON_EAL: dict[str, Any] = {"kind": "dpdk", "stdin": "open"}
+_ON_EAL: dict[str, Any] = {"kind": "dpdk", "stdin": "open", "polls": "probe"}
 _EXAMPLE = "'./my-forwarder {eal} -- -p {portmask}'"
 
 
@@ -109,7 +110,6 @@ def _of_command(text: str, letter: str, lcores: tuple[Lcores, int]) -> Forwarder
         definition = Definition(
             name=f"{letter}-{stem}",
             command=text,
-            polls="nothing",
             spans="nothing",
             cpus=lcores[1],
             **({**_ON_EAL, "lcores": lcores[0]} if "eal" in used else _ON_INTERFACES),

@@ -78,7 +78,10 @@ class DuelRecord(Strict):
         description="standing: all starts at once on one CPU; turns: one at a time, the others "
         "stopped"
     )
-    per: Per = Field(description="what packets are counted over: CPU time of the process, or time")
+    per: Per = Field(
+        description="what packets are counted over: CPU time of the process, time, or the time "
+        "in which its lcores were busy with packets, as the probe counts"
+    )
     programs: list[GivenProgram]
     baseline: FromBaseline | None = Field(
         default=None, description="where A came from, if from one"
@@ -151,7 +154,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
         baseline=baseline,
         builds=list(builds),
         method=duel.method,
-        per=asked.per,
+        per=duel.per,
         beside=duel.given_up.ratio if duel.given_up else None,
         link=link,
         traffic=list(traffic),

@@ -54,7 +54,8 @@ class Round:
 @dataclass
 class Duel:
     """What was found; `fault`: why it is no comparison, if so. `rounds`: by `method`. `given_up`:
-    the comparison by standing starts that came before, and was no fair one. `works`: what each
+    the comparison by standing starts that came before, and was no fair one. `per`: what packets are
+    counted over. `works`: what each
     program made of the frames, where that was looked at. `other_fault`: why the other program does
     not start either.
     """
@@ -62,6 +63,7 @@ class Duel:
     verdict: Verdict
     rounds: list[Round] = field(default_factory=list)
     method: Method = "standing"
+    per: Per = "cpu"
     agreement: Agreement = field(default_factory=Agreement)
     given_up: Verdict | None = None
     works: tuple[Work, ...] = ()

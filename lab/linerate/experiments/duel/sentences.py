@@ -15,7 +15,7 @@ from linerate.host.text import counted
 from linerate.trial.starts.faults import Kind
 from linerate.trial.starts.start import Per
 
-UNITS: dict[Per, str] = {"cpu": "CPU second", "time": "second"}
+UNITS: dict[Per, str] = {"cpu": "CPU second", "time": "second", "busy": "busy second"}
 _FAULTS: dict[Kind, str] = {
     "start": "does not start",
     "ended": "ended",
@@ -50,13 +50,13 @@ def side_called(names: Sequence[str], letter: str) -> str:
     return named(f"the fastest of {listed(names)}", letter)
 
 
-def round_line(duel: Duel, asked: Asked) -> str:
+def round_line(duel: Duel) -> str:
     """What the last round brought."""
     last = duel.rounds[-1]
     figures = " and ".join(f"{_millions(statistics.median(last.figures(arm)))}" for arm in (0, 1))
     steal = f", {last.steal * 10} ms stolen" if last.steal else ""
     return (
-        f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per {UNITS[asked.per]}"
+        f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per {UNITS[duel.per]}"
         f"{steal}; so far {size(duel.verdict)}"
     )
 
@@ -94,7 +94,7 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
             "makes a difference here."
         )
     how = (
-        f"{size(verdict)} times as many packets per {UNITS[asked.per]}, "
+        f"{size(verdict)} times as many packets per {UNITS[duel.per]}, "
         f"{counted(len(duel.rounds), 'round')} in {duel.took_s:.0f} s"
     )
     if duel.answer in ("slower", "faster"):
@@ -134,6 +134,12 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
         found.append(
             f"the ratio itself moved between rounds, from {low:.2f} to {high:.2f}: how much the "
             "two differ depends on the state of the machine"
+        )
+    if duel.per == "busy":
+        found.append(
+            "a program was faster than its generator, so that packets are counted over the time in "
+            "which lcores were busy with them; the probe in both programs, which counts that, is a "
+            "part of it, and the ratio is nearer to 1 than without it"
         )
     if duel.given_up and duel.given_up.ratio:
         found.append(

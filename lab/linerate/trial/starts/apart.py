@@ -22,6 +22,7 @@ from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
+from linerate.trial.starts.busy import BusyTime
 from linerate.trial.starts.faults import blamed
 from linerate.trial.starts.start import Per, Start, refuse_shared
 from linerate.trial.trial import Bench
@@ -75,8 +76,9 @@ def _started(
             sender.configure(traffic)
         with blamed(arm, sender):
             running = stack.enter_context(
-                launch(program, bench.run, bench.cores, bench.memory, wire)
+                launch(program, bench.run, bench.cores, bench.memory, wire, probed=per == "busy")
             )
+            busy = None
             try:
                 if sender:
                     polls = Polls(program, running.telemetry, probed=False)
@@ -85,10 +87,13 @@ def _started(
                     exchange.begin(otherwise=_SILENT)
                 else:
                     running.wait_until(running.carrying(), START_TIMEOUT_S, _SILENT)
+                if per == "busy" and running.telemetry:
+                    polls = Polls(program, running.telemetry, probed=True)
+                    busy = BusyTime(polls, running.telemetry, running.check)
             except TelemetryError:
                 _await_end(running)
                 raise
-        start = Start(arm, running, per, sender)
+        start = Start(arm, running, per, sender, busy)
         # Also one that stands still.
         stack.callback(start.go_on)
         yield start

@@ -11,12 +11,14 @@ from typing import Literal
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
 from linerate.traffic.sender import Sender
 from linerate.trial.running import END_S, Running, started_by
+from linerate.trial.starts.busy import BusyTime
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Offered, Slice
 
-# What packets are counted over: CPU time of the program's process, or time.
-Per = Literal["cpu", "time"]
+# What packets are counted over: CPU time of the program's process, time, or the time in which its
+# lcores were busy with packets, as the probe in it counts.
+Per = Literal["cpu", "time", "busy"]
 # A reading is good if so little passed while it was made; of so many, the best.
 TIGHT_NS = 50_000
 _READINGS = 12
@@ -42,10 +44,19 @@ class Start:
     polls; None: the kernel forwards alone.
     """
 
-    def __init__(self, arm: int, running: Running, per: Per, sender: Sender | None = None) -> None:
+    def __init__(
+        self,
+        arm: int,
+        running: Running,
+        per: Per,
+        sender: Sender | None = None,
+        busy: BusyTime | None = None,
+    ) -> None:
+        """`busy`: by "busy" alone."""
         self.arm = arm
         self.running = running
         self.sender = sender
+        self._busy = busy
         self._pair = Pair.of(running, sender)
         self.pid = self._pair.pid
         # Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group.
@@ -91,7 +102,7 @@ class Start:
         return Sample(
             tuple(int(each.value["ipackets"]) for each in readings),
             tuple(int(each.value["opackets"]) for each in readings),
-            (before + after) // 2,
+            self._busy.ns() if self._busy else (before + after) // 2,
             (after - before) // 2,
             self._offered(),
         )

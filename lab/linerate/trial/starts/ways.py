@@ -38,6 +38,13 @@ def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
     return method, "cpu" if own else "time"
 
 
+def countable(programs: Sequence[Forwarder]) -> bool:
+    """Whether the probe can count the busy time of programs, which are prepared: by it they compare
+    where they are faster than their generators.
+    """
+    return all(each.has_telemetry and each.takes_probe for each in programs)
+
+
 def room(memory: Memory, programs: Sequence[Forwarder], link: Link) -> int:
     """How many programs like these fit into free memory, each with a generator where the link has
     one.

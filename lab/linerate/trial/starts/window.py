@@ -28,7 +28,9 @@ class Offered:
 
 @dataclass(frozen=True)
 class Slice:
-    """What a start did between two samples. `time_ns`: CPU time of its process, or time."""
+    """What a start did between two samples. `time_ns`: CPU time of its process, time, or busy
+    time.
+    """
 
     received: tuple[int, ...]
     sent: tuple[int, ...]
