@@ -6,6 +6,7 @@ from __future__ import annotations
 import random
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -23,10 +24,10 @@ from linerate.host.errors import TelemetryError
 from linerate.links import link
 from linerate.telemetry.client import Reading
 from linerate.trial.running import Ports, Running
-from linerate.trial.starts.busy import BusyTime
+from linerate.trial.starts.busy import Busy, BusyTime
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Per, Start
-from linerate.trial.starts.window import Offered, Slice, Window
+from linerate.trial.starts.window import Had, Offered, Slice, Window
 from linerate.trial.window import Polls
 
 NAMES = ["A (old)", "B (new)"]
@@ -35,15 +36,13 @@ NAMES = ["A (old)", "B (new)"]
 class Wire:
     """A link on which the second program is by a tenth slower.
 
-    `faster`: than the generator, from round `after` on. `failing`: with the probe in it, B does not
-    start.
+    `failing`: with the probe in it, it does not start. `faster`: than the generator.
     """
 
-    def __init__(self, asked: Asked, faster: int | None, after: int, failing: bool) -> None:
+    def __init__(self, asked: Asked, *, failing: bool, faster: bool) -> None:
         self.asked = asked
-        self.faster, self.after, self.failing = faster, after, failing
+        self.failing, self.faster = failing, faster
         self.source = random.Random(1)
-        self.rounds = 0
 
     @contextmanager
     def started(self, order: Sequence[int]) -> Iterator[Sequence[int]]:
@@ -52,7 +51,6 @@ class Wire:
         yield order
 
     def measure(self, order: Sequence[int]) -> list[Window]:
-        self.rounds += 1
         return [self._window(arm) for arm in order]
 
     def alone(self, order: Sequence[int]) -> list[Window]:
@@ -61,88 +59,81 @@ class Wire:
 
     def _window(self, arm: int) -> Window:
         sent = round(1e6 * (0.9 if arm else 1) * self.source.gauss(1, 0.003))
-        limited = arm == self.faster and self.rounds > self.after
-        offered = Offered(sent, 0 if limited else 1000 * sent)
+        offered = Offered(sent, 0 if self.faster else 1000 * sent)
         return Window(arm, (Slice((sent,), (sent,), 10**9, offered),))
 
 
 class Wires:
-    """What `opened` gives, time after time. `ways`: by which method, and over what counted."""
+    """What `opened` gives, time after time. `ways`: what packets were counted over."""
 
-    def __init__(self, faster: int | None = None, after: int = 0, *, failing: bool = False) -> None:
-        self.faster, self.after, self.failing = faster, after, failing
-        self.ways: list[tuple[str, Per]] = []
+    def __init__(self, *, failing: bool = False, faster: bool = False) -> None:
+        self.failing, self.faster = failing, faster
+        self.ways: list[Per] = []
 
     @contextmanager
     def opened(self, method: str, meeting: Meeting) -> Iterator[Wire]:
-        self.ways.append((method, meeting.asked.per))
-        yield Wire(meeting.asked, self.faster, self.after, self.failing)
+        assert method == "turns"
+        self.ways.append(meeting.asked.per)
+        yield Wire(meeting.asked, failing=self.failing, faster=self.faster)
 
 
-@pytest.fixture(autouse=True)
-def quiet(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No CPU is looked at, and every program can have the probe."""
-    monkeypatch.setattr(fight._Fight, "_stolen", lambda self: 0)
-    for module in (fight, choosing):
-        monkeypatch.setattr(module, "countable", lambda programs: True)
+ASKED = Asked(method="turns", per="busy")
 
 
-def fought(monkeypatch: pytest.MonkeyPatch, wires: Wires) -> Duel:
+def fought(monkeypatch: pytest.MonkeyPatch, wires: Wires, asked: Asked = ASKED) -> Duel:
     monkeypatch.setattr(fight, "opened", wires.opened)
+    monkeypatch.setattr(fight._Fight, "_stolen", lambda self: 0)
     programs = [FORWARDERS["c-l2fwd"], FORWARDERS["rust-l2fwd"]]
-    asked = Asked(method="turns")
     return fight.fight(None, link("memif"), programs, asked)  # type: ignore[arg-type]
 
 
-def test_programs_at_their_limit_are_compared_by_cpu_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    wires = Wires()
-    found = fought(monkeypatch, wires)
-    assert (found.answer, found.per, wires.ways) == ("slower", "cpu", [("turns", "cpu")])
-
-
-@pytest.mark.parametrize("after", [0, 2])
-def test_a_program_faster_than_its_generator_is_compared_by_busy_time(
-    monkeypatch: pytest.MonkeyPatch, after: int
-) -> None:
-    wires = Wires(1, after)
-    found = fought(monkeypatch, wires)
-    assert wires.ways == [("turns", "cpu"), ("turns", "busy")]
-    assert (found.fault, found.answer, found.per) == (None, "slower", "busy")
-    # No round counts that was made before.
-    assert [each.number for each in found.rounds] == list(range(len(found.rounds)))
-    assert len(found.rounds) == len(found.verdict.rounds)
-    assert "times as many packets per busy second" in sentence(found, NAMES, Asked())
-    assert "M packets per busy second" in round_line(found)
-    assert any("faster than its generator" in note for note in notes(found, NAMES))
-    # It is no other method.
-    assert found.given_up is None
-
-
-def test_without_the_probe_it_stays_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(fight, "countable", lambda programs: False)
-    wires = Wires(0)
-    found = fought(monkeypatch, wires)
-    assert found.fault
-    assert (found.fault.arm, found.fault.kind, found.per) == (0, "unsaturated", "cpu")
-    assert wires.ways == [("turns", "cpu")]
-
-
-def test_a_program_that_does_not_start_with_the_probe_was_too_fast(
+def test_by_busy_time_a_program_may_be_faster_than_its_generator(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    found = fought(monkeypatch, Wires(0, failing=True))
+    found = fought(monkeypatch, Wires(faster=True))
+    assert (found.fault, found.answer, found.per) == (None, "slower", "busy")
+    assert "times as many packets per busy second" in sentence(found, NAMES, Asked())
+    assert "M packets per busy second" in round_line(found)
+    assert any("may be faster than its generator" in note for note in notes(found, NAMES))
+
+
+def test_by_cpu_time_it_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = fought(monkeypatch, Wires(faster=True), replace(ASKED, per="cpu"))
     assert found.fault
-    assert (found.fault.arm, found.fault.kind) == (0, "unsaturated")
-    assert found.other_fault is None
+    assert (found.fault.kind, found.per) == ("unsaturated", "cpu")
+
+
+@pytest.mark.parametrize("faster", [False, True])
+def test_a_program_that_does_not_start_with_the_probe_is_compared_without_it(
+    monkeypatch: pytest.MonkeyPatch, faster: bool
+) -> None:
+    wires = Wires(failing=True, faster=faster)
+    found = fought(monkeypatch, wires)
+    assert (wires.ways, found.per) == (["busy", "cpu"], "cpu")
+    # It is no other method.
+    assert found.given_up is None
+    if faster:
+        assert found.fault
+        assert found.fault.kind == "unsaturated"
+    else:
+        assert (found.fault, found.answer) == (None, "slower")
 
 
 def test_builds_are_chosen_by_busy_time_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    wires = Wires(0)
-    monkeypatch.setattr(choosing, "opened", wires.opened)
     side = side_of("c-l2fwd,c-l2fwd-native", "A")
-    found = choose(None, link("memif"), side, Asked(), lambda _: None)  # type: ignore[arg-type]
-    assert (found.chosen, found.per) == (0, "busy")
-    assert found.shares[1] == pytest.approx(0.9, abs=0.02)
+    for failing, per in ((False, "busy"), (True, "cpu")):
+        wires = Wires(failing=failing, faster=not failing)
+        monkeypatch.setattr(choosing, "opened", wires.opened)
+        found = choose(None, link("memif"), side, ASKED, lambda _: None)  # type: ignore[arg-type]
+        assert (found.chosen, found.per) == (0, per)
+        assert found.shares[1] == pytest.approx(0.9, abs=0.02)
+
+
+def test_a_generator_that_others_disturb_is_not_faster() -> None:
+    """It refuses much in the moments in which it runs."""
+    for used, saturated in ((99, True), (60, False)):
+        offered = Offered(1000, 10**6, Had(used, 100))
+        assert Slice((1000,), (1000,), 100, offered).saturated is saturated
 
 
 # -- which programs --------------------------------------------------------------------------------
@@ -214,17 +205,24 @@ class Still(Ports):
         return True
 
 
-def test_a_sample_has_the_busy_time_of_all_queues() -> None:
+def test_busy_time_is_cpu_time() -> None:
     program, told = FORWARDERS["c-l2fwd"], Told(6_000_000, 2_000_000)
     polls = Polls(program, told, probed=True)  # type: ignore[arg-type]
     busy = BusyTime(polls, told, lambda: None)  # type: ignore[arg-type]
-    running = Running(Still(), telemetry=told)  # type: ignore[arg-type]
-    start = Start(0, running, "busy", busy=busy)
-    assert start.sample().time_ns == 4_000_000
+    start = Start(0, Running(Still(), telemetry=told), "busy", busy=busy)  # type: ignore[arg-type]
+    found = start.sample().busy
+    assert found
+    assert (found.ns, found.lcores) == (4_000_000, 1)
+    # Beside another program it had the CPU for half of the time, and was busy for a quarter of it.
+    later = Busy(found.ns + 250, 1, found.at_ns + 1000)
+    assert later.since(found, 500) == 125
+    # Two lcores had theirs for all the time.
+    assert Busy(500, 2, 1000).since(Busy(0, 2, 0), 2000) == 500
+    assert Busy(500, 2, 1000).since(Busy(0, 2, 0), 2010) == 500
 
 
 def test_who_has_no_probe_has_no_busy_time() -> None:
     program, told = program_of("/bin/sh {rx} {tx}", "A"), Told()
     busy = BusyTime(Polls(program, told, probed=True), told, lambda: None)  # type: ignore[arg-type]
     with pytest.raises(TelemetryError, match="no figures of its polls"):
-        busy.ns()
+        busy.read()

@@ -32,7 +32,7 @@ from linerate.links.eal import Memory
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
 from linerate.trial.starts.faults import FaultError
-from linerate.trial.starts.ways import HUGE_MIB, Method, huge_room, room
+from linerate.trial.starts.ways import HUGE_MIB, Method, countable, huge_room, room
 from linerate.trial.trial import Bench
 
 _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
@@ -73,6 +73,9 @@ class DuelSession:
             link.prepare()
             for each in every:
                 check_plugin(*each, link)
+            probed = countable([program for program, _ in every])
+            if link.has_generator and self.asked.per == "cpu" and probed:
+                self.asked = replace(self.asked, per="busy")
             if self.explained:
                 for program, letter in every:
                     explain.check_program(Contestant(program, called(program, letter)))
@@ -118,7 +121,7 @@ class DuelSession:
             self._say(f"choosing {side.letter}: round {number + 1} of {ROUNDS}")
 
         found = choosing.choose(bench, self.link, side, self.asked, show)
-        # What they are faster than in these rounds, they are in the next ones.
+        # Without the probe, if a build did not start with it.
         self.asked = replace(self.asked, per=found.per)
         of_side = [
             Build(program="A" if side.place == 0 else "B", name=program.name, share=share)

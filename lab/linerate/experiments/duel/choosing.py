@@ -20,7 +20,6 @@ from linerate.host.process import checkpoint
 from linerate.links import Link
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.starts.start import Per
-from linerate.trial.starts.ways import countable
 from linerate.trial.trial import Bench
 
 # Each with one start of every build. A start decides a few per cent, so one round is too few.
@@ -49,9 +48,9 @@ def choose(
         try:
             return _choose(bench, link, side, asked, seen)
         except FaultError as fault:
-            if fault.kind != "unsaturated" or not countable(side.programs):
+            if fault.kind != "start" or asked.per != "busy":
                 raise
-            return _choose(bench, link, side, replace(asked, per="busy"), seen)
+            return _choose(bench, link, side, replace(asked, per="cpu"), seen)
     except FaultError as fault:
         # Its place among the builds is nobody's business; its name is.
         name = side.programs[fault.arm].name

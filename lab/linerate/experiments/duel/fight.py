@@ -19,7 +19,6 @@ from linerate.host.errors import TrialError
 from linerate.host.process import checkpoint
 from linerate.links import Frames, Link
 from linerate.trial.starts.faults import FaultError, refuse
-from linerate.trial.starts.ways import countable
 from linerate.trial.trial import Bench
 from linerate.verdict.agreement import Agreement
 
@@ -59,8 +58,6 @@ class _Fight:
         asked = meeting.asked
         self.found = Duel(Verdict(asked.margin), method=asked.method, per=asked.per)
         self._meeting = meeting
-        # Why they are compared by busy time.
-        self._too_fast: FaultError | None = None
         self._seen = seen
         self._began = time.monotonic()
 
@@ -75,13 +72,10 @@ class _Fight:
         try:
             return None if self._meet() else replace(asked, method="turns")
         except FaultError as fault:
-            if self._too_fast and fault.kind == "start":
-                # Nothing but the probe is new.
-                raise self._too_fast from fault
-            if fault.kind != "unsaturated" or not countable(self._meeting.programs):
-                raise
-            self._too_fast = fault
-            return replace(asked, per="busy")
+            if fault.kind == "start" and asked.per == "busy" and not self.found.rounds:
+                # It may be the probe that does not start in it.
+                return replace(asked, per="cpu")
+            raise
 
     def _meet(self) -> bool:
         """False: the programs compare otherwise when each has the CPU to itself."""

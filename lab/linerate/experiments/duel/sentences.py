@@ -137,9 +137,10 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
         )
     if duel.per == "busy":
         found.append(
-            "a program was faster than its generator, so that packets are counted over the time in "
-            "which lcores were busy with them; the probe in both programs, which counts that, is a "
-            "part of it, and the ratio is nearer to 1 than without it"
+            "a program may be faster than its generator, and then waits for packets: packets are "
+            "counted over the CPU time in which an lcore was busy with them. The probe in both "
+            "programs counts that, and costs some cycles per packet itself, which brings the ratio "
+            "nearer to 1"
         )
     if duel.given_up and duel.given_up.ratio:
         found.append(

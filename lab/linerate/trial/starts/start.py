@@ -11,13 +11,13 @@ from typing import Literal
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
 from linerate.traffic.sender import Sender
 from linerate.trial.running import END_S, Running, started_by
-from linerate.trial.starts.busy import BusyTime
+from linerate.trial.starts.busy import Busy, BusyTime
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
-from linerate.trial.starts.window import Offered, Slice
+from linerate.trial.starts.window import Had, Offered, Slice
 
-# What packets are counted over: CPU time of the program's process, time, or the time in which its
-# lcores were busy with packets, as the probe in it counts.
+# What packets are counted over: CPU time of the program's process, time, or the part of that CPU
+# time in which its lcores were busy with packets, as the probe in it counts.
 Per = Literal["cpu", "time", "busy"]
 # A reading is good if so little passed while it was made; of so many, the best.
 TIGHT_NS = 50_000
@@ -37,6 +37,7 @@ class Sample:
     time_ns: int
     uncertainty_ns: int
     offered: Offered | None = None
+    busy: Busy | None = None
 
 
 class Start:
@@ -57,10 +58,12 @@ class Start:
         self.running = running
         self.sender = sender
         self._busy = busy
+        self._per = per
         self._pair = Pair.of(running, sender)
         self.pid = self._pair.pid
-        # Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group.
-        self._clock = (~self.pid << 3) | 2 if per == "cpu" and self.pid else time.CLOCK_MONOTONIC
+        self._clock = time.CLOCK_MONOTONIC
+        if per != "time" and self.pid:
+            self._clock = cpu_clock(self.pid)
 
     def check(self) -> None:
         """Raise `FaultError` when one of its processes has ended, and `ProcessError` when its
@@ -102,9 +105,10 @@ class Start:
         return Sample(
             tuple(int(each.value["ipackets"]) for each in readings),
             tuple(int(each.value["opackets"]) for each in readings),
-            self._busy.ns() if self._busy else (before + after) // 2,
+            (before + after) // 2,
             (after - before) // 2,
             self._offered(),
+            self._busy.read() if self._busy else None,
         )
 
     def _offered(self) -> Offered | None:
@@ -118,7 +122,19 @@ class Start:
                 self.sender.child.wait(END_S)
             self.sender.check()
             raise GeneratorError(f"the generator does not answer: {error.message}") from error
-        return Offered(sent.accepted + (sent.lost_at_ingress or 0), sent.refused or 0)
+        return Offered(
+            sent.accepted + (sent.lost_at_ingress or 0), sent.refused or 0, self._generator_cpu()
+        )
+
+    def _generator_cpu(self) -> Had | None:
+        if self._per != "cpu" or self.sender is None or self.sender.child is None:
+            return None
+        try:
+            used = time.clock_gettime_ns(cpu_clock(self.sender.child.pid))
+        except OSError:
+            self.sender.check()
+            raise
+        return Had(used, time.monotonic_ns())
 
     def _now(self) -> int:
         try:
@@ -131,10 +147,13 @@ class Start:
         offered = None
         if first.offered and last.offered:
             offered = last.offered.since(first.offered)
+        time_ns = last.time_ns - first.time_ns
+        if first.busy and last.busy:
+            time_ns = last.busy.since(first.busy, time_ns)
         return Slice(
             self._since(first.received, last.received),
             self._since(first.sent, last.sent),
-            last.time_ns - first.time_ns,
+            time_ns,
             offered,
         )
 
@@ -156,6 +175,11 @@ class Start:
     def go_on(self) -> None:
         """The program first, so that it takes the first packet."""
         self._pair.go_on()
+
+
+def cpu_clock(pid: int) -> int:
+    """Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group."""
+    return (~pid << 3) | 2
 
 
 def refuse_shared(starts: Sequence[Start]) -> None:

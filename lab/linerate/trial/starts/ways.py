@@ -39,9 +39,7 @@ def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
 
 
 def countable(programs: Sequence[Forwarder]) -> bool:
-    """Whether the probe can count the busy time of programs, which are prepared: by it they compare
-    where they are faster than their generators.
-    """
+    """Whether the probe can count the busy time of programs, which are prepared."""
     return all(each.has_telemetry and each.takes_probe for each in programs)
 
 

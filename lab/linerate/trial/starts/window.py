@@ -13,17 +13,40 @@ _ENOUGH = 1.02
 _REFUSAL = 1 / 40
 
 
+# A generator that polls has its CPU for at least so much of the time, if nobody else wants it.
+_UNDISTURBED = 0.9
+
+
+@dataclass(frozen=True)
+class Had:
+    """CPU time that a process had, and the time at which that was read, or how long it was."""
+
+    cpu_ns: int
+    ns: int
+
+
 @dataclass(frozen=True)
 class Offered:
     """Frames of a start's own generator: sent (some are lost on the link), and offers that a full
-    link refused.
+    link refused. `cpu`: what the generator, which polls, had of its CPU; None: it is not known.
     """
 
     taken: int
     refused: int
+    cpu: Had | None = None
 
     def since(self, before: Offered) -> Offered:
-        return Offered(self.taken - before.taken, self.refused - before.refused)
+        cpu = None
+        if self.cpu and before.cpu:
+            cpu = Had(self.cpu.cpu_ns - before.cpu.cpu_ns, self.cpu.ns - before.cpu.ns)
+        return Offered(self.taken - before.taken, self.refused - before.refused, cpu)
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others had the generator's CPU for a good part of the time. Then it fills the
+        link while it runs, and the program finds nothing while it does not.
+        """
+        return self.cpu is not None and self.cpu.cpu_ns < _UNDISTURBED * self.cpu.ns
 
 
 @dataclass(frozen=True)
@@ -49,6 +72,8 @@ class Slice:
         """
         if self.offered is None:
             return True
+        if self.offered.disturbed:
+            return False
         offered = self.offered.taken + self.offered.refused * _REFUSAL
         return offered > _ENOUGH * sum(self.sent)
 
