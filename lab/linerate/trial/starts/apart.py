@@ -13,13 +13,14 @@ or not.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 
 from linerate.forwarders import Forwarder
-from linerate.host.errors import TelemetryError
+from linerate.host.errors import TelemetryError, TrialError
 from linerate.links import Link, Wire
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
+from linerate.traffic.sender import Sender
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.starts.busy import BusyTime
@@ -94,9 +95,17 @@ def _started(
                 _await_end(running)
                 raise
         start = Start(arm, running, per, sender, busy)
+        if sender:
+            # A link that is closed under traffic may take the generator with it.
+            stack.callback(_quieten, sender)
         # Also one that stands still.
         stack.callback(start.go_on)
         yield start
+
+
+def _quieten(sender: Sender) -> None:
+    with suppress(TrialError):
+        sender.stop()
 
 
 def _await_end(running: Running) -> None:
