@@ -121,6 +121,37 @@ def test_a_child_that_panics_tells_why(tmp_path: Path) -> None:
             process.check()
 
 
+def test_a_child_is_reaped_on_another_cpu_than_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    usual = os.sched_getaffinity(0)
+    if len(usual) < 2:
+        pytest.skip("one CPU")
+    own = min(usual)
+    where = []
+    reap = subprocess.Popen.poll
+
+    def look(self: subprocess.Popen[bytes]) -> int | None:
+        where.append(os.sched_getaffinity(0))
+        return reap(self)
+
+    with RunDirectory(tmp_path) as run:
+        child = Child(Command("busy", ("sleep", "60"), (own,)), run)
+        monkeypatch.setattr(subprocess.Popen, "poll", look)
+        child.stop()
+    assert where
+    assert own not in where[-1]
+    assert os.sched_getaffinity(0) == usual
+
+
+def test_a_child_on_all_cpus_is_reaped(tmp_path: Path) -> None:
+    usual = os.sched_getaffinity(0)
+    with RunDirectory(tmp_path) as run:
+        child = Child(Command("busy", ("sleep", "60"), tuple(range(os.cpu_count() or 1))), run)
+        assert child.stop() == -signal.SIGINT
+    assert os.sched_getaffinity(0) == usual
+
+
 USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
 
 
@@ -150,6 +181,12 @@ USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
         (
             "fw: unrecognized option '--no-such'\n" + USAGE + "EAL: Invalid arguments.\n",
             "fw: unrecognized option '--no-such'; EAL: Invalid arguments.",
+        ),
+        (
+            "EAL: 640 hugepages of size 2097152 reserved, but no mounted hugetlbfs found for that "
+            "size\nEAL: No free 1048576 kB hugepages reported on node 0\n"
+            "EAL: No free 2048 kB hugepages reported on node 0\n",
+            "EAL: No free 2048 kB hugepages reported on node 0",
         ),
         ("one\n  two\n\nthree\nfour\n", "three; four"),
         ("  one\n  two\n  three\n  four\n", "two; three; four"),
