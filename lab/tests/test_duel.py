@@ -496,6 +496,16 @@ def test_an_answer_waits_while_the_programs_may_compare_otherwise_alone() -> Non
     assert sentence(found, NAMES, Asked()).startswith("No verdict yet: A (old) and B (new) may")
 
 
+def test_two_that_do_not_start_for_one_reason_share_its_words() -> None:
+    found = duel(1.0, 0)
+    found.fault = FaultError(1, "start", "ended: no port")
+    found.other_fault = FaultError(0, "start", "ended: no port")
+    told = sentence(found, NAMES, Asked())
+    assert told.endswith("ended: no port. A (old) does not start either: for the same reason.")
+    found.other_fault = FaultError(0, "start", "ended: no core")
+    assert sentence(found, NAMES, Asked()).endswith("does not start either: ended: no core.")
+
+
 def test_what_was_given_up_is_told() -> None:
     found = duel(0.95, 30)
     found.method, found.given_up = "turns", duel(0.76, 3).verdict

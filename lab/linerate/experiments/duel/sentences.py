@@ -86,7 +86,9 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
     if fault:
         broken = f"No comparison: {names[fault.arm]} {_FAULTS[fault.kind]}: {fault.message}."
         if also := duel.other_fault:
-            broken += f" {names[also.arm]} {_FAULTS[also.kind]} either: {also.message}."
+            alike = str(also.message) == str(fault.message)
+            why = "for the same reason" if alike else str(also.message)
+            broken += f" {names[also.arm]} {_FAULTS[also.kind]} either: {why}."
         return broken
     if verdict.unsound:
         return (
