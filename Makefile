@@ -43,7 +43,7 @@ build: setup programs graph-bench ## build the Rust programs that experiments ru
 # Status 1, 3 and 4 of a duel are answers, too; the floods are shown whatever it answers.
 DEMO_BUILDS := c-l2fwd,c-l2fwd-native,c-l2fwd-clang,c-l2fwd-clang-native
 demo: setup programs ## is l2fwd in Rust slower than in C? Answers and the published overload table, in a report (2 minutes)
-	$(Q)$(LINERATE) duel $(DEMO_BUILDS) rust-l2fwd --link null,frames,memif --within 25s --out '$(OUT)' || [[ $$? != 2 ]]
+	$(Q)$(LINERATE) duel $(DEMO_BUILDS) rust-l2fwd --link null,frames,memif --within 40s --out '$(OUT)' || [[ $$? != 2 ]]
 	$(Q)$(LINERATE) run overload --preset floods --out '$(OUT)/overload'
 	$(Q)$(LINERATE) report '$(OUT)'
 
