@@ -33,6 +33,7 @@ from linerate.runs.run_summary import Setup
 if TYPE_CHECKING:
     from browser import Browser
     from simulated import Simulation
+    from test_e2e import Ended
 
 
 @pytest.fixture(scope="session", autouse=True)
@@ -281,6 +282,14 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     from simulated import install
 
     return install(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def memif2_run(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """A real run of two forwarders on memif2, which its tests only look at (`test_e2e`)."""
+    from test_e2e import memif2_ended
+
+    return memif2_ended(tmp_path_factory.mktemp("memif2"))
 
 
 @pytest.fixture(scope="module")
