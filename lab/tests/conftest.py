@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import random
 import signal
@@ -33,25 +34,37 @@ from linerate.runs.run_summary import Setup
 if TYPE_CHECKING:
     from browser import Browser
     from simulated import Simulation
+    from test_e2e import Ended
+
+
+def lease_directory(among: Path) -> Path:
+    """A new one: `mktemp` would look at those of all tests before."""
+    place = among / str(next(_NUMBERS))
+    place.mkdir()
+    place.chmod(0o1777)
+    return place
+
+
+_NUMBERS = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def all_leases(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("leases")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def leases_are_the_session_s(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def leases_are_the_session_s(all_leases: Path) -> Iterator[None]:
     """Also of fixtures that a module's tests share: they are made before those of a test."""
-    place = tmp_path_factory.mktemp("leases")
-    place.chmod(0o1777)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(leases, "PLACES", (place,))
+        patch.setattr(leases, "PLACES", (lease_directory(all_leases),))
         yield
 
 
 @pytest.fixture(autouse=True)
-def leases_are_the_test_s(
-    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
-) -> Path:
+def leases_are_the_test_s(monkeypatch: pytest.MonkeyPatch, all_leases: Path) -> Path:
     """Where the test's own process leases CPUs: tests do not wait for labs on the same machine."""
-    place = tmp_path_factory.mktemp("leases")
-    place.chmod(0o1777)
+    place = lease_directory(all_leases)
     monkeypatch.setattr(leases, "PLACES", (place,))
     return place
 
@@ -281,6 +294,14 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> Simulation:
     from simulated import install
 
     return install(monkeypatch)
+
+
+@pytest.fixture(scope="session")
+def memif2_run(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """A real run of two forwarders on memif2, which its tests only look at (`test_e2e`)."""
+    from test_e2e import memif2_ended
+
+    return memif2_ended(tmp_path_factory.mktemp("memif2"))
 
 
 @pytest.fixture(scope="module")

@@ -74,7 +74,9 @@ class OtgServer:
             self._server.socket = certificate.wrap_socket(self._server.socket, server_side=True)
         port = self._server.server_address[1]
         self.url = f"{'https' if certificate else 'http'}://127.0.0.1:{port}"
-        self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
+        self._thread = threading.Thread(
+            target=self._server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True
+        )
         self._thread.start()
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -167,18 +168,54 @@ def check_files(run: Run) -> None:
     assert (run.out / "report.html").stat().st_size > 10_000
 
 
-def test_null(tmp_path: Path, runtime: Path) -> None:
-    need("l2fwd", "reflect")
-    run = Run(
-        runtime, tmp_path / "run", "--link", "null,null2", "--blocks", "1", "--seed", "7", *BOTH
-    )
-    code, output, errors = run.finish()
-    assert code == 0, errors
+@dataclass(frozen=True)
+class Ended:
+    """A run that is over, which tests only look at."""
+
+    run: Run
+    output: str
+    # Where its files were made.
+    folder: Path
+
+
+def ended(folder: Path, *options: str) -> Ended:
+    """Of a run of `overload` in this folder, which left nothing where it ran."""
+    with empty_before_and_after() as base:
+        run = Run(base, folder / "run", *options)
+        code, output, errors = run.finish()
+        assert code == 0, errors
     check_files(run)
+    return Ended(run, output, folder)
+
+
+@pytest.fixture(scope="module")
+def null2_run(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """With a program of the reader's: the lab's own, by another name."""
+    need("l2fwd", "reflect")
+    folder = tmp_path_factory.mktemp("null2")
+    (folder / "fwd").symlink_to(RELEASE / "l2fwd")
+    mine = folder / "mine.toml"
+    mine.write_text(
+        'name = "mine"\nkind = "dpdk"\ncommand = "./fwd {eal} -- -p {portmask} -q {ports} -T 0"\n'
+        'directory = "."\nstop = { signal = "SIGTERM" }\n'
+    )
+    return ended(
+        folder, "--link", "null2", "--blocks", "1", "--seed", "7",
+        "--forwarders", f"c-l2fwd,rust-l2fwd,{mine}",
+    )  # fmt: skip
+
+
+def memif2_ended(folder: Path) -> Ended:
+    need("l2fwd", "reflect", "generator")
+    return ended(folder, "--link", "memif2", "--blocks", "1", "--line-rate", EASY, *BOTH)
+
+
+def check_without_generator(found: Ended, *links: str) -> None:
+    run, output = found.run, found.output
     summary = run.summary()
     trials = run.trials()
     if all(trial.valid for trial in trials):
-        assert [c["verdict"] for c in summary["comparisons"]] == ["undecided"] * 2
+        assert {c["verdict"] for c in summary["comparisons"]} == {"undecided"}
     assert summary["tsc_hz"] > 1e8
     for trial in trials:
         # Who shares the core with others answers late where the machine stands still for seconds.
@@ -191,11 +228,22 @@ def test_null(tmp_path: Path, runtime: Path) -> None:
     assert "cycles/packet" in output
     # Null ports always have a burst, and the probe sees it in C and in Rust.
     seen = [trial for trial in trials if trial.role == "probed" and trial.frames.duration_s]
-    for link in ("null", "null2"):
+    for link in links:
         probed = {trial.forwarder for trial in seen if trial.cell.name == link}
         assert probed >= {"c-l2fwd", "rust-l2fwd", "testpmd-io"}
     assert [trial.frames.average_rx_burst for trial in seen] == [32] * len(seen)
     assert {trial.program.probe for trial in trials if trial.role != "probed"} == {False}
+
+
+def test_null2(null2_run: Ended) -> None:
+    check_without_generator(null2_run, "null2")
+
+
+@pytest.mark.second_tier
+def test_null_and_null2(tmp_path: Path) -> None:
+    need("l2fwd", "reflect")
+    found = ended(tmp_path, "--link", "null,null2", "--blocks", "1", "--seed", "7", *BOTH)
+    check_without_generator(found, "null", "null2")
 
 
 def check_polling(trial: records.Trial) -> None:
@@ -210,18 +258,8 @@ def check_polling(trial: records.Trial) -> None:
         assert 0 < seen < received if trial.request.load == "flood" else seen == received
 
 
-@pytest.mark.parametrize("link", [pytest.param("memif", marks=pytest.mark.second_tier), "memif2"])
-def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> None:
-    need("l2fwd", "reflect", "generator")
-    sizes = (64, 1518) if link == "memif" else (64,)
-    listed = ",".join(map(str, sizes))
-    run = Run(
-        runtime, tmp_path / "run", "--link", link, "--blocks", "1", "--sizes", listed,
-        "--line-rate", EASY, *BOTH,
-    )  # fmt: skip
-    code, output, errors = run.finish()
-    assert code == 0, errors
-    check_files(run)
+def check_books(found: Ended, link: str, sizes: tuple[int, ...]) -> None:
+    run, output = found.run, found.output
     summary = run.summary()
     assert summary["books_checked"] == sum(trial.valid for trial in run.trials())
     assert summary["books_closed"] is (True if summary["books_checked"] else None)
@@ -265,6 +303,20 @@ def test_memif_closes_its_books(tmp_path: Path, runtime: Path, link: str) -> Non
     assert "gen TX" in output
 
 
+def test_memif2_closes_its_books(memif2_run: Ended) -> None:
+    check_books(memif2_run, "memif2", (64,))
+
+
+@pytest.mark.second_tier
+def test_memif_closes_its_books(tmp_path: Path) -> None:
+    need("l2fwd", "reflect", "generator")
+    found = ended(
+        tmp_path, "--link", "memif", "--blocks", "1", "--sizes", "64,1518", "--line-rate", EASY,
+        *BOTH,
+    )  # fmt: skip
+    check_books(found, "memif", (64, 1518))
+
+
 def ends(runtime: Path, kind: str, place: int) -> list[str]:
     """Options for a pair of virtual devices on one socket."""
     socket = runtime / f"{kind}{place}.sock"
@@ -279,19 +331,21 @@ def ends(runtime: Path, kind: str, place: int) -> list[str]:
 
 
 @pytest.mark.parametrize(
-    ("kind", "count"),
+    ("kind", "count", "forwarders"),
     [
-        pytest.param("memif", 1, marks=pytest.mark.second_tier),
-        pytest.param("memif", 2, marks=pytest.mark.second_tier),
-        ("vhost", 1),
+        pytest.param("memif", 1, "c-l2fwd,rust-l2fwd", marks=pytest.mark.second_tier),
+        pytest.param("memif", 2, "c-l2fwd,rust-l2fwd", marks=pytest.mark.second_tier),
+        pytest.param("vhost", 1, "c-l2fwd,rust-l2fwd", marks=pytest.mark.second_tier),
+        ("vhost", 1, "c-l2fwd"),
     ],
 )
 def test_own_devices_close_their_books(
-    tmp_path: Path, runtime: Path, kind: str, count: int
+    tmp_path: Path, runtime: Path, kind: str, count: int, forwarders: str
 ) -> None:
     need("l2fwd", "reflect", "generator")
     run = Run(
-        runtime, tmp_path / "run", "--link", "ports", "--blocks", "1", "--no-probe", *BOTH,
+        runtime, tmp_path / "run", "--link", "ports", "--blocks", "1", "--no-probe",
+        "--forwarders", forwarders,
         *(word for place in range(count) for word in ends(runtime, kind, place)),
         # Once the loads are shares of what the peers carry.
         *(["--line-rate", EASY] if (kind, count) != ("memif", 1) else []),
@@ -302,7 +356,7 @@ def test_own_devices_close_their_books(
     assert "ports, 64 B" in output
     trials = run.trials()
     assert {trial.cell.name for trial in trials} == {"ports"}
-    assert {trial.arm for trial in trials} >= {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd"}
+    assert {trial.arm for trial in trials} >= {"c-l2fwd-again", *forwarders.split(",")}
     carried = [trial for trial in trials if trial.frames.accepted]
     assert carried
     for trial in carried:
@@ -321,7 +375,8 @@ def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
         pytest.skip(f"{free} MiB of free hugepages, {2 * MEMORY_MIB} are needed")
     run = Run(
         runtime, tmp_path / "run", "--link", "memif", "--blocks", "1", "--line-rate", EASY,
-        *BOTH, hugepages="yes",
+        # Of programs in C, testpmd is there.
+        "--forwarders", "rust-l2fwd", hugepages="yes",
     )  # fmt: skip
     code, _, errors = run.finish()
     assert code == 0, errors
@@ -390,22 +445,9 @@ def test_the_peers_of_the_benchmark(
         assert all(name in goals.stdout for name in names if name.startswith("rust"))
 
 
-def test_a_program_of_the_reader_s(tmp_path: Path, runtime: Path) -> None:
+def test_a_program_of_the_reader_s(null2_run: Ended) -> None:
     """By its definition: as an own name, beside the same program under the lab's."""
-    need("l2fwd")
-    (tmp_path / "fwd").symlink_to(RELEASE / "l2fwd")
-    mine = tmp_path / "mine.toml"
-    mine.write_text(
-        'name = "mine"\nkind = "dpdk"\ncommand = "./fwd {eal} -- -p {portmask} -q {ports} -T 0"\n'
-        'directory = "."\nstop = { signal = "SIGTERM" }\n'
-    )
-    run = Run(
-        runtime, tmp_path / "run", "--link", "null", "--blocks", "1",
-        "--forwarders", f"rust-l2fwd,{mine}",
-    )  # fmt: skip
-    code, _, errors = run.finish()
-    assert code == 0, errors
-    check_files(run)
+    run = null2_run.run
     trials = [trial for trial in run.trials() if trial.forwarder == "mine"]
     assert {trial.role for trial in trials} == {"measure", "probed"}
     known = json.loads((run.out / "run.json").read_text())["sessions"][0]["forwarders"]
@@ -414,7 +456,7 @@ def test_a_program_of_the_reader_s(tmp_path: Path, runtime: Path) -> None:
         assert trial.program is not None
         assert trial.program.described
         assert trial.program.described.definition == known["mine"]["sha256"]
-        assert trial.program.processes[0].argv[0] == str(tmp_path / "fwd")
+        assert trial.program.processes[0].argv[0] == str(null2_run.folder / "fwd")
         assert (trial.frames.polling is not None) == (trial.role == "probed")
 
 
@@ -453,11 +495,11 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
     tmp_path: Path, runtime: Path, victim: str, method: str
 ) -> None:
     """By itself; or two of four, in any order, that are there at once and take turns."""
-    most, within = (1, 2) if method == "fresh" else (2, 5)
+    most, within, blocks = (1, 2, 2) if method == "fresh" else (2, 5, 1)
     need("l2fwd", "reflect", "generator")
     run = Run(
-        runtime, tmp_path / "run", "--link", "memif", "--blocks", "2", "--no-probe",
-        "--forwarders", "c-l2fwd", "--line-rate", EASY, "--method", method,
+        runtime, tmp_path / "run", "--link", "memif", "--blocks", str(blocks), "--no-probe",
+        "--forwarders", "c-l2fwd", "--line-rate", EASY, "--method", method, "--seed", "1",
     )  # fmt: skip
     wait_for(
         "a measured trial",
@@ -481,7 +523,7 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
 def test_interrupted(tmp_path: Path, runtime: Path) -> None:
     """SIGINT ends a run of `rfc2544` in its own test."""
     need("l2fwd", "reflect")
-    run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50")
+    run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50", *LEAST)
     run.await_trials(3)
     run.lab.send_signal(signal.SIGTERM)
     code, _, errors = run.finish(60)
@@ -495,7 +537,7 @@ def test_sigkill_of_the_lab_leaves_whole_records_and_the_next_run_cleans_up(
     tmp_path: Path, runtime: Path
 ) -> None:
     need("l2fwd", "reflect")
-    run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50")
+    run = Run(runtime, tmp_path / "run", "--link", "null", "--blocks", "50", *LEAST)
     run.await_trials(3)
     wait_for("a forwarder", lambda: run.children("l2fwd"), 30)
     pids = run.children("l2fwd")

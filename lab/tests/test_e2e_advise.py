@@ -10,7 +10,7 @@ from pathlib import Path
 import by_schema
 import pytest
 from conftest import Linerate
-from test_e2e import LEAST, Run, need, runtime
+from test_e2e import LEAST, Ended, Run, need, runtime
 
 from linerate.experiments.placement.record import Advice
 from linerate.host.exit_status import ExitStatus
@@ -59,20 +59,20 @@ def measured(runtime: Path, out: Path) -> Run:
     return run
 
 
-def test_one_block_is_read_and_decides_nothing(
-    tmp_path: Path, runtime: Path, linerate: Linerate
-) -> None:
-    run = measured(runtime, tmp_path / "run")
+def test_one_block_is_read_and_decides_nothing(memif2_run: Ended, linerate: Linerate) -> None:
+    run = memif2_run.run
     found = asked(linerate, run.out)
     (setting,) = found.settings
-    assert (setting.link, setting.here, setting.beside) == ("memif", True, "")
-    (placement,) = setting.placements
-    assert (placement.forwarder, placement.cores) == ("rust-l2fwd", 1)
+    assert (setting.link, setting.here, setting.beside) == ("memif2", True, "")
+    placements = {each.forwarder: each for each in setting.placements}
+    assert placements.keys() == {"c-l2fwd", "rust-l2fwd"}
+    placement = placements["rust-l2fwd"]
+    assert placement.cores == 1
     assert placement.answer in ("undecided", "not measured")
     assert placement.delays[0].answer == "not measured"
     (rate,) = placement.rates
     # On a busy machine the window may be void; then the flood is all there is.
-    if good := at_load(run.trials()):
+    if good := at_load([each for each in run.trials() if each.forwarder == "rust-l2fwd"]):
         assert (rate.source, rate.blocks, rate.begun) == ("fixed loads", 1, 1)
         sent, received = good[0].frames.attempted, good[0].frames.received
         assert sent
@@ -81,7 +81,7 @@ def test_one_block_is_read_and_decides_nothing(
         assert "an interval needs 6 blocks" in placement.sentence
     (command,) = found.commands
     assert command.startswith(
-        "linerate run latency --frames udp --line-rate 55555.55556 --link memif"
+        "linerate run latency --frames udp --line-rate 55555.55556 --link memif2"
     )
 
 

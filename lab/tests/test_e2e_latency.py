@@ -29,7 +29,7 @@ def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
     """One block, kept going; its trials. All but what the machine disturbed are valid."""
     done = subprocess.run(
         [sys.executable, "-m", "linerate", "run", "latency", "--out", str(out), "--blocks", "1",
-         "--hugepages", "no", "--keep-going", "--line-rate", RATE, "--packets", "1000", *options],
+         "--hugepages", "no", "--keep-going", "--line-rate", RATE, "--packets", "100", *options],
         capture_output=True, text=True, timeout=400, check=False,
         env={**os.environ, "XDG_RUNTIME_DIR": str(runtime)},
     )  # fmt: skip

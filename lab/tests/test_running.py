@@ -173,7 +173,7 @@ command = "sh -c 'trap \\"\\" INT; $SAY; exec sleep 600'"
 environment = {{ SAY = "{say}" }}
 ports = {{ number = 2, on = "made-interfaces" }}
 counted = "link"
-ready = {{ {ready}, within_s = 3 }}
+ready = {{ {ready}, within_s = {within} }}
 stop = {{ signal = "SIGTERM" }}
 setup = [
   "ip link add own0 type bridge forward_delay 0 mcast_snooping 0",
@@ -186,8 +186,9 @@ teardown = ["ip link del own0"]
 SAYS, MAKES = 'by = "output", text = "forwarding"', 'by = "interface", interface = "made0"'
 
 
-def own(say: str, ready: str, up: str = "own0") -> Forwarder:
-    (definition,) = parse(OWN.format(say=say, ready=ready, up=up), "own.toml")
+def own(say: str, ready: str, up: str = "own0", within: str = "3") -> Forwarder:
+    text = OWN.format(say=say, ready=ready, up=up, within=within)
+    (definition,) = parse(text, "own.toml")
     return Forwarder(definition)
 
 
@@ -217,8 +218,11 @@ def test_a_program_without_telemetry_and_what_is_set_up_for_it(
 @pytest.mark.parametrize(
     ("forwarder", "complaint"),
     [
-        (own("true", SAYS), 'the forwarder did not print "forwarding" within 3 s'),
-        (own("true", MAKES), "the forwarder made no interface made0 within 3 s"),
+        (
+            own("true", SAYS, within="0.5"),
+            'the forwarder did not print "forwarding" within 0.5 s',
+        ),
+        (own("true", MAKES, within="0.5"), "the forwarder made no interface made0 within 0.5 s"),
         (
             own("echo forwarding", SAYS, up="none0"),
             'ip link set none0 up: Cannot find device "none',
