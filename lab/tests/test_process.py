@@ -148,6 +148,17 @@ def test_a_child_is_reaped_on_another_cpu_than_its_own(
     assert os.sched_getaffinity(0) == usual
 
 
+def test_each_child_starts_in_an_empty_directory_of_its_own(tmp_path: Path) -> None:
+    command = Command("writer", ("sh", "-c", "ls -A; touch left; pwd; exec sleep 60"), (CPU,))
+    with RunDirectory(tmp_path) as run:
+        for _ in range(2):
+            with Child(command, run) as child:
+                child.wait_until(lambda: child.output().count("\n") == 1, 10, "it printed nothing")
+                place = Path(child.output().strip())
+                assert (place / "left").is_file()
+            assert not place.exists()
+
+
 def test_a_child_on_all_cpus_is_reaped(tmp_path: Path) -> None:
     usual = os.sched_getaffinity(0)
     with RunDirectory(tmp_path) as run:
@@ -408,7 +419,7 @@ def test_other_signals_do_not_shorten_a_pause() -> None:
 def test_what_a_script_started_ends_with_it(tmp_path: Path) -> None:
     """A shell does not pass signals on to what it runs."""
     with RunDirectory(tmp_path) as run:
-        script = "sleep 300 & echo $! > pid; wait"
+        script = f"sleep 300 & echo $! > {run.path}/pid; wait"
         with Child(Command("script", ("sh", "-c", script), (0,)), run) as child:
             wait_for(
                 "its child", lambda: (run.path / "pid").exists() and (run.path / "pid").read_text()
@@ -430,7 +441,7 @@ def test_a_child_that_waits_for_commands_is_asked_to_end_by_their_end(tmp_path: 
 
 def test_what_a_script_left_ends_with_it_too(tmp_path: Path) -> None:
     with RunDirectory(tmp_path) as run:
-        script = "sleep 300 & echo $! > pid"
+        script = f"sleep 300 & echo $! > {run.path}/pid"
         with Child(Command("script", ("sh", "-c", script), (0,)), run) as child:
             wait_for("its end", lambda: not child.running)
             pid = int((run.path / "pid").read_text())

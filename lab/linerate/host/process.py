@@ -285,6 +285,8 @@ class Child:
         self.command = command
         stem = f"{command.role}-{time.monotonic_ns()}"
         self.log = run.path / f"{stem}.log"
+        # A program may make files where it starts, and the next one must not find them.
+        self._own = None if command.directory else run.path / stem
         self._unread = b""
         parent = os.getpid()
         cpus = set(command.cpus)
@@ -299,6 +301,8 @@ class Child:
                 raise OSError(number, os.strerror(number))
 
         try:
+            if self._own:
+                self._own.mkdir(mode=0o700)
             with contextlib.ExitStack() as opened:
                 log = opened.enter_context(self.log.open("wb"))
                 entered = namespace and opened.enter_context((NAMESPACES / namespace).open("rb"))
@@ -308,7 +312,7 @@ class Child:
                     stdout=subprocess.PIPE if command.answers else log,
                     stderr=log,
                     env={**run.environment(), **command.environment},
-                    cwd=command.directory or run.path,
+                    cwd=command.directory or self._own,
                     process_group=0,
                     preexec_fn=in_child,  # noqa: PLW1509 - the lab forks from its main thread
                 )
@@ -474,6 +478,8 @@ class Child:
                 self._popen.stdout.close()
         with contextlib.suppress(OSError):
             self.log.unlink()
+        if self._own:
+            shutil.rmtree(self._own, ignore_errors=True)
         return -signal.SIGKILL if code is None else code
 
     def _reap(self) -> int | None:
