@@ -232,7 +232,7 @@ def duel(  # noqa: PLR0917 - what can be asked
 ) -> int:
     """Is program B slower than program A?
 
-    Several starts of both meet on one CPU, at once (standing) or in turns of some 50 ms, until that
+    Several starts of both meet on one CPU, at once (standing) or in turns of some 60 ms, until that
     is answered or the time is over. A command line has {eal} where EAL's options go, and
     {portmask} or {ports} for its ports, or {rx} and {tx} for interfaces of the kernel:
 

@@ -156,6 +156,10 @@ class DuelSession:
             f"in a round, {_WAYS[self.asked.method]}, CPU {','.join(map(str, lcores))}, "
             f"{'huge pages' if self.memory.hugepages else 'small pages'}"
         )
+        alike = one.partition(" ")[2] == other.partition(" ")[2]
+        if alike and len({side.given for side in self.sides}) > 1:
+            for side in self.sides:
+                self._say(f"{side.letter}: {side.given}")
 
     def _fight(self, bench: Bench) -> Duel:
         latest = Duel(Verdict(self.asked.margin))

@@ -53,7 +53,7 @@ _ADVICE = (
     (
         r"(cannot|can't|failed to) configure (device|port)",
         "the ports of many links have no hardware offloads and no RSS; a program that insists on "
-        "them does not start there",
+        "them does not start there; --link frames2 has them",
     ),
     (
         r"exit code 12[67].*(no such file|not found|permission denied)",

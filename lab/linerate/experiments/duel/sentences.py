@@ -117,7 +117,7 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
             f"than {margin}"
         )
     could = (
-        f" These rounds could have shown a difference of {verdict.detectable * 100:.1f} % or more."
+        f" Only a difference of {verdict.detectable * 100:.1f} % or more would have shown."
         if verdict.detectable
         else ""
     )
