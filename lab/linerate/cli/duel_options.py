@@ -184,15 +184,18 @@ def how(
     return replace(asked, method=method if wanted == "auto" else wanted, per=per)
 
 
-def with_traffic(on: Link, words: Sequence[str], directory: Path) -> Link:
-    """The link with the user's frames; raises `UsageError` where it takes none."""
+def with_traffic(on: Link, words: Sequence[str], directory: Path) -> tuple[Link, tuple[Path, ...]]:
+    """The link with the user's frames, and the capture files that they are in; raises `UsageError`
+    where it takes none.
+    """
     if not words:
-        return on
+        return on, ()
     if not isinstance(on, Frames):
         raise UsageError(
             f"--traffic: --link {on.name} has no place for your frames", "--link frames2, or frames"
         )
-    return on.with_files(frame_files(words, on.ports, directory))
+    files = frame_files(words, on.ports, directory)
+    return on.with_files(files), files
 
 
 def check_link(program: Forwarder, letter: str, on: Link) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from rich.console import Console
 
@@ -32,7 +33,15 @@ from linerate.links.eal import Memory
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
 from linerate.trial.starts.faults import FaultError
-from linerate.trial.starts.ways import HUGE_MIB, Method, countable, huge_room, room
+from linerate.trial.starts.ways import (
+    HUGE_MIB,
+    Method,
+    countable,
+    frames_mib,
+    frames_room,
+    huge_room,
+    room,
+)
 from linerate.trial.trial import Bench
 
 _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
@@ -40,8 +49,9 @@ _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
 
 @dataclass
 class DuelSession:
-    """A duel on this machine. `quiet`: prints no line about a round. `explained`: instructions are
-    counted afterwards, which changes nothing about the answer.
+    """A duel on this machine. `files`: captures of the user's frames, which the link carries.
+    `quiet`: prints no line about a round. `explained`: instructions are counted afterwards, which
+    changes nothing about the answer.
     """
 
     sides: Sequence[Side]
@@ -49,6 +59,7 @@ class DuelSession:
     where: Where
     asked: Asked
     console: Console
+    files: tuple[Path, ...]
     quiet: bool
     explained: bool = False
     words: list[str] = field(init=False)
@@ -79,7 +90,9 @@ class DuelSession:
             if self.explained:
                 for program, letter in every:
                     explain.check_program(Contestant(program, called(program, letter)))
-            self.memory, starts = _memory(self.where.hugepages, self.sides, self.asked.starts, link)
+            self.memory, starts = _memory(
+                self.where.hugepages, self.sides, self.asked.starts, link, self.files
+            )
             cores = cpus.Cores.choose()
             bench = Bench(
                 run=directory, cores=cores, memory=self.memory, experiment="duel",
@@ -90,6 +103,7 @@ class DuelSession:
                 pair = [side.programs[0] for side in self.sides]
                 with pinned(bench.cores.control):
                     fit = huge_room(bench, link, self.asked.size, pair) or 0
+                fit = min(fit, frames_room(self.files) // len(pair))
                 starts = max(starts, min(fit, self.asked.starts))
             self.asked = replace(self.asked, starts=starts)
             self._introduce(cores.lcores(count, generator=link.has_generator))
@@ -189,20 +203,28 @@ class DuelSession:
         )  # fmt: skip
 
 
-def _memory(wanted: str, sides: Sequence[Side], starts: int, link: Link) -> tuple[Memory, int]:
+def _memory(
+    wanted: str, sides: Sequence[Side], starts: int, link: Link, files: Sequence[Path]
+) -> tuple[Memory, int]:
     """The same kind for all starts, and how many of each program fit into it. All builds of a side
     must fit at once.
     """
     programs = [program for side in sides for program in side.programs]
     least = max(MIN_STARTS * len(sides), *(len(side.programs) for side in sides))
+    if frames_room(files) < least:
+        raise MachineError(
+            f"too little memory for the frames of --traffic: {frames_mib(files):,} MiB for each of "
+            f"{least} programs at once",
+            "end other programs, or give fewer frames",
+        )
     pages = Memory(hugepages=True)
-    huge = room(pages, programs, link)
+    huge = room(pages, programs, link, files)
     wished = max(min(starts, MIN_STARTS) * len(sides), least)
     if wanted == "yes" or (wanted == "auto" and huge >= wished):
         kind, fit, what = pages, huge, "huge pages"
     else:
         kind = Memory(hugepages=False)
-        fit, what = room(kind, programs, link), "memory"
+        fit, what = room(kind, programs, link, files), "memory"
     if fit < least:
         processes = least * (2 if link.has_generator else 1)
         raise MachineError(
