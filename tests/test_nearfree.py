@@ -180,6 +180,8 @@ def test_packets_are_counted_by_flow_and_flows_can_be_seen(tmp_path: Path) -> No
                 rest = telemetry.ask("/net_nearfree/flows,net_nearfree0,256")
                 assert (len(first), len(rest)) == (256, 44)
                 assert min(first + rest) > 0.9 * max(first + rest)
+                # All out of the only port there is.
+                assert telemetry.ask("/net_nearfree/ports,net_nearfree0,256") == [1] * 44
                 shown = telemetry.ask("/net_nearfree/flow,net_nearfree0,7")
                 assert bytes.fromhex(shown) == frames_of(8)[7]
                 for wrong in ("check,net_nearfree1", "check", "flow,net_nearfree0,300"):

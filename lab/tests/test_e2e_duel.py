@@ -143,6 +143,9 @@ def test_frames_of_a_flow_and_work_that_is_not_done(runtime: Path) -> None:
     lazy = duel(runtime, line, f"{line} --no-mac-updating", *TRAFFIC)
     assert lazy.returncode == ExitStatus.UNDECIDED
     assert "B (l2fwd) does other work: 100.0% of its packets are left as they came" in lazy.stdout
+    back = duel(runtime, line, f'{line} --portmap="(0,0),(1,1)"', *TRAFFIC)
+    assert "B (l2fwd) does other work: it sends 400 flows out of another port" in back.stdout
+    assert "received on port 0, sent on port 0, and by the other on port 1" in back.stdout
 
 
 @pytest.mark.second_tier

@@ -34,7 +34,10 @@ class Told:
 
 def work(received: int = 100_000, sent: int = 100_000, **counts: int) -> Work:
     made = {"sent": sent, **counts}
-    return Work(received, 0, made, dict.fromkeys(counts, (4, 1)), [[sent // 2, sent // 2], [0, 0]])
+    return Work(
+        received, 0, made, dict.fromkeys(counts, (4, 1)),
+        [[sent // 2, sent // 2], [0, 0]], [[2, 2], [0, 0]],
+    )  # fmt: skip
 
 
 def other(one: Work, two: Work) -> list[str]:
@@ -83,6 +86,20 @@ def test_a_flow_that_one_does_not_send_is_named() -> None:
         "it sends nothing of 1 flow of which the other sends packets, the first is 198.18.0.1 to "
         "198.19.0.1, UDP port 10000 to 10000"
     )
+
+
+def test_a_flow_that_is_sent_elsewhere_is_named() -> None:
+    back = work()
+    back.left_by = [[2, 1], [0, 0]]
+    assert other(work(), back) == [
+        "it sends 1 flow out of another port than the other, the first is 198.18.0.1 to "
+        "198.19.0.1, UDP port 10000 to 10000: received on port 0, sent on port 0, and by the other "
+        "on port 1"
+    ]
+    # One that spreads a flow over all ports sends it out of the other's port, too.
+    both = work()
+    both.left_by = [[3, 3], [0, 0]]
+    assert other(work(), both) == []
 
 
 @pytest.mark.parametrize(
