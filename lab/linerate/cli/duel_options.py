@@ -20,7 +20,7 @@ from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, Frames, Link, link
 from linerate.links.ports import Ports
 from linerate.records.output import OutputFile
-from linerate.traffic.frame_files import frame_files
+from linerate.traffic.frame_files import MAX_FRAME, MAX_FRAME_SENT, frame_files
 from linerate.trial.starts.ways import Method, method_of
 
 MIN_STARTS = 2
@@ -185,16 +185,19 @@ def how(
 
 
 def with_traffic(on: Link, words: Sequence[str], directory: Path) -> tuple[Link, tuple[Path, ...]]:
-    """The link with the user's frames, and the capture files that they are in; raises `UsageError`
-    where it takes none.
+    """The link, and the capture files of the user's frames that it carries; raises `UsageError`
+    where it carries none.
     """
     if not words:
         return on, ()
+    if on.has_generator:
+        return on, frame_files(words, on.ports, directory, MAX_FRAME_SENT)
     if not isinstance(on, Frames):
         raise UsageError(
-            f"--traffic: --link {on.name} has no place for your frames", "--link frames2, or frames"
+            f"--traffic: the ports of --link {on.name} make packets of their own",
+            "--link frames2, or one with a generator: memif2, veth",
         )
-    files = frame_files(words, on.ports, directory)
+    files = frame_files(words, on.ports, directory, MAX_FRAME)
     return on.with_files(files), files
 
 

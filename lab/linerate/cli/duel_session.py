@@ -14,7 +14,14 @@ from linerate.experiments.duel import choosing
 from linerate.experiments.duel.choosing import ROUNDS
 from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.programs import LETTERS, Side, check_plugin
-from linerate.experiments.duel.record import Build, DuelRecord, FromBaseline, record_of
+from linerate.experiments.duel.record import (
+    Build,
+    DuelRecord,
+    FrameFile,
+    FromBaseline,
+    frame_files,
+    record_of,
+)
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence, side_called
 from linerate.experiments.duel.verdict import Verdict
@@ -65,6 +72,7 @@ class DuelSession:
     words: list[str] = field(init=False)
     programs: list[Forwarder] = field(init=False)
     builds: list[Build] = field(default_factory=list)
+    frames: list[FrameFile] = field(default_factory=list)
     memory: Memory = field(init=False)
     explanation: Explanation | None = None
     unexplained: str | None = None
@@ -76,6 +84,8 @@ class DuelSession:
     def run(self, directory: RunDirectory) -> Duel:
         """Prepare all that a duel needs, and fight it; raises `LabError`."""
         link = self.link
+        # The files are gone when the record is written.
+        self.frames = frame_files(self.files, link.ports)
         every = [(program, side.letter) for side in self.sides for program in side.programs]
         count = max(program.definition.cpus for program, _ in every)
         with leased(max(2, count + link.has_generator)):
@@ -96,7 +106,7 @@ class DuelSession:
             cores = cpus.Cores.choose()
             bench = Bench(
                 run=directory, cores=cores, memory=self.memory, experiment="duel",
-                seed=self.asked.seed, window_s=self.asked.window_s,
+                seed=self.asked.seed, window_s=self.asked.window_s, frame_files=self.files,
             )  # fmt: skip
             if self.memory.hugepages and starts < self.asked.starts and not link.has_generator:
                 # More starts make tighter rounds.
@@ -198,7 +208,7 @@ class DuelSession:
             told.append(self.unexplained)
         return record_of(
             duel, self.words, self.programs, self.link.name, self.asked, told, repeat,
-            self.where.traffic, hugepages=self.memory.hugepages, baseline=baseline,
+            self.where.traffic, self.frames, hugepages=self.memory.hugepages, baseline=baseline,
             builds=self.builds, explanation=self.explanation,
         )  # fmt: skip
 

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from linerate.forwarders import Forwarder
+from linerate.host.builds.bench_programs import nearfree_obstacle
 from linerate.host.errors import TelemetryError
 from linerate.host.process import pause
 from linerate.host.text import counted
-from linerate.links import Frames
+from linerate.links import Frames, Link
 from linerate.telemetry.client import Telemetry
 from linerate.trial.starts.faults import KEPT, UNDER_WAY, FaultError
 from linerate.trial.starts.standing import standing
@@ -65,6 +66,44 @@ class Work:
     def share(self, kind: str) -> float:
         """Of the packets that were sent."""
         return self.counts.get(kind, 0) / self.sent if self.sent else 0.0
+
+
+def looked_at(
+    bench: Bench, link: Link, programs: Sequence[Forwarder], size: int
+) -> tuple[tuple[Work, ...], str | None]:
+    """What each of the two makes of the frames of this link; or nothing, and why it cannot be seen.
+    Raises `FaultError` as `inspect` does.
+
+    Where a generator sends the frames, programs are looked at on a link whose driver hands out the
+    same ones.
+    """
+    if isinstance(link, Frames):
+        return inspect(bench, link, programs, size), None
+    place = Frames(link.ports, bench.frame_files)
+    if why := _obstacle(place, programs):
+        return (), why
+    try:
+        return inspect(bench, place, programs, size), None
+    except FaultError as fault:
+        if fault.kind != "start":
+            raise
+        return (), f"{programs[fault.arm].name} does not start on --link {place.name}"
+
+
+def _obstacle(place: Frames, programs: Sequence[Forwarder]) -> str | None:
+    """Why what these programs send cannot be seen; both are prepared."""
+    if why := nearfree_obstacle():
+        return why
+    for program in programs:
+        if program.interfaces_only or not program.has_telemetry:
+            return f"{program.name} is no DPDK program with telemetry"
+        if why := program.misfit(place):
+            return f"{program.name}: {why}"
+    place.prepare()
+    for program in programs:
+        if found := program.plugin_misfit(place):
+            return f"{program.name}: {found[0]}"
+    return None
 
 
 def inspect(
