@@ -115,6 +115,29 @@ def figures(child: Child, run: RunDirectory, prefix: str, wanted: int, ports: in
         return [telemetry.ask(f"/net_nearfree/check,net_nearfree{n}") for n in range(ports)]
 
 
+def test_a_file_that_is_cut_meanwhile_is_no_loss(tmp_path: Path) -> None:
+    """Its frames were read. A mapped file would have ended the program (SIGBUS)."""
+    file = capture(tmp_path / "frames.pcap", frames_of(1000, 1514))
+    with RunDirectory() as run:
+        ports = [f"net_nearfree0,frames={file},check=1"]
+        child, prefix = start(run, bench_program("plain", "plain"), ports, ["-p", "1"])
+        with child:
+            figures(child, run, prefix, 1)
+            os.truncate(file, 0)
+            (before,) = figures(child, run, prefix, 1)
+            (after,) = figures(child, run, prefix, before["received"] + 10_000)
+            assert after["seen"] == 1000
+            assert after["wrong_length"] == after["made"] == 0
+            text = ended(child)
+    assert re.search(r"^pool: (\d+) of \1$", text, re.MULTILINE), text
+
+
+def test_a_file_that_is_cut_while_it_is_read_is_named() -> None:
+    """The size of a file in sysfs is a page; it ends much earlier, as one that is cut does."""
+    file = Path("/sys/devices/system/cpu/online")
+    assert "became shorter while it was read" in refusal(file)
+
+
 @pytest.mark.parametrize("dense", ["", ",dense=1"])
 def test_frames_are_whole_each_time_and_pools_as_well(tmp_path: Path, dense: str) -> None:
     mixed = [*frames_of(100), *frames_of(100, 1514), *frames_of(50, 300)]
@@ -157,6 +180,8 @@ def test_packets_are_counted_by_flow_and_flows_can_be_seen(tmp_path: Path) -> No
                 rest = telemetry.ask("/net_nearfree/flows,net_nearfree0,256")
                 assert (len(first), len(rest)) == (256, 44)
                 assert min(first + rest) > 0.9 * max(first + rest)
+                # All out of the only port there is.
+                assert telemetry.ask("/net_nearfree/ports,net_nearfree0,256") == [1] * 44
                 shown = telemetry.ask("/net_nearfree/flow,net_nearfree0,7")
                 assert bytes.fromhex(shown) == frames_of(8)[7]
                 for wrong in ("check,net_nearfree1", "check", "flow,net_nearfree0,300"):
@@ -179,19 +204,22 @@ def test_packets_are_counted_by_flow_and_flows_can_be_seen(tmp_path: Path) -> No
     ],
 )
 def test_files_that_are_no_captures_are_named(tmp_path: Path, content: bytes, words: str) -> None:
-    assert words in refusal(tmp_path / "frames.pcap", content)
+    file = tmp_path / "frames.pcap"
+    file.write_bytes(content)
+    assert words in refusal(file)
 
 
 def test_a_frame_cut_short_in_its_file_is_named(tmp_path: Path) -> None:
     content = bytearray(flows.capture(frames_of(2)))
     # The second record says that its frame was longer.
     content[24 + 16 + 60 + 12] = 61
-    assert "frame 2 has 60 of 61 bytes" in refusal(tmp_path / "cut.pcap", bytes(content))
-
-
-def refusal(file: Path, content: bytes) -> str:
-    """What a program prints that ends because of this file."""
+    file = tmp_path / "cut.pcap"
     file.write_bytes(content)
+    assert "frame 2 has 60 of 61 bytes" in refusal(file)
+
+
+def refusal(file: Path) -> str:
+    """What a program prints that ends because of this file."""
     with RunDirectory() as run:
         plain = bench_program("plain", "plain")
         child, _ = start(run, plain, [f"net_nearfree0,frames={file}"], ["-p", "1"])

@@ -74,10 +74,13 @@ struct check {
 	uint64_t counts[COUNTS];
 	/* Number of the first frame of which this is true, from 1 on. */
 	uint32_t first[COUNTS];
-	/* By flow. */
+	/* By flow: how many packets were sent, and out of which ports, as bits. */
 	uint64_t *sent;
+	uint64_t *left_by;
 	/* By frame. */
 	uint8_t *seen;
+	/* Which of the ports with a check it is, from 0 on; from the 64th on they share a bit. */
+	unsigned int port;
 	struct check *next;
 };
 
@@ -103,6 +106,14 @@ static int register_marks(void)
 	return mark_at < 0 ? -1 : 0;
 }
 
+static void drop(struct check *check)
+{
+	free(check->sent);
+	free(check->left_by);
+	free(check->seen);
+	free(check);
+}
+
 struct check *check_begin(const char *port, const struct traffic *traffic)
 {
 	struct check *check = register_marks() == 0 ? calloc(1, sizeof(*check)) : NULL;
@@ -110,17 +121,17 @@ struct check *check_begin(const char *port, const struct traffic *traffic)
 	if (check == NULL)
 		return NULL;
 	check->sent = calloc(traffic->flows, sizeof(*check->sent));
+	check->left_by = calloc(traffic->flows, sizeof(*check->left_by));
 	check->seen = calloc(traffic->count, sizeof(*check->seen));
-	if (check->sent == NULL || check->seen == NULL) {
+	if (check->sent == NULL || check->left_by == NULL || check->seen == NULL) {
 		SAY(ERR, "check=1: no memory for %" PRIu32 " frames\n", traffic->count);
-		free(check->sent);
-		free(check->seen);
-		free(check);
+		drop(check);
 		return NULL;
 	}
 	snprintf(check->name, sizeof(check->name), "%s", port);
 	check->traffic = traffic;
 	pthread_mutex_lock(&lock);
+	check->port = all ? RTE_MIN(all->port + 1, 63u) : 0;
 	check->next = all;
 	all = check;
 	pthread_mutex_unlock(&lock);
@@ -138,9 +149,7 @@ void check_end(struct check *check)
 		at = &(*at)->next;
 	*at = check->next;
 	pthread_mutex_unlock(&lock);
-	free(check->sent);
-	free(check->seen);
-	free(check);
+	drop(check);
 }
 
 static struct mark *mark_of(const struct rte_mbuf *packet)
@@ -242,6 +251,7 @@ void check_packet(struct check *check, struct rte_mbuf *packet)
 	}
 	note(mark.check, mark.frame, SENT);
 	__atomic_fetch_add(&mark.check->sent[mark.frame->flow], 1, __ATOMIC_RELAXED);
+	__atomic_fetch_or(&mark.check->left_by[mark.frame->flow], UINT64_C(1) << check->port, __ATOMIC_RELAXED);
 	if (whole(packet))
 		compare(mark.check, mark.frame, packet);
 	else
@@ -278,12 +288,23 @@ static int tell_figures(const struct check *check, uint32_t number, struct rte_t
 	return 0;
 }
 
-static int tell_flows(const struct check *check, uint32_t first, struct rte_tel_data *answer)
+static int tell_by_flow(const struct check *check, const uint64_t *figures, uint32_t first,
+			struct rte_tel_data *answer)
 {
 	rte_tel_data_start_array(answer, RTE_TEL_UINT_VAL);
 	for (uint32_t i = first; i < check->traffic->flows && i - first < FLOWS_AT_ONCE; i++)
-		rte_tel_data_add_array_uint(answer, __atomic_load_n(&check->sent[i], __ATOMIC_RELAXED));
+		rte_tel_data_add_array_uint(answer, __atomic_load_n(&figures[i], __ATOMIC_RELAXED));
 	return 0;
+}
+
+static int tell_flows(const struct check *check, uint32_t first, struct rte_tel_data *answer)
+{
+	return tell_by_flow(check, check->sent, first, answer);
+}
+
+static int tell_ports(const struct check *check, uint32_t first, struct rte_tel_data *answer)
+{
+	return tell_by_flow(check, check->left_by, first, answer);
 }
 
 static int tell_flow(const struct check *check, uint32_t number, struct rte_tel_data *answer)
@@ -331,6 +352,12 @@ static int ask_flows(const char *command, const char *parameters, struct rte_tel
 	return answer(parameters, data, tell_flows);
 }
 
+static int ask_ports(const char *command, const char *parameters, struct rte_tel_data *data)
+{
+	RTE_SET_USED(command);
+	return answer(parameters, data, tell_ports);
+}
+
 static int ask_flow(const char *command, const char *parameters, struct rte_tel_data *data)
 {
 	RTE_SET_USED(command);
@@ -343,6 +370,9 @@ RTE_INIT(register_commands)
 				   "What was made of frames that a port with check=1 handed out. Parameter: its name");
 	rte_telemetry_register_cmd("/" DRIVER "/flows", ask_flows,
 				   "Packets sent by flow. Parameters: name of the port, number of the first flow");
+	rte_telemetry_register_cmd("/" DRIVER "/ports", ask_ports,
+				   "Ports that sent packets, as bits, by flow. Parameters: name of the port that received "
+				   "them, number of the first flow");
 	rte_telemetry_register_cmd("/" DRIVER "/flow", ask_flow,
 				   "The first frame of a flow. Parameters: name of the port, number of the flow");
 }

@@ -7,6 +7,7 @@
  *
  * /net_nearfree/check,NAME         all figures of the port NAME
  * /net_nearfree/flows,NAME,FIRST   packets sent, by flow, of up to 256 flows
+ * /net_nearfree/ports,NAME,FIRST   by flow the ports that sent its packets: bit N is the Nth with check=1, from 0 on
  * /net_nearfree/flow,NAME,NUMBER   a flow's first frame, in hexadecimal digits
  */
 #ifndef LR_CHECK_H

@@ -4,7 +4,7 @@
  *
  * Distributions install the symbols of that interface but not its headers (a DPDK built with
  * enable_driver_sdk has them). These are our own declarations of the few structs and slots that
- * nearfree.c touches, of the releases that Debian has. They are not believed: self_test.h compares them, before the
+ * port.c and nearfree.c touch, of the releases that Debian has. They are not believed: self_test.h compares them, before the
  * port is given to anybody, with what the libraries that are loaded really do.
  */
 #ifndef LR_DRIVER_ABI_H

@@ -55,40 +55,63 @@ const uint32_t *traffic_types(size_t *count)
 	return types;
 }
 
-/* A mapping of the file with a block of zeros behind it, so that the last frame may be read in whole blocks. */
-static int map(struct traffic *traffic)
+/* Room for a file of this size, with a block of zeros behind it, so that the last frame may be read in whole blocks. */
+static int make_room(struct traffic *traffic, size_t size)
+{
+	const size_t room = size + TRAFFIC_BLOCK;
+	void *made = mmap(NULL, room, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+	if (made == MAP_FAILED) {
+		SAY(ERR, "frames=%s: no memory for its %zu bytes\n", traffic->path, size);
+		return -1;
+	}
+	/* Which programs of several would get large pages is chance, and would tell in their speed. */
+	madvise(made, room, MADV_NOHUGEPAGE);
+	traffic->bytes = made;
+	traffic->size = size;
+	return 0;
+}
+
+/* Reads `size` bytes of a file, of which more or less may be there by now. */
+static int read_bytes(struct traffic *traffic, int file)
+{
+	size_t done = 0;
+
+	while (done < traffic->size) {
+		const ssize_t got = read(file, traffic->bytes + done, traffic->size - done);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			SAY(ERR, "frames=%s: %s\n", traffic->path,
+			    got == 0 ? "the file became shorter while it was read" : strerror(errno));
+			return -1;
+		}
+		done += got;
+	}
+	return 0;
+}
+
+/*
+ * Reads the file into memory. It is not mapped: who truncates a mapped file ends all programs that look at what is gone
+ * (SIGBUS), and who writes to it changes frames that were looked at.
+ */
+static int read_file(struct traffic *traffic)
 {
 	/* A pipe would be waited for. */
 	const int file = open(traffic->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 	struct stat found;
-	size_t size;
+	int ret = -1;
 
-	if (file < 0 || fstat(file, &found) != 0) {
+	if (file < 0 || fstat(file, &found) != 0)
 		SAY(ERR, "frames=%s: %s\n", traffic->path, strerror(errno));
-		if (file >= 0)
-			close(file);
-		return -1;
-	}
-	size = found.st_size;
-	if (!S_ISREG(found.st_mode) || size < PCAP_HEADER) {
+	else if (!S_ISREG(found.st_mode) || found.st_size < PCAP_HEADER)
 		SAY(ERR, "frames=%s: not a capture file (pcap)\n", traffic->path);
+	else if (make_room(traffic, found.st_size) == 0)
+		ret = read_bytes(traffic, file);
+	if (file >= 0)
 		close(file);
-		return -1;
-	}
-	traffic->mapped = size + TRAFFIC_BLOCK;
-	traffic->map = mmap(NULL, traffic->mapped, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (traffic->map != MAP_FAILED &&
-	    mmap(traffic->map, size, PROT_READ, MAP_SHARED | MAP_FIXED, file, 0) == MAP_FAILED) {
-		munmap(traffic->map, traffic->mapped);
-		traffic->map = MAP_FAILED;
-	}
-	close(file);
-	if (traffic->map == MAP_FAILED) {
-		traffic->map = NULL;
-		SAY(ERR, "frames=%s: %s\n", traffic->path, strerror(errno));
-		return -1;
-	}
-	return 0;
+	return ret;
 }
 
 /* A number of the file's. */
@@ -103,7 +126,7 @@ static uint32_t number(const uint8_t *at, bool swapped)
 /* Whether the file's numbers are in the other byte order: 0 or 1; -1, and a message, for another kind of file. */
 static int byte_order(const struct traffic *traffic)
 {
-	const uint32_t magic = number(traffic->map, false);
+	const uint32_t magic = number(traffic->bytes, false);
 	int swapped;
 
 	if (magic == PCAP_MICROSECONDS || magic == PCAP_NANOSECONDS) {
@@ -115,7 +138,7 @@ static int byte_order(const struct traffic *traffic)
 		    magic == PCAPNG ? "pcapng; editcap -F pcap makes a pcap file of it" : "not a capture file (pcap)");
 		return -1;
 	}
-	if ((number((const uint8_t *)traffic->map + 20, swapped) & 0xffff) != PCAP_ETHERNET) {
+	if ((number(traffic->bytes + 20, swapped) & 0xffff) != PCAP_ETHERNET) {
 		SAY(ERR, "frames=%s: its frames are not Ethernet's\n", traffic->path);
 		return -1;
 	}
@@ -125,15 +148,15 @@ static int byte_order(const struct traffic *traffic)
 /* Notes each frame of the file; the first time only how many there are. */
 static int walk(struct traffic *traffic, bool swapped)
 {
-	const uint8_t *at = (const uint8_t *)traffic->map + PCAP_HEADER;
-	const uint8_t *end = (const uint8_t *)traffic->map + traffic->mapped - TRAFFIC_BLOCK;
+	const uint8_t *at = traffic->bytes + PCAP_HEADER;
+	const uint8_t *end = traffic->bytes + traffic->size;
 	uint32_t count = 0;
 
 	for (; (size_t)(end - at) >= PCAP_RECORD; count++) {
 		const uint32_t length = number(at + 8, swapped), whole = number(at + 12, swapped);
 
 		at += PCAP_RECORD;
-		if (count == MAX_FRAMES || (traffic->frames != NULL && count == traffic->count))
+		if (count == MAX_FRAMES)
 			break;
 		if (length > (size_t)(end - at)) {
 			SAY(ERR, "frames=%s: frame %" PRIu32 " ends behind the end of the file\n", traffic->path,
@@ -148,18 +171,12 @@ static int walk(struct traffic *traffic, bool swapped)
 		}
 		if (traffic->frames == NULL)
 			traffic->longest = RTE_MAX(traffic->longest, length);
-		else if (length <= traffic->longest)
-			traffic->frames[count] = (struct traffic_frame){.bytes = at, .length = length};
 		else
-			break;
+			traffic->frames[count] = (struct traffic_frame){.bytes = at, .length = length};
 		at += length;
 	}
 	if (count == 0 || count == MAX_FRAMES) {
 		SAY(ERR, "frames=%s: %s\n", traffic->path, count ? "too many frames" : "no frame in it");
-		return -1;
-	}
-	if (traffic->frames != NULL && count != traffic->count) {
-		SAY(ERR, "frames=%s: the file changed while it was read\n", traffic->path);
 		return -1;
 	}
 	traffic->count = count;
@@ -253,7 +270,7 @@ void traffic_hash(struct traffic *traffic, const uint8_t *key, bool ports)
 
 static int fill(struct traffic *traffic)
 {
-	const int swapped = map(traffic) == 0 ? byte_order(traffic) : -1;
+	const int swapped = read_file(traffic) == 0 ? byte_order(traffic) : -1;
 
 	if (swapped < 0 || walk(traffic, swapped) != 0)
 		return -1;
@@ -271,8 +288,8 @@ static int fill(struct traffic *traffic)
 
 static void drop(struct traffic *traffic)
 {
-	if (traffic->map != NULL)
-		munmap(traffic->map, traffic->mapped);
+	if (traffic->bytes != NULL)
+		munmap(traffic->bytes, traffic->size + TRAFFIC_BLOCK);
 	free(traffic->frames);
 	free(traffic->path);
 	free(traffic);

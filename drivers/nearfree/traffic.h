@@ -2,9 +2,8 @@
 /*
  * Frames of a capture file, handed out in turn.
  *
- * The file is mapped, so that processes which read the same one share its memory; of each frame 24 bytes are kept
- * besides. What a NIC says of a packet beside its bytes is found when the file is read, not when a packet is received:
- * its type, whether its checksums are right, and the hash of its flow.
+ * The file is read into memory; of each frame 24 bytes are kept besides. What a NIC says of a packet beside its bytes
+ * is found then, not when a packet is received: its type, whether its checksums are right, and the hash of its flow.
  */
 #ifndef LR_TRAFFIC_H
 #define LR_TRAFFIC_H
@@ -38,9 +37,9 @@ struct traffic {
 	uint32_t count;
 	uint32_t flows;
 	uint32_t longest;
-	/* Of the file, and a block behind it. */
-	void *map;
-	size_t mapped;
+	/* The whole file; a block of zeros is behind it. */
+	uint8_t *bytes;
+	size_t size;
 	/* What frames are hashed with. */
 	uint8_t key[TRAFFIC_KEY];
 	bool ports;

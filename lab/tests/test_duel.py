@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import math
 import random
+from dataclasses import replace
 from pathlib import Path
 
 import by_schema
@@ -21,7 +22,7 @@ from linerate.experiments.duel.programs import (
     check_program,
     program_of,
 )
-from linerate.experiments.duel.record import record_of
+from linerate.experiments.duel.record import frame_files, record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict, log_ratio
@@ -29,7 +30,7 @@ from linerate.forwarders import FORWARDERS, Forwarder, containers, registry
 from linerate.host import elf
 from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
-from linerate.links import link
+from linerate.links import flows, link
 from linerate.links.nearfree import NearFree
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.faults import refuse as refuse_windows
@@ -523,7 +524,32 @@ def test_the_record_is_by_its_schema() -> None:
     by_schema.check(data, "duel-1.json")
     assert data["answer"] == "slower"
     assert data["rounds"][0]["order"].count("A") == 4
+    assert "frame_files" in data
+    assert not any(each["carried"] for each in data["rounds"])
     found.fault = FaultError(1, "drops", "it sent on 0%")
     spoilt = record_of(found, words, programs, "null2", asked, ["words."], "", hugepages=True)
     assert spoilt.fault is not None
     assert (spoilt.fault.program, spoilt.fault.kind) == ("B", "drops")
+
+
+def test_the_record_says_what_was_sent(tmp_path: Path) -> None:
+    files = [tmp_path / "a.pcap", tmp_path / "b.pcap"]
+    for file, count in zip(files, (2, 3), strict=True):
+        file.write_bytes(flows.capture([bytes(60)] * count))
+    found = duel(0.9, 3)
+    offered = Offered(taken=1000, refused=50)
+    slices = (Slice((400, 390), (380, 370), 10**9, offered), Slice((5, 5), (5, 5), 10**6, offered))
+    found.rounds[0] = replace(found.rounds[0], windows=(Window(0, slices),))
+    record = record_of(
+        found, ["a", "b"], [L2FWD, L2FWD], "memif2", Asked(), ["words."], "", ["a", "b"],
+        frame_files(files, 2), hugepages=False,
+    )  # fmt: skip
+    data = json.loads(record.model_dump_json(by_alias=True, exclude_none=True))
+    by_schema.check(data, "duel-1.json")
+    assert data["frame_files"] == [
+        {"ports": [0], "frames": 2, "size": 128},
+        {"ports": [1], "frames": 3, "size": 192},
+    ]
+    assert [each.ports for each in frame_files(files[:1], 2)] == [[0, 1]]
+    (carried,) = data["rounds"][0]["carried"]
+    assert carried == {"offered": 2000, "refused": 100, "received": 800, "sent": 760}

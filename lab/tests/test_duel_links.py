@@ -26,6 +26,7 @@ from linerate.forwarders import forwarder
 from linerate.host.errors import MachineError
 from linerate.host.exit_status import BisectStatus, ExitStatus
 from linerate.links import link
+from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.window import Slice, Window
 
@@ -220,11 +221,29 @@ def test_all_builds_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
     """Room for three programs is enough for two sides, and not to choose among four."""
     two = side_of("rust-l2fwd", "B")
     monkeypatch.setattr(duel_session, "room", lambda *_: 4)
-    assert _memory("no", [side_of("c-l2fwd", "A"), two], 4, link("null"))[1] == 2
+    assert _memory("no", [side_of("c-l2fwd", "A"), two], 4, link("null"), ())[1] == 2
     monkeypatch.setattr(duel_session, "room", lambda *_: 3)
     four = Side("A", ("a", "b", "c", "d"), (forwarder("c-l2fwd"),) * 4)
     with pytest.raises(MachineError, match="too little memory for 4 programs at once"):
-        _memory("no", [four, two], 4, link("null"))
+        _memory("no", [four, two], 4, link("null"), ())
+
+
+def test_each_start_has_the_frames_in_memory_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They are in small pages, whichever the rest is in."""
+    file = tmp_path / "frames.pcap"
+    with file.open("wb") as sparse:
+        sparse.truncate(100 << 20)
+    sides = [side_of("c-l2fwd", "A"), side_of("rust-l2fwd", "B")]
+    monkeypatch.setattr(ways, "hugepage_memory_mib", lambda: 1 << 20)
+    monkeypatch.setattr(ways, "available_memory_mib", lambda: 1400)
+    assert _memory("yes", sides, 4, link("frames2"), ())[1] == 4
+    # Twice the file's bytes while it is read.
+    assert _memory("yes", sides, 4, link("frames2"), (file,))[1] == 3
+    monkeypatch.setattr(ways, "available_memory_mib", lambda: 700)
+    with pytest.raises(MachineError, match="frames of --traffic: 200 MiB for each of 4 programs"):
+        _memory("auto", sides, 4, link("frames2"), (file,))
 
 
 # -- kept ------------------------------------------------------------------------------------------

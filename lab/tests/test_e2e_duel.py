@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -25,6 +26,7 @@ from linerate.host.builds.bench_programs import nearfree_obstacle
 from linerate.host.builds.c_examples import example_source
 from linerate.host.exit_status import ExitStatus
 from linerate.host.process import NAMESPACES, RunDirectory
+from linerate.links import flows
 
 pytestmark = pytest.mark.e2e
 
@@ -143,6 +145,9 @@ def test_frames_of_a_flow_and_work_that_is_not_done(runtime: Path) -> None:
     lazy = duel(runtime, line, f"{line} --no-mac-updating", *TRAFFIC)
     assert lazy.returncode == ExitStatus.UNDECIDED
     assert "B (l2fwd) does other work: 100.0% of its packets are left as they came" in lazy.stdout
+    back = duel(runtime, line, f'{line} --portmap="(0,0),(1,1)"', *TRAFFIC)
+    assert "B (l2fwd) does other work: it sends 400 flows out of another port" in back.stdout
+    assert "received on port 0, sent on port 0, and by the other on port 1" in back.stdout
 
 
 @pytest.mark.second_tier
@@ -151,6 +156,43 @@ def test_work_that_nobody_looks_at(runtime: Path) -> None:
     done = duel(runtime, line, f"{line} --no-mac-updating", *TRAFFIC, "--no-check")
     assert "No comparison" not in done.stdout
     assert "M packets per CPU second" in done.stdout
+
+
+def test_a_generator_sends_the_users_frames(runtime: Path, tmp_path: Path) -> None:
+    """What the programs make of them is looked at on a link whose driver hands them out."""
+    line = on_frames()
+    frames = [*itertools.islice(map(flows.frame, flows.flows()), 200), bytes(1514)]
+    (tmp_path / "a.pcap").write_bytes(flows.capture(frames))
+    on = ("--link", "memif2", "--traffic", str(tmp_path / "a.pcap"))
+    found = told(duel(runtime, line, line, *on, "--json", within="3s"))
+    assert found["frame_files"] == [{"ports": [0, 1], "frames": 201, "size": 200 * 64 + 1518}]
+    assert [work["missed"] for work in found["works"]] == [0, 0]
+    # Which of generator and program is faster is the machine's.
+    if fault := found.get("fault"):
+        assert (fault["kind"], found["rounds"]) == ("unsaturated", [])
+    for each in found["rounds"]:
+        assert len(each["carried"]) == 4
+        for carried in each["carried"]:
+            assert carried["sent"] > 1000
+            assert carried["offered"] > 0.5 * carried["received"]
+    lazy = duel(runtime, line, f"{line} --no-mac-updating", *on)
+    assert lazy.returncode == ExitStatus.UNDECIDED
+    assert "B (l2fwd) does other work: 100.0% of its packets are left as they" in lazy.stdout
+    (tmp_path / "a.pcap").write_bytes(flows.capture([bytes(1515)]))
+    long = duel(runtime, line, line, *on)
+    assert long.returncode == ExitStatus.USAGE
+    assert "frames of 1519 bytes are longer than 1518" in long.stderr
+
+
+@pytest.mark.second_tier
+def test_programs_on_the_kernel_meet_the_users_frames(runtime: Path) -> None:
+    need("generator", "af-packet-fwd")
+    need_veth()
+    found = in_turns(runtime, "af-packet-mmap", "af-packet-mmap", "--link", "veth", *TRAFFIC)
+    assert found["frame_files"][0]["frames"] == 3000
+    assert "works" not in found or not found["works"]
+    assert any("no DPDK program with telemetry" in note for note in found["notes"])
+    assert all(each["offered"] > 1000 for each in found["rounds"][0]["carried"])
 
 
 # Of DPDK: what l2fwd needs, and the drivers of the links null and memif.

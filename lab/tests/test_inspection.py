@@ -4,24 +4,34 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 
+from linerate.cli.duel_options import with_traffic
+from linerate.experiments.duel import inspection
 from linerate.experiments.duel.inspection import (
     Work,
     described,
     differences,
+    looked_at,
     refuse_unknown,
     refuse_wrong,
 )
+from linerate.forwarders import Forwarder, forwarder
+from linerate.host.cpus import Cores
 from linerate.host.errors import UsageError
-from linerate.links import LINKS, Frames, LinkContext, flows, rules
+from linerate.host.process import RunDirectory
+from linerate.links import LINKS, Frames, LinkContext, flows, link, rules
+from linerate.links.eal import Memory
 from linerate.telemetry.client import Telemetry
 from linerate.traffic import frame_files
-from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.starts.faults import FaultError, Kind, refuse
 from linerate.trial.starts.window import Slice, Window
+from linerate.trial.trial import Bench
 
 
 class Told:
@@ -34,7 +44,10 @@ class Told:
 
 def work(received: int = 100_000, sent: int = 100_000, **counts: int) -> Work:
     made = {"sent": sent, **counts}
-    return Work(received, 0, made, dict.fromkeys(counts, (4, 1)), [[sent // 2, sent // 2], [0, 0]])
+    return Work(
+        received, 0, made, dict.fromkeys(counts, (4, 1)),
+        [[sent // 2, sent // 2], [0, 0]], [[2, 2], [0, 0]],
+    )  # fmt: skip
 
 
 def other(one: Work, two: Work) -> list[str]:
@@ -83,6 +96,88 @@ def test_a_flow_that_one_does_not_send_is_named() -> None:
         "it sends nothing of 1 flow of which the other sends packets, the first is 198.18.0.1 to "
         "198.19.0.1, UDP port 10000 to 10000"
     )
+
+
+def test_a_flow_that_is_sent_elsewhere_is_named() -> None:
+    back = work()
+    back.left_by = [[2, 1], [0, 0]]
+    assert other(work(), back) == [
+        "it sends 1 flow out of another port than the other, the first is 198.18.0.1 to "
+        "198.19.0.1, UDP port 10000 to 10000: received on port 0, sent on port 0, and by the other "
+        "on port 1"
+    ]
+    # One that spreads a flow over all ports sends it out of the other's port, too.
+    both = work()
+    both.left_by = [[3, 3], [0, 0]]
+    assert other(work(), both) == []
+
+
+# -- where programs are looked at ------------------------------------------------------------------
+
+
+@pytest.fixture
+def looks(monkeypatch: pytest.MonkeyPatch) -> list[Frames]:
+    """Links on which programs are looked at, which does nothing."""
+    seen: list[Frames] = []
+
+    def inspect(bench: Bench, on: Frames, programs: Sequence[Forwarder], size: int) -> Any:
+        seen.append(on)
+        return (work(), work())
+
+    monkeypatch.setattr(inspection, "inspect", inspect)
+    monkeypatch.setattr(inspection, "nearfree_obstacle", lambda: None)
+    monkeypatch.setattr(Frames, "prepare", lambda self: None)
+    monkeypatch.setattr(Forwarder, "plugin_misfit", lambda self, on: None)
+    return seen
+
+
+def look(tmp_path: Path, on: str, *names: str) -> tuple[int, str | None]:
+    run = cast(RunDirectory, SimpleNamespace(path=tmp_path))
+    bench = Bench(
+        run,
+        Cores(0, 1, False),
+        Memory(hugepages=False),
+        "duel",
+        1,
+        0.75,
+        frame_files=(Path("a.pcap"),),
+    )
+    works, unseen = looked_at(bench, link(on), [forwarder(name) for name in names], 64)
+    return len(works), unseen
+
+
+def test_programs_are_looked_at_where_a_driver_hands_out_the_frames(
+    tmp_path: Path, looks: list[Frames], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert look(tmp_path, "frames2", "c-l2fwd", "rust-l2fwd") == (2, None)
+    for on, ports in (("memif2", 2), ("memif", 1), ("veth", 2)):
+        assert look(tmp_path, on, "c-l2fwd", "rust-l2fwd") == (2, None)
+        assert (looks[-1].ports, looks[-1].files) == (ports, (Path("a.pcap"),))
+    assert len(looks) == 4
+    seen, why = look(tmp_path, "veth", "c-l2fwd", "xdp-redirect")
+    assert (seen, why) == (0, "xdp-redirect is no DPDK program with telemetry")
+    monkeypatch.setattr(inspection, "nearfree_obstacle", lambda: "DPDK is too new")
+    assert look(tmp_path, "memif2", "c-l2fwd", "rust-l2fwd") == (0, "DPDK is too new")
+    monkeypatch.setattr(inspection, "nearfree_obstacle", lambda: None)
+    monkeypatch.setattr(Forwarder, "plugin_misfit", lambda self, on: ("it is static", ""))
+    assert look(tmp_path, "memif2", "c-l2fwd", "rust-l2fwd") == (0, "c-l2fwd: it is static")
+    assert len(looks) == 4
+
+
+@pytest.mark.parametrize("kind", ["start", "wrong"])
+def test_a_program_that_starts_only_where_it_is_to_meet_is_no_fault(
+    tmp_path: Path, looks: list[Frames], monkeypatch: pytest.MonkeyPatch, kind: Kind
+) -> None:
+    def fails(*_: object) -> None:
+        raise FaultError(1, kind, "something")
+
+    monkeypatch.setattr(inspection, "inspect", fails)
+    if kind == "start":
+        why = "rust-l2fwd does not start on --link frames2"
+        assert look(tmp_path, "memif2", "c-l2fwd", "rust-l2fwd") == (0, why)
+    for on in ("frames2",) if kind == "start" else ("frames2", "memif2"):
+        with pytest.raises(FaultError, match="something"):
+            look(tmp_path, on, "c-l2fwd", "rust-l2fwd")
 
 
 @pytest.mark.parametrize(
@@ -172,6 +267,27 @@ def test_configurations_say_which_ports_send(asked: list[list[str]], tmp_path: P
             frame_files.frame_files([str(file)], 2, tmp_path)
     with pytest.raises(UsageError, match="the flows of all ports"):
         frame_files.frame_files([str(file), "size=64"], 2, tmp_path)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+def test_files_are_counted(tmp_path: Path, count: int) -> None:
+    file = tmp_path / "traffic0.pcap"
+    frame = flows.frame(next(flows.flows()))
+    file.write_bytes(flows.capture([frame, bytes(1514), frame][:count]))
+    found = frame_files.contents(file)
+    assert (found.frames, found.size) == (count, [64, 0, 64 + 1518 + 64][count - 1])
+
+
+def test_links_say_which_frames_they_carry(asked: list[list[str]], tmp_path: Path) -> None:
+    word = "size=64"
+    for name, most in (("memif2", "1518"), ("veth", "1518"), ("frames2", "9216")):
+        on, files = with_traffic(link(name), [word], tmp_path)
+        assert files == (tmp_path / "traffic0.pcap",)
+        assert asked[-1][-2:] == ["--max-frame", most]
+        assert isinstance(on, Frames) == (name == "frames2")
+    assert with_traffic(link("null2"), [], tmp_path) == (link("null2"), ())
+    with pytest.raises(UsageError, match="the ports of --link null2 make packets of their own"):
+        with_traffic(link("null2"), [word], tmp_path)
 
 
 @pytest.mark.parametrize("word", ["nowhere.pcap", "nonsense", "nowhere.json"])

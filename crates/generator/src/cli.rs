@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::command::options::CommandOptions;
+use crate::otg::replays::ReplayOption;
 use crate::pacing::LineRate;
 
 /// The options of the command, none of which goes with the server's.
@@ -97,6 +98,11 @@ pub struct Options {
     /// (mkdir -m 700); may be given several times. Locations of --port may be anywhere
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = COMMAND)]
     pub socket_directory: Vec<PathBuf>,
+
+    /// Frames of a capture file (.pcap, .pcapng) that the flow of this name sends, over and over, at its rate, instead
+    /// of its own; its metrics must be off. May be given for several flows
+    #[arg(long, value_name = "FLOW=FILE", conflicts_with_all = COMMAND)]
+    pub replay: Vec<ReplayOption>,
 
     /// Write the number of the TCP port to this file once the API is served
     #[arg(long, value_name = "FILE", conflicts_with_all = COMMAND)]
@@ -191,6 +197,8 @@ mod tests {
             (&["--otg-listen", "127.0.0.1:0", "--line-rate", "0"], "--line-rate"),
             (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),
             (&["--port", "ring:r", "--socket-directory", "/tmp"], "--socket-directory"),
+            (&["--port", "ring:r", "--replay", "f0=a.pcap"], "--replay"),
+            (&["--otg-listen", "127.0.0.1:0", "--replay", "a.pcap"], "f0=office.pcapng"),
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,x"], "--cpus"),
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "3-1"], "--cpus"),
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,0-2"], "CPU 1 is in the list twice"),

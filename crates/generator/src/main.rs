@@ -24,6 +24,7 @@ use generator::engine::{self, Desk, Mode, Settings};
 use generator::location::{Directories, DirectoryError, Policy, Sockets, Vdevs};
 use generator::otg::auth::{Access, AuthError, Credentials};
 use generator::otg::config::Limits;
+use generator::otg::replays::{ReplayOptionError, Replays};
 use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
@@ -70,6 +71,8 @@ enum Failure {
     SelfTest(#[from] SelfTestError),
     #[error(transparent)]
     Write(#[from] WriteError),
+    #[error(transparent)]
+    Replay(#[from] ReplayOptionError),
 }
 
 fn main() -> ExitCode {
@@ -108,12 +111,14 @@ fn run_server(
 
     // Before EAL, for the same reason.
     Directories::new(None, options.socket_directory.clone())?;
+    let replays = Replays::open(&options.replay, usize::from(options.max_frame))?;
 
     let signals = Signals::register()?;
     let own_eal_options = eal_options.is_some();
     let eal = init(eal_options, options)?;
     let door = Door { listener, address, tls, access };
-    let served = serve(&eal, door, options, own_eal_options, &signals.came);
+    let rules = Rules { replays, ..rules(&eal, options, own_eal_options, api(&eal, options)?) };
+    let served = serve(&eal, door, options, rules, &signals.came);
     drop(eal);
     if let Some(file) = &options.port_file {
         output::remove(file);
@@ -251,6 +256,7 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy)
         },
         line_rate: options.line_rate,
         locations,
+        replays: Replays::default(),
         first_run: RandomState::new().hash_one(0) as u8,
     }
 }
@@ -276,10 +282,9 @@ fn serve(
     eal: &Eal,
     door: Door,
     options: &Options,
-    own_eal_options: bool,
+    rules: Rules,
     stop: &AtomicBool,
 ) -> Result<(), Failure> {
-    let rules = rules(eal, options, own_eal_options, api(eal, options)?);
     let settings = rules.settings;
     let (ask, questions) = mpsc::channel(BACKLOG);
     telemetry::register(eal, &ask)?;

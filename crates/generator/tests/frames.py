@@ -6,6 +6,7 @@ from __future__ import annotations
 import ipaddress
 import struct
 from dataclasses import dataclass
+from pathlib import Path
 
 
 def ones_sum(data: bytes) -> int:
@@ -154,6 +155,15 @@ def read_pcap(content: bytes) -> list[Record]:
         records.append(Record(seconds * 10**9 + nano, length, content[at : at + kept]))
         at += kept
     return records
+
+
+def write_pcap(path: Path, frames: list[tuple[int, bytes]]) -> None:
+    """Frames with their times in nanoseconds."""
+    with path.open("wb") as file:
+        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
+        for time_ns, frame in frames:
+            seconds, rest = divmod(time_ns, 10**9)
+            file.write(struct.pack("<IIII", seconds, rest, len(frame), len(frame)) + frame)
 
 
 @dataclass

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from frames import write_pcap
 from harness import BIN, environment, eventually
 
 pytest_plugins = ["rig"]
@@ -42,15 +43,6 @@ def figures(directory: Path, *options: str) -> Any:
     done = run(directory, *options, "--json", "out.json")
     assert done.returncode == 0, done.stderr
     return json.loads((directory / "out.json").read_text())
-
-
-def write_pcap(path: Path, frames: list[tuple[int, bytes]]) -> None:
-    """Frames with their times in nanoseconds."""
-    with path.open("wb") as file:
-        file.write(struct.pack("<IHHiIII", 0xA1B23C4D, 2, 4, 0, 0, 65535, 1))
-        for time_ns, frame in frames:
-            seconds, rest = divmod(time_ns, 10**9)
-            file.write(struct.pack("<IIII", seconds, rest, len(frame), len(frame)) + frame)
 
 
 def read_pcap(path: Path) -> list[bytes]:

@@ -225,9 +225,9 @@ class _Duels:
             with RunDirectory() as directory:
                 programs = [program for side in self.sides for program in side.programs]
                 asked = how(link, programs, self.method, self.asked)
-                on = with_traffic(link, self.where.traffic, directory.path)
+                on, files = with_traffic(link, self.where.traffic, directory.path)
                 session = DuelSession(
-                    self.sides, on, self.where, asked, self.console,
+                    self.sides, on, self.where, asked, self.console, files,
                     quiet=around.json, explained=around.explain,
                 )  # fmt: skip
                 duel = session.run(directory)

@@ -20,7 +20,7 @@ from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, Frames, Link, link
 from linerate.links.ports import Ports
 from linerate.records.output import OutputFile
-from linerate.traffic.frame_files import frame_files
+from linerate.traffic.frame_files import MAX_FRAME, MAX_FRAME_SENT, frame_files
 from linerate.trial.starts.ways import Method, method_of
 
 MIN_STARTS = 2
@@ -184,15 +184,21 @@ def how(
     return replace(asked, method=method if wanted == "auto" else wanted, per=per)
 
 
-def with_traffic(on: Link, words: Sequence[str], directory: Path) -> Link:
-    """The link with the user's frames; raises `UsageError` where it takes none."""
+def with_traffic(on: Link, words: Sequence[str], directory: Path) -> tuple[Link, tuple[Path, ...]]:
+    """The link, and the capture files of the user's frames that it carries; raises `UsageError`
+    where it carries none.
+    """
     if not words:
-        return on
+        return on, ()
+    if on.has_generator:
+        return on, frame_files(words, on.ports, directory, MAX_FRAME_SENT)
     if not isinstance(on, Frames):
         raise UsageError(
-            f"--traffic: --link {on.name} has no place for your frames", "--link frames2, or frames"
+            f"--traffic: the ports of --link {on.name} make packets of their own",
+            "--link frames2, or one with a generator: memif2, veth",
         )
-    return on.with_files(frame_files(words, on.ports, directory))
+    files = frame_files(words, on.ports, directory, MAX_FRAME)
+    return on.with_files(files), files
 
 
 def check_link(program: Forwarder, letter: str, on: Link) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 from rich.console import Console
 
@@ -13,7 +14,14 @@ from linerate.experiments.duel import choosing
 from linerate.experiments.duel.choosing import ROUNDS
 from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.programs import LETTERS, Side, check_plugin
-from linerate.experiments.duel.record import Build, DuelRecord, FromBaseline, record_of
+from linerate.experiments.duel.record import (
+    Build,
+    DuelRecord,
+    FrameFile,
+    FromBaseline,
+    frame_files,
+    record_of,
+)
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence, side_called
 from linerate.experiments.duel.verdict import Verdict
@@ -32,7 +40,15 @@ from linerate.links.eal import Memory
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
 from linerate.trial.starts.faults import FaultError
-from linerate.trial.starts.ways import HUGE_MIB, Method, countable, huge_room, room
+from linerate.trial.starts.ways import (
+    HUGE_MIB,
+    Method,
+    countable,
+    frames_mib,
+    frames_room,
+    huge_room,
+    room,
+)
 from linerate.trial.trial import Bench
 
 _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
@@ -40,8 +56,9 @@ _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
 
 @dataclass
 class DuelSession:
-    """A duel on this machine. `quiet`: prints no line about a round. `explained`: instructions are
-    counted afterwards, which changes nothing about the answer.
+    """A duel on this machine. `files`: captures of the user's frames, which the link carries.
+    `quiet`: prints no line about a round. `explained`: instructions are counted afterwards, which
+    changes nothing about the answer.
     """
 
     sides: Sequence[Side]
@@ -49,11 +66,13 @@ class DuelSession:
     where: Where
     asked: Asked
     console: Console
+    files: tuple[Path, ...]
     quiet: bool
     explained: bool = False
     words: list[str] = field(init=False)
     programs: list[Forwarder] = field(init=False)
     builds: list[Build] = field(default_factory=list)
+    frames: list[FrameFile] = field(default_factory=list)
     memory: Memory = field(init=False)
     explanation: Explanation | None = None
     unexplained: str | None = None
@@ -65,6 +84,8 @@ class DuelSession:
     def run(self, directory: RunDirectory) -> Duel:
         """Prepare all that a duel needs, and fight it; raises `LabError`."""
         link = self.link
+        # The files are gone when the record is written.
+        self.frames = frame_files(self.files, link.ports)
         every = [(program, side.letter) for side in self.sides for program in side.programs]
         count = max(program.definition.cpus for program, _ in every)
         with leased(max(2, count + link.has_generator)):
@@ -79,17 +100,20 @@ class DuelSession:
             if self.explained:
                 for program, letter in every:
                     explain.check_program(Contestant(program, called(program, letter)))
-            self.memory, starts = _memory(self.where.hugepages, self.sides, self.asked.starts, link)
+            self.memory, starts = _memory(
+                self.where.hugepages, self.sides, self.asked.starts, link, self.files
+            )
             cores = cpus.Cores.choose()
             bench = Bench(
                 run=directory, cores=cores, memory=self.memory, experiment="duel",
-                seed=self.asked.seed, window_s=self.asked.window_s,
+                seed=self.asked.seed, window_s=self.asked.window_s, frame_files=self.files,
             )  # fmt: skip
             if self.memory.hugepages and starts < self.asked.starts and not link.has_generator:
                 # More starts make tighter rounds.
                 pair = [side.programs[0] for side in self.sides]
                 with pinned(bench.cores.control):
                     fit = huge_room(bench, link, self.asked.size, pair) or 0
+                fit = min(fit, frames_room(self.files) // len(pair))
                 starts = max(starts, min(fit, self.asked.starts))
             self.asked = replace(self.asked, starts=starts)
             self._introduce(cores.lcores(count, generator=link.has_generator))
@@ -188,25 +212,33 @@ class DuelSession:
             told.append(self.unexplained)
         return record_of(
             duel, self.words, self.programs, self.link.name, self.asked, told, repeat,
-            self.where.traffic, hugepages=self.memory.hugepages, baseline=baseline,
+            self.where.traffic, self.frames, hugepages=self.memory.hugepages, baseline=baseline,
             builds=self.builds, explanation=self.explanation,
         )  # fmt: skip
 
 
-def _memory(wanted: str, sides: Sequence[Side], starts: int, link: Link) -> tuple[Memory, int]:
+def _memory(
+    wanted: str, sides: Sequence[Side], starts: int, link: Link, files: Sequence[Path]
+) -> tuple[Memory, int]:
     """The same kind for all starts, and how many of each program fit into it. All builds of a side
     must fit at once.
     """
     programs = [program for side in sides for program in side.programs]
     least = max(MIN_STARTS * len(sides), *(len(side.programs) for side in sides))
+    if frames_room(files) < least:
+        raise MachineError(
+            f"too little memory for the frames of --traffic: {frames_mib(files):,} MiB for each of "
+            f"{least} programs at once",
+            "end other programs, or give fewer frames",
+        )
     pages = Memory(hugepages=True)
-    huge = room(pages, programs, link)
+    huge = room(pages, programs, link, files)
     wished = max(min(starts, MIN_STARTS) * len(sides), least)
     if wanted == "yes" or (wanted == "auto" and huge >= wished):
         kind, fit, what = pages, huge, "huge pages"
     else:
         kind = Memory(hugepages=False)
-        fit, what = room(kind, programs, link), "memory"
+        fit, what = room(kind, programs, link, files), "memory"
     if fit < least:
         processes = least * (2 if link.has_generator else 1)
         raise MachineError(

@@ -97,7 +97,7 @@ def run(words: Sequence[str], asked: Asked, console: Console, *, json_output: bo
         leased(max(2, *(program.definition.cpus for program in programs))),
         RunDirectory() as directory,
     ):
-        link = with_traffic(link, asked.traffic, directory.path)
+        link, _ = with_traffic(link, asked.traffic, directory.path)
         for program in programs:
             program.prepare()
         link.prepare()

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that a user names, as the capture files that a driver hands out (drivers/nearfree).
+"""Frames that a user names, as capture files: a driver hands them out (drivers/nearfree), or a
+generator sends them.
 
 Our generator reads what is given, checks it and writes the frames, without sending any: captures in
 pcap and pcapng, configurations of the Open Traffic Generator (OTG), and flows as on its own command
@@ -10,6 +11,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +24,12 @@ from linerate.host.places import rust_binary
 # Of flows that do not say how many: few enough that they stay in a cache of the second level.
 MOST_FRAMES = 8192
 _TIMEOUT_S = 120.0
-_MAX_FRAME = 9216
+# Bytes before all frames, and before each.
+_PCAP_HEADER, _PCAP_RECORD = 24, 16
+_FCS = 4
+# Bytes with FCS of the longest frame that a driver hands out, and that a generator sends: links of
+# the kernel have an MTU of 1500.
+MAX_FRAME, MAX_FRAME_SENT = 9216, 1518
 _CAPTURES = (".pcap", ".pcapng", ".cap")
 _CONFIGURATIONS = (".json", ".yaml", ".yml")
 # What OTG calls a duration that comes to an end.
@@ -31,9 +38,12 @@ _ENDING = ("fixed_packets", "fixed_seconds", "burst")
 _LONGEST = 16 << 20
 
 
-def frame_files(words: Sequence[str], ports: int, directory: Path) -> tuple[Path, ...]:
+def frame_files(
+    words: Sequence[str], ports: int, directory: Path, max_frame: int = MAX_FRAME
+) -> tuple[Path, ...]:
     """A capture file in `directory` for each port, or one for all. `words`: one for each port, or
-    one for all; a configuration has flows for each. Raises `UsageError`.
+    one for all; a configuration has flows for each. Raises `UsageError`, also for frames of more
+    than `max_frame` bytes.
     """
     if len(words) not in (1, ports):
         raise UsageError(
@@ -45,12 +55,31 @@ def frame_files(words: Sequence[str], ports: int, directory: Path) -> tuple[Path
         if _suffix(word) in _CONFIGURATIONS:
             if len(words) > 1:
                 raise UsageError(f"--traffic {word}: a configuration has the flows of all ports")
-            return _of_configuration(word, ports, directory)
+            return _of_configuration(word, ports, directory, max_frame)
         file = directory / f"traffic{number}.pcap"
         flow = _flow(word, directory / f"given{number}")
-        _run(word, ["--port", "p0=null", "--flow", flow, "--write", f"p0={file}"])
+        _run(word, ["--port", "p0=null", "--flow", flow, "--write", f"p0={file}"], max_frame)
         found.append(file)
     return tuple(found)
+
+
+@dataclass(frozen=True)
+class Contents:
+    """What a file of `frame_files` holds. `size`: bytes of all its frames, with FCS."""
+
+    frames: int
+    size: int
+
+
+def contents(file: Path) -> Contents:
+    """Of a file that `frame_files` made."""
+    data = file.read_bytes()
+    frames, at = 0, _PCAP_HEADER
+    while at < len(data):
+        at += _PCAP_RECORD + int.from_bytes(data[at + 8 : at + 12], "little")
+        frames += 1
+    bare = len(data) - _PCAP_HEADER - frames * _PCAP_RECORD
+    return Contents(frames, bare + frames * _FCS)
 
 
 def _suffix(word: str) -> str:
@@ -79,7 +108,7 @@ def _flow(word: str, link: Path) -> str:
     return f"pcap={link},rate=1Mpps,loops=1"
 
 
-def _of_configuration(word: str, ports: int, directory: Path) -> tuple[Path, ...]:
+def _of_configuration(word: str, ports: int, directory: Path, max_frame: int) -> tuple[Path, ...]:
     try:
         config = _read(Path(word))
     except OSError as error:
@@ -102,7 +131,7 @@ def _of_configuration(word: str, ports: int, directory: Path) -> tuple[Path, ...
     writes = [f"--write={name}={file}" for name, file in zip(senders, files, strict=True)]
     ending = all(flow.get("duration", {}).get("choice") in _ENDING for flow in config["flows"])
     limit = [] if ending else ["--write-limit", str(MOST_FRAMES)]
-    _run(word, ["--otg", str(given), *writes, *limit])
+    _run(word, ["--otg", str(given), *writes, *limit], max_frame)
     return files
 
 
@@ -129,9 +158,9 @@ def _read(path: Path) -> dict[str, Any]:
     return found
 
 
-def _run(word: str, options: Sequence[str]) -> None:
+def _run(word: str, options: Sequence[str], max_frame: int) -> None:
     done = LOCAL.run(
-        [str(rust_binary("generator")), *options, "--max-frame", str(_MAX_FRAME)],
+        [str(rust_binary("generator")), *options, "--max-frame", str(max_frame)],
         timeout_s=_TIMEOUT_S,
     )
     if done.exit_code:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from linerate.telemetry import hdr
 from linerate.telemetry.client import Telemetry, connect, socket_path
 from linerate.telemetry.hdr import Histogram
 from linerate.telemetry.spans import read_clock
+from linerate.traffic.frame_files import MAX_FRAME_SENT
 from linerate.traffic.otg import OtgClient, Traffic, flow_name
 from linerate.traffic.sender import Sender, Sent
 
@@ -33,6 +35,17 @@ START_TIMEOUT_S = 15.0
 LEAD_S = 0.01
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 _SOCKETS = ("memif", "vhost", "virtio_user")
+
+
+def _replays(wire: Wire, files: Sequence[Path]) -> list[str]:
+    """The options by which the first flow of each port sends the frames of a capture file."""
+    if not files:
+        return []
+    given = [
+        f"--replay={flow_name(port, 0)}={files[port % len(files)]}"
+        for port in range(len(wire.locations))
+    ]
+    return [*given, "--max-frame", str(MAX_FRAME_SENT)]
 
 
 def _permissions(wire: Wire) -> list[str]:
@@ -64,8 +77,12 @@ class Generator(Sender):
         *,
         flood: bool,
         late_after_us: int | None = None,
+        files: Sequence[Path] = (),
     ) -> None:
-        """`late_after_us`: how long after its slot a frame is late; None: the generator's own."""
+        """`late_after_us`: how long after its slot a frame is late; None: the generator's own.
+        `files`: capture files whose frames are sent instead of the flows' own: one for each port,
+        or one for all.
+        """
         self.flood = flood
         prefix = run.new_prefix("generator")
         namespace = wire.sender_host.namespace
@@ -79,6 +96,7 @@ class Generator(Sender):
             *([] if late_after_us is None else ["--late-after", str(late_after_us)]),
             *(["--netns", namespace] if namespace else []),
             *_permissions(wire),
+            *_replays(wire, files),
         ]
         # Not in that namespace: the lab could not reach its API there.
         self.child = LOCAL.start(Command("generator", tuple(argv), (cpu,)), run)

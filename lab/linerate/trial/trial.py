@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import cast
 
 from linerate.forwarders import Forwarder, forwarder
@@ -69,6 +70,9 @@ class Bench:
     starts: Iterator[int] = field(default_factory=itertools.count)
     # Where forwarders run.
     host: Host = LOCAL
+    # Capture files whose frames the generator sends: one for each port, or one for all. Without
+    # them it sends frames of its own.
+    frame_files: tuple[Path, ...] = ()
 
     def senders(self, ports: int) -> int:
         """How many of the generator's ports send."""
@@ -88,7 +92,7 @@ class Bench:
         """Start our generator at its end of the wire; the caller closes it."""
         return Generator(
             self.run, self.cores.control, self.memory, wire, flood=flood,
-            late_after_us=late_after_us,
+            late_after_us=late_after_us, files=self.frame_files,
         )  # fmt: skip
 
 

@@ -24,6 +24,7 @@ use crate::books::{Books, Earlier, Told};
 use crate::engine::layout::{self, Share};
 use crate::engine::{Command, Desk, FlowSetup, Load, Mode, Order, Settings, Station};
 use crate::location::Policy;
+use crate::otg::replays::Replays;
 use crate::otg::sending::Sending;
 use crate::otg::server::{Answer, Call, Message};
 use crate::otg::{ApiError, capture, config, metrics, state, update};
@@ -87,6 +88,8 @@ pub struct Rules {
     pub line_rate: Option<crate::pacing::LineRate>,
     /// Where a configuration may have its ports.
     pub locations: Policy,
+    /// What flows of the API send instead of their own frames.
+    pub replays: Replays,
     /// The number of the first start's run. Where it is any, frames of another generator, or of one that was
     /// here before, are most likely of another run.
     pub first_run: u8,
@@ -221,7 +224,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
     }
 
     async fn set_config(&mut self, value: Value) -> Result<Answer, ApiError> {
-        let (plan, warnings) = config::validate(&value, &self.rules.limits())?;
+        let (mut plan, mut warnings) = config::validate(&value, &self.rules.limits())?;
+        warnings.extend(self.rules.replays.put_into(&mut plan)?);
         self.load(plan, value, warnings).await
     }
 
@@ -276,7 +280,9 @@ impl<'run, 'eal> Control<'run, 'eal> {
 
     async fn update_config(&mut self, value: &Value) -> Result<Answer, ApiError> {
         let (active, limits) = (&self.active, self.rules.limits());
-        let update = update::validate(value, &active.config, &active.plan, &limits)?;
+        let mut update = update::validate(value, &active.config, &active.plan, &limits)?;
+        // What was to be said was said when the configuration came.
+        self.rules.replays.put_into(&mut update.plan)?;
         self.change(update).await?;
         Ok(no_warnings())
     }

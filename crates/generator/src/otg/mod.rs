@@ -22,6 +22,7 @@ pub mod metrics;
 mod options;
 pub mod patience;
 mod pattern;
+pub mod replays;
 pub mod sending;
 pub mod server;
 pub(crate) mod size;

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 
-from linerate.experiments.duel.inspection import inspect
+from linerate.experiments.duel.inspection import looked_at
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.scheduling import Meeting, Scheduling, opened
 from linerate.experiments.duel.verdict import Verdict, log_ratio
@@ -33,14 +33,14 @@ def fight(
     seen: Seen = lambda duel: None,
 ) -> Duel:
     """Let two programs meet in rounds; `seen` looks after each. The answer to which is slower is
-    as good after any round.
+    as good after any round. What they make of the user's frames is looked at first.
     """
     source = random.Random(f"linerate:duel:{asked.seed}")
     fighting = _Fight(Meeting(bench, link, programs, asked, source), seen)
     found = fighting.found
     try:
-        if asked.check and isinstance(link, Frames):
-            found.works = inspect(bench, link, programs, asked.size)
+        if asked.check and (bench.frame_files or isinstance(link, Frames)):
+            found.works, found.unseen = looked_at(bench, link, programs, asked.size)
         while fairer := fighting.meet():
             fighting.begin_again(fairer)
     except FaultError as fault:

@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from ipaddress import ip_address
 
 from linerate.forwarders import Forwarder
+from linerate.host.builds.bench_programs import nearfree_obstacle
 from linerate.host.errors import TelemetryError
 from linerate.host.process import pause
 from linerate.host.text import counted
-from linerate.links import Frames
+from linerate.links import Frames, Link
 from linerate.telemetry.client import Telemetry
 from linerate.trial.starts.faults import KEPT, UNDER_WAY, FaultError
 from linerate.trial.starts.standing import standing
@@ -47,8 +48,8 @@ _DONE = {
 @dataclass
 class Work:
     """Of one program, over all ports: packets received, by kind what was sent, and by port and flow
-    how often. `examples`: the first frame of which a kind is true, from 1 on, and its port.
-    `missed`: frames that it had no time to receive.
+    how often and (`left_by`) out of which ports, as bits. `examples`: the first frame of which a
+    kind is true, from 1 on, and its port. `missed`: frames that it had no time to receive.
     """
 
     received: int = 0
@@ -56,6 +57,7 @@ class Work:
     counts: dict[str, int] = field(default_factory=dict)
     examples: dict[str, tuple[int, int]] = field(default_factory=dict)
     flows: list[list[int]] = field(default_factory=list)
+    left_by: list[list[int]] = field(default_factory=list)
 
     @property
     def sent(self) -> int:
@@ -64,6 +66,44 @@ class Work:
     def share(self, kind: str) -> float:
         """Of the packets that were sent."""
         return self.counts.get(kind, 0) / self.sent if self.sent else 0.0
+
+
+def looked_at(
+    bench: Bench, link: Link, programs: Sequence[Forwarder], size: int
+) -> tuple[tuple[Work, ...], str | None]:
+    """What each of the two makes of the frames of this link; or nothing, and why it cannot be seen.
+    Raises `FaultError` as `inspect` does.
+
+    Where a generator sends the frames, programs are looked at on a link whose driver hands out the
+    same ones.
+    """
+    if isinstance(link, Frames):
+        return inspect(bench, link, programs, size), None
+    place = Frames(link.ports, bench.frame_files)
+    if why := _obstacle(place, programs):
+        return (), why
+    try:
+        return inspect(bench, place, programs, size), None
+    except FaultError as fault:
+        if fault.kind != "start":
+            raise
+        return (), f"{programs[fault.arm].name} does not start on --link {place.name}"
+
+
+def _obstacle(place: Frames, programs: Sequence[Forwarder]) -> str | None:
+    """Why what these programs send cannot be seen; both are prepared."""
+    if why := nearfree_obstacle():
+        return why
+    for program in programs:
+        if program.interfaces_only or not program.has_telemetry:
+            return f"{program.name} is no DPDK program with telemetry"
+        if why := program.misfit(place):
+            return f"{program.name}: {why}"
+    place.prepare()
+    for program in programs:
+        if found := program.plugin_misfit(place):
+            return f"{program.name}: {found[0]}"
+    return None
 
 
 def inspect(
@@ -110,13 +150,14 @@ def _look(telemetry: Telemetry, ports: int) -> Work:
             work.counts[kind] = work.counts.get(kind, 0) + int(answer[kind])
             if example := int(answer.get(f"first_{kind}", 0)):
                 work.examples.setdefault(kind, (example, port))
-        work.flows.append(list(_flows(telemetry, name, int(answer["flows"]))))
+        work.flows.append(list(_by_flow(telemetry, "flows", name, int(answer["flows"]))))
+        work.left_by.append(list(_by_flow(telemetry, "ports", name, int(answer["flows"]))))
     return work
 
 
-def _flows(telemetry: Telemetry, name: str, count: int) -> Iterator[int]:
+def _by_flow(telemetry: Telemetry, what: str, name: str, count: int) -> Iterator[int]:
     for first in range(0, count, _FLOWS_AT_ONCE):
-        yield from telemetry.ask(f"/net_nearfree/flows,{name},{first}")
+        yield from telemetry.ask(f"/net_nearfree/{what},{name},{first}")
 
 
 def refuse_unknown(arm: int, work: Work) -> None:
@@ -152,8 +193,9 @@ def differences(one: Work, other: Work, telemetry: Telemetry) -> list[str]:
     dropped, drops = (1 - _share_sent(each) for each in (one, other))
     if abs(dropped - drops) > KEPT:
         found.insert(0, f"it drops {drops:.1%} of the packets, the other {dropped:.1%}")
-    if lost := _lost(one, other, telemetry):
-        found.append(lost)
+    for more in (_lost(one, other, telemetry), _elsewhere(one, other, telemetry)):
+        if more:
+            found.append(more)
     return found
 
 
@@ -174,13 +216,40 @@ def _lost(one: Work, other: Work, telemetry: Telemetry) -> str | None:
     ]
     if not lost:
         return None
-    port, flow = lost[0]
-    words = ""
+    count = counted(len(lost), "flow")
+    first = _first(telemetry, *lost[0])
+    return f"it sends nothing of {count} of which the other sends packets{first}"
+
+
+def _elsewhere(one: Work, other: Work, telemetry: Telemetry) -> str | None:
+    """Flows that both send, and out of no port that is the same."""
+    found = [
+        (port, flow, theirs, its)
+        for port, ports in enumerate(zip(one.left_by, other.left_by, strict=True))
+        for flow, (theirs, its) in enumerate(zip(*ports, strict=True))
+        if theirs and its and not theirs & its
+    ]
+    if not found:
+        return None
+    port, flow, theirs, its = found[0]
+    return (
+        f"it sends {counted(len(found), 'flow')} out of another port than the other"
+        f"{_first(telemetry, port, flow)}: received on port {port}, sent on {_ports(its)}, and by "
+        f"the other on {_ports(theirs)}"
+    )
+
+
+def _ports(bits: int) -> str:
+    ports = [str(port) for port in range(bits.bit_length()) if bits >> port & 1]
+    return f"port{'s' * (len(ports) > 1)} {' and '.join(ports)}"
+
+
+def _first(telemetry: Telemetry, port: int, flow: int) -> str:
+    """The words that name a flow as the first of some; none where it cannot be asked for."""
     with suppress(TelemetryError, ValueError):
         frame = bytes.fromhex(telemetry.ask(f"/net_nearfree/flow,net_nearfree{port},{flow}"))
-        words = f", the first is {described(frame)}"
-    count = counted(len(lost), "flow")
-    return f"it sends nothing of {count} of which the other sends packets{words}"
+        return f", the first is {described(frame)}"
+    return ""
 
 
 def described(frame: bytes) -> str:

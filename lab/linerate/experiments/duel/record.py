@@ -6,6 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import ConfigDict, Field
@@ -16,9 +17,11 @@ from linerate.experiments.duel.verdict import Answer, Side
 from linerate.experiments.instructions.record import Explanation
 from linerate.forwarders import Forwarder
 from linerate.records.types import GivenProgram, Strict
+from linerate.traffic.frame_files import contents
 from linerate.trial.starts import faults
 from linerate.trial.starts.start import Per
 from linerate.trial.starts.ways import Method
+from linerate.trial.starts.window import Window
 
 
 class FromBaseline(Strict):
@@ -45,6 +48,25 @@ class Fault(Strict):
     message: str
 
 
+class FrameFile(Strict):
+    """Frames that ports received, again and again."""
+
+    ports: list[int] = Field(description="of the program, from 0 on")
+    frames: int
+    size: int = Field(description="bytes of all of them, with FCS")
+
+
+class Carried(Strict):
+    """What became of the frames of a start's own generator, in the time that it was measured. The
+    counters are read one after the other, so that some frames are under way.
+    """
+
+    offered: int = Field(description="frames that the generator sent")
+    refused: int = Field(description="offers for which the link had no room")
+    received: int = Field(description="packets that the program received")
+    sent: int = Field(description="packets that the program sent")
+
+
 class Round(Strict):
     """All starts at once."""
 
@@ -54,6 +76,9 @@ class Round(Strict):
         default_factory=list,
         description="standing: the same while all others were stopped, by which it is seen whether "
         "the programs compare otherwise then",
+    )
+    carried: list[Carried] = Field(
+        default_factory=list, description="of each start, on links with a generator"
     )
     steal_ticks: int = Field(description="of the CPU, 1/100 s")
 
@@ -112,6 +137,9 @@ class DuelRecord(Strict):
     traffic: list[str] = Field(
         default_factory=list, description="as the command line has it; empty: the lab's own"
     )
+    frame_files: list[FrameFile] = Field(
+        default_factory=list, description="what that traffic came to"
+    )
     works: list[Work] = Field(
         default_factory=list, description="what each program made of the frames, where looked at"
     )
@@ -125,9 +153,35 @@ class DuelRecord(Strict):
     )
 
 
+def frame_files(files: Sequence[Path], ports: int) -> list[FrameFile]:
+    """Of one file for each port, or one for all."""
+    return [
+        FrameFile(
+            ports=[port for port in range(ports) if port % len(files) == number],
+            frames=found.frames,
+            size=found.size,
+        )
+        for number, found in enumerate(map(contents, files))
+    ]
+
+
 def schema() -> dict[str, Any]:
     document = DuelRecord.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
+
+
+def _carried(windows: Sequence[Window]) -> list[Carried]:
+    found = [(window, window.offered) for window in windows]
+    return [
+        Carried(
+            offered=offered.taken,
+            refused=offered.refused,
+            received=sum(window.received),
+            sent=sum(window.sent),
+        )
+        for window, offered in found
+        if offered
+    ]
 
 
 def record_of(  # noqa: PLR0917 - what it is made of
@@ -139,6 +193,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
     told: Sequence[str],
     repeat: str,
     traffic: Sequence[str] = (),
+    files: Sequence[FrameFile] = (),
     *,
     hugepages: bool,
     baseline: FromBaseline | None = None,
@@ -158,6 +213,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
         beside=duel.given_up.ratio if duel.given_up else None,
         link=link,
         traffic=list(traffic),
+        frame_files=list(files),
         works=[
             Work(received=each.received, missed=each.missed, counts=each.counts)
             for each in duel.works
@@ -182,6 +238,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
                 order=[letters[window.arm] for window in each.windows],
                 pps=[window.pps for window in each.windows],
                 alone_pps=[window.pps for window in each.alone],
+                carried=_carried(each.windows),
                 steal_ticks=each.steal,
             )
             for each in duel.rounds

@@ -55,9 +55,8 @@ class Round:
 class Duel:
     """What was found; `fault`: why it is no comparison, if so. `rounds`: by `method`. `given_up`:
     the comparison by standing starts that came before, and was no fair one. `per`: what packets are
-    counted over. `works`: what each
-    program made of the frames, where that was looked at. `other_fault`: why the other program does
-    not start either.
+    counted over. `works`: what each program made of the user's frames, where that was looked at,
+    and `unseen`: why it was not. `other_fault`: why the other program does not start either.
     """
 
     verdict: Verdict
@@ -67,6 +66,7 @@ class Duel:
     agreement: Agreement = field(default_factory=Agreement)
     given_up: Verdict | None = None
     works: tuple[Work, ...] = ()
+    unseen: str | None = None
     fault: FaultError | None = None
     other_fault: FaultError | None = None
     took_s: float = 0.0

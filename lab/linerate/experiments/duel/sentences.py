@@ -158,6 +158,8 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
                 f"{name} did not receive {work.missed:,} of the frames in the time that what it "
                 "sends was looked at"
             )
+    if duel.unseen:
+        found.append(f"what the two send was counted, not compared with the frames: {duel.unseen}")
     if steal := sum(each.steal for each in duel.rounds):
         found.append(f"the hypervisor took {steal * 10} ms of the CPU")
     return found

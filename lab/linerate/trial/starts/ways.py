@@ -3,7 +3,10 @@
 
 from __future__ import annotations
 
+import math
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Literal
 
 from linerate.forwarders import Forwarder
@@ -20,6 +23,8 @@ Method = Literal["standing", "turns"]
 HUGE_MIB = 256
 # So many times what one start took are left for each: no two take quite the same.
 _SPARE = 1.25
+# The bytes of a capture file, the place of each frame, and while they are read a table of flows.
+_FRAMES_OVER_FILE = 2
 
 
 def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
@@ -43,15 +48,30 @@ def countable(programs: Sequence[Forwarder]) -> bool:
     return all(each.has_telemetry and each.takes_probe for each in programs)
 
 
-def room(memory: Memory, programs: Sequence[Forwarder], link: Link) -> int:
+def room(
+    memory: Memory, programs: Sequence[Forwarder], link: Link, files: Sequence[Path] = ()
+) -> int:
     """How many programs like these fit into free memory, each with a generator where the link has
-    one.
+    one, and each with the frames of these capture files.
     """
     generators = 1 if link.has_generator else 0
     if memory.hugepages:
-        return hugepage_memory_mib() // (HUGE_MIB * (1 + generators))
+        huge = hugepage_memory_mib() // (HUGE_MIB * (1 + generators))
+        return min(huge, frames_room(files))
     largest = max(program.definition.memory_mib for program in programs)
-    return available_memory_mib() // (largest + generators * MEMORY_MIB)
+    each = largest + generators * MEMORY_MIB + frames_mib(files)
+    return available_memory_mib() // each
+
+
+def frames_room(files: Sequence[Path]) -> int:
+    """How often the frames of these files fit into free memory, which is never huge pages."""
+    needed = frames_mib(files)
+    return available_memory_mib() // needed if needed else sys.maxsize
+
+
+def frames_mib(files: Sequence[Path]) -> int:
+    """What the frames of these capture files take in a program that has read them all."""
+    return math.ceil(_FRAMES_OVER_FILE * sum(path.stat().st_size for path in files) / 2**20)
 
 
 def huge_room(bench: Bench, link: Link, size: int, programs: Sequence[Forwarder]) -> int | None:

@@ -96,6 +96,14 @@ class Window:
         return tuple(map(sum, zip(*(each.sent for each in self.slices), strict=True)))
 
     @property
+    def offered(self) -> Offered | None:
+        """Of its own generator; None: it has none."""
+        found = [each.offered for each in self.slices if each.offered]
+        if not found:
+            return None
+        return Offered(sum(each.taken for each in found), sum(each.refused for each in found))
+
+    @property
     def time_ns(self) -> int:
         return sum(each.time_ns for each in self.slices)
 
@@ -109,7 +117,7 @@ class Window:
     @property
     def lossless(self) -> bool:
         """The driver takes whatever is sent: there is no generator at the other end."""
-        return not any(each.offered for each in self.slices)
+        return self.offered is None
 
     @property
     def saturated(self) -> bool:
