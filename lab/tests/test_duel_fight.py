@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, Literal
 
 import pytest
@@ -84,7 +85,8 @@ def fought(monkeypatch: pytest.MonkeyPatch, wires: Wires, asked: Asked = ASKED) 
     monkeypatch.setattr(fight, "opened", wires.opened)
     monkeypatch.setattr(fight._Fight, "_stolen", lambda self: 0)
     programs = [FORWARDERS["c-l2fwd"], FORWARDERS["rust-l2fwd"]]
-    return fight.fight(None, link("memif"), programs, asked)  # type: ignore[arg-type]
+    bench = SimpleNamespace(frame_files=())
+    return fight.fight(bench, link("memif"), programs, asked)  # type: ignore[arg-type]
 
 
 def test_by_busy_time_a_program_may_be_faster_than_its_generator(

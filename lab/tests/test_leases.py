@@ -339,7 +339,7 @@ def test_another_user_s_lock_is_waited_for_and_named(place: Path, how: str) -> N
         path.unlink(missing_ok=True)
         path.touch(0o444)
         os.chown(path, owner, owner)
-        for parent in place.parents[:3]:
+        for parent in place.parents[:4]:
             parent.chmod(parent.stat().st_mode | 0o011)
         with subprocess.Popen(
             ["flock", how, path, "cat"], stdin=subprocess.PIPE, user=65534, group=65534
