@@ -22,7 +22,7 @@ from linerate.experiments.duel.programs import (
     check_program,
     program_of,
 )
-from linerate.experiments.duel.record import frame_files, record_of
+from linerate.experiments.duel.record import described, record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import called, notes, round_line, sentence
 from linerate.experiments.duel.verdict import Verdict, log_ratio
@@ -542,7 +542,7 @@ def test_the_record_says_what_was_sent(tmp_path: Path) -> None:
     found.rounds[0] = replace(found.rounds[0], windows=(Window(0, slices),))
     record = record_of(
         found, ["a", "b"], [L2FWD, L2FWD], "memif2", Asked(), ["words."], "", ["a", "b"],
-        frame_files(files, 2), hugepages=False,
+        described(files, 2), hugepages=False,
     )  # fmt: skip
     data = json.loads(record.model_dump_json(by_alias=True, exclude_none=True))
     by_schema.check(data, "duel-1.json")
@@ -550,6 +550,6 @@ def test_the_record_says_what_was_sent(tmp_path: Path) -> None:
         {"ports": [0], "frames": 2, "size": 128},
         {"ports": [1], "frames": 3, "size": 192},
     ]
-    assert [each.ports for each in frame_files(files[:1], 2)] == [[0, 1]]
+    assert [each.ports for each in described(files[:1], 2)] == [[0, 1]]
     (carried,) = data["rounds"][0]["carried"]
     assert carried == {"offered": 2000, "refused": 100, "received": 800, "sent": 760}

@@ -25,7 +25,6 @@ from linerate.host.process import (
     checkpoint,
     ended_with,
     interruptible,
-    last_words,
     pause,
     remove_stale,
     start_time,
@@ -165,57 +164,6 @@ def test_a_child_on_all_cpus_is_reaped(tmp_path: Path) -> None:
         child = Child(Command("busy", ("sleep", "60"), tuple(range(os.cpu_count() or 1))), run)
         assert child.stop() == -signal.SIGINT
     assert os.sched_getaffinity(0) == usual
-
-
-USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
-
-
-@pytest.mark.parametrize(
-    ("output", "expected"),
-    [
-        ("", ""),
-        ("EAL: Detected CPU lcores: 2\n\n", ""),
-        (
-            "net_nearfree: not the driver interface\nEAL: Bus (vdev) probe failed.\n"
-            "  Cause: No Ethernet ports - bye\nMAC updating enabled\n",
-            "net_nearfree: not the driver interface; EAL: Bus (vdev) probe failed.; "
-            "Cause: No Ethernet ports - bye; MAC updating enabled",
-        ),
-        (
-            "EAL: Detected NUMA nodes: 1\nEAL: lcore 99 unavailable\n"
-            + USAGE
-            + "EAL: Invalid 'command line' arguments.\nl2fwd: EAL did not start; see above\n",
-            "EAL: lcore 99 unavailable; EAL: Invalid 'command line' arguments.; "
-            "l2fwd: EAL did not start; see above",
-        ),
-        (
-            "EAL: lcore 99 unavailable\nEAL: Error - exiting with code: 1\n"
-            "  Cause: Cannot init EAL: Invalid argument\n" + USAGE,
-            "EAL: lcore 99 unavailable; Cause: Cannot init EAL: Invalid argument",
-        ),
-        (
-            "fw: unrecognized option '--no-such'\n" + USAGE + "EAL: Invalid arguments.\n",
-            "fw: unrecognized option '--no-such'; EAL: Invalid arguments.",
-        ),
-        (
-            "EAL: 640 hugepages of size 2097152 reserved, but no mounted hugetlbfs found for that "
-            "size\nEAL: No free 1048576 kB hugepages reported on node 0\n"
-            "EAL: No free 2048 kB hugepages reported on node 0\n",
-            "EAL: No free 2048 kB hugepages reported on node 0",
-        ),
-        ("one\n  two\n\nthree\nfour\n", "three; four"),
-        ("  one\n  two\n  three\n  four\n", "two; three; four"),
-    ],
-)
-def test_last_words(output: str, expected: str) -> None:
-    assert last_words(output) == expected
-
-
-def test_last_words_are_bounded_and_keep_the_end() -> None:
-    output = "".join(f"EAL: {name * 150}\n" for name in "abcd") + "l2fwd: " + "e" * 500
-    found = last_words(output)
-    assert len(found) <= 400
-    assert found == f"EAL: {'d' * 150}; l2fwd: {'e' * 193}"
 
 
 def test_a_missing_program(tmp_path: Path) -> None:

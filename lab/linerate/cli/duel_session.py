@@ -19,7 +19,7 @@ from linerate.experiments.duel.record import (
     DuelRecord,
     FrameFile,
     FromBaseline,
-    frame_files,
+    described,
     record_of,
 )
 from linerate.experiments.duel.rounds import Asked, Duel
@@ -85,7 +85,7 @@ class DuelSession:
         """Prepare all that a duel needs, and fight it; raises `LabError`."""
         link = self.link
         # The files are gone when the record is written.
-        self.frames = frame_files(self.files, link.ports)
+        self.frames = described(self.files, link.ports)
         every = [(program, side.letter) for side in self.sides for program in side.programs]
         count = max(program.definition.cpus for program, _ in every)
         with leased(max(2, count + link.has_generator)):
@@ -180,8 +180,8 @@ class DuelSession:
             f"in a round, {_WAYS[self.asked.method]}, CPU {','.join(map(str, lcores))}, "
             f"{'huge pages' if self.memory.hugepages else 'small pages'}"
         )
-        alike = one.partition(" ")[2] == other.partition(" ")[2]
-        if alike and len({side.given for side in self.sides}) > 1:
+        names, given = {side.own_names for side in self.sides}, {side.given for side in self.sides}
+        if len(names) < len(given):
             for side in self.sides:
                 self._say(f"{side.letter}: {side.given}")
 

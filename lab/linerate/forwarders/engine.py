@@ -167,11 +167,14 @@ class Forwarder:
 
     @property
     def takes_probe(self) -> bool:
-        """Whether its program can load the probe, as far as is known: a script may start one that
-        cannot. It is prepared.
+        """Whether its program, which is prepared, can load the probe. True also for a script, even
+        if the program that it starts cannot.
         """
-        path = self.program() if self.definition.polls == "probe" else None
-        if path is None or not self.definition.probed or engine_of(self.definition):
+        definition, path = self.definition, self.program()
+        if path is None or not definition.uses_dpdk or definition.polls != "probe":
+            return False
+        # In a container the plugin's path names nothing.
+        if engine_of(definition):
             return False
         try:
             return not elf.holds_eal(path)

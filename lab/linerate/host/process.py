@@ -34,6 +34,7 @@ from linerate.host import sampler
 from linerate.host.errors import Interrupted, LinkError, MachineError, MissingError, ProcessError
 from linerate.host.locks import hold
 from linerate.host.sampler import Activity, Wanted
+from linerate.host.text import last_words
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
@@ -45,50 +46,6 @@ _ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
 # Of what a child printed, in bytes, that is read at once.
 _MOST_HEARD = 1 << 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
-
-
-# What EAL says on the way to an error, among it what it says in every run and at every end.
-_COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
-# getopt's words, before a program prints its usage.
-_BAD_OPTION = re.compile(r": (unrecognized|invalid) option|: option .*(requires|allow|ambiguous)")
-_CHATTER = (
-    "EAL: Detected",
-    "EAL: Multi-process socket",
-    "EAL: Physical addresses are unavailable",
-    "EAL: Selected IOVA mode",
-    "EAL: VFIO support",
-    "EAL: Error - exiting with code",
-    "EAL: Unregistering",
-    "EAL: No free 1048576 kB hugepages",
-)
-# Of pages that need no file system, as the lab has them.
-_NO_MOUNT = re.compile(r"EAL: \d+ hugepages of size \d+ reserved, but no mounted hugetlbfs")
-
-
-def last_words(output: str, limit: int = 400) -> str:
-    """Why a program ended, as far as its output tells, in one line of at most `limit` characters.
-
-    EAL complains first, then a usage of a hundred indented lines may follow, then the program says
-    that it could not start: complaints and the last two lines are kept, indented ones only when
-    there is nothing better.
-    """
-    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
-    lines = [line for line in lines if not (line.startswith(_CHATTER) or _NO_MOUNT.match(line))]
-    complaints = [
-        at
-        for at, line in enumerate(lines)
-        if line.lstrip().startswith(_COMPLAINTS) or _BAD_OPTION.search(line)
-    ]
-    ends = [at for at, line in enumerate(lines) if at >= len(lines) - 2 and not line[0].isspace()]
-    chosen = sorted({*complaints[-4:], *ends}) or range(len(lines))[-3:]
-    kept: list[str] = []
-    # From the end: what was said last is the nearest to the cause that can still be seen.
-    for at in reversed(chosen):
-        text = lines[at].strip()[: limit // 2]
-        if len("; ".join([text, *kept])) > limit:
-            break
-        kept.insert(0, text)
-    return "; ".join(kept)
 
 
 def start_time(pid: int) -> int | None:

@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers as texts have them."""
+"""Numbers in words, and the words of programs that ended."""
 
 from __future__ import annotations
+
+import re
+
+# What EAL says on the way to an error, among it what it says in every run and at every end.
+_COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
+# getopt's words, before a program prints its usage.
+_BAD_OPTION = re.compile(r": (unrecognized|invalid) option|: option .*(requires|allow|ambiguous)")
+# The lab's programs have huge pages of 2 MiB, and need no file system for them.
+_CHATTER = re.compile(
+    r"EAL: (Detected|Multi-process socket|Physical addresses are unavailable|Selected IOVA mode"
+    r"|VFIO support|Error - exiting with code|Unregistering|No free 1048576 kB hugepages"
+    r"|\d+ hugepages of size \d+ reserved, but no mounted hugetlbfs)"
+)
 
 
 def counted(count: int, noun: str) -> str:
@@ -13,3 +26,29 @@ def probability(p: float, digits: int = 4) -> str:
     """`p 0.0312`, or `p below 0.0001`: one that the digits cannot show is small, but not 0."""
     least = 10.0**-digits
     return f"p below {least:.{digits}f}" if p < least else f"p {p:.{digits}f}"
+
+
+def last_words(output: str, limit: int = 400) -> str:
+    """Why a program ended, as far as its output tells, in one line of at most `limit` characters.
+
+    EAL complains first, then a usage of a hundred indented lines may follow, then the program says
+    that it could not start: complaints and the last two lines are kept, indented ones only when
+    there is nothing better.
+    """
+    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    lines = [line for line in lines if not _CHATTER.match(line)]
+    complaints = [
+        at
+        for at, line in enumerate(lines)
+        if line.lstrip().startswith(_COMPLAINTS) or _BAD_OPTION.search(line)
+    ]
+    ends = [at for at, line in enumerate(lines) if at >= len(lines) - 2 and not line[0].isspace()]
+    chosen = sorted({*complaints[-4:], *ends}) or range(len(lines))[-3:]
+    kept: list[str] = []
+    # From the end: what was said last is the nearest to the cause that can still be seen.
+    for at in reversed(chosen):
+        text = lines[at].strip()[: limit // 2]
+        if len("; ".join([text, *kept])) > limit:
+            break
+        kept.insert(0, text)
+    return "; ".join(kept)

@@ -10,6 +10,7 @@ line.
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -73,12 +74,14 @@ class Contents:
 
 def contents(file: Path) -> Contents:
     """Of a file that `frame_files` made."""
-    data = file.read_bytes()
-    frames, at = 0, _PCAP_HEADER
-    while at < len(data):
-        at += _PCAP_RECORD + int.from_bytes(data[at + 8 : at + 12], "little")
-        frames += 1
-    bare = len(data) - _PCAP_HEADER - frames * _PCAP_RECORD
+    frames = 0
+    with file.open("rb") as data:
+        data.seek(_PCAP_HEADER)
+        # The file may be large: no frame is read.
+        while head := data.read(_PCAP_RECORD):
+            data.seek(int.from_bytes(head[8:12], "little"), os.SEEK_CUR)
+            frames += 1
+        bare = data.tell() - _PCAP_HEADER - frames * _PCAP_RECORD
     return Contents(frames, bare + frames * _FCS)
 
 

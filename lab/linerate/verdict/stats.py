@@ -18,6 +18,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
+from types import ModuleType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,10 +41,15 @@ _SIMULATED_COUNT, _DRAWN = 60, 2_000_000
 POWER = 0.8
 
 
+def scipy_stats() -> ModuleType:
+    """`scipy.stats`, imported when it is first needed: that takes longer than a duel to begin."""
+    return import_module("scipy.stats")
+
+
 def midranks(values: Sequence[float] | Floats) -> Floats:
     """The rank of each value, from 1; equal values share the mean of their ranks.
 
-    As `scipy.stats.rankdata`, which takes longer to import than a duel needs to begin.
+    As `scipy.stats.rankdata`, for duels, which need no more of scipy.
     """
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     last: Floats = np.cumsum(counts) - (counts - 1) / 2
@@ -163,9 +170,7 @@ def _detectable(count: int, alpha: float) -> float:
     if cut == 0:
         return math.inf
     if count > _SIMULATED_COUNT:
-        from scipy import stats as scipy_stats  # noqa: PLC0415 - a slow import, seldom needed
-
-        quantiles = scipy_stats.t.ppf([1 - alpha / 2, POWER], count - 1)
+        quantiles = scipy_stats().t.ppf([1 - alpha / 2, POWER], count - 1)
         return float(quantiles.sum() / math.sqrt(count * _EFFICIENCY))
     rows, columns = np.triu_indices(count)
     drawn = np.random.default_rng(1).normal(size=(min(_DRAWN // rows.size, 20_000), count))
@@ -213,9 +218,7 @@ def sign_flip_p(differences: Sequence[float]) -> float:
         return 1.0
     if len(differences) <= EXACT_COUNT:
         return _every_sign_p(differences)
-    from scipy import stats as scipy_stats  # noqa: PLC0415 - a slow import, seldom needed
-
-    found = scipy_stats.permutation_test(
+    found = scipy_stats().permutation_test(
         (np.asarray(differences, dtype=np.float64),),
         np.sum,
         permutation_type="samples",

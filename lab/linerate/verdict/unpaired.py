@@ -17,11 +17,11 @@ import math
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
-from linerate.verdict.stats import ALPHA, Floats, Interval
+from linerate.verdict.stats import ALPHA, Floats, Interval, scipy_stats
 
 Test = Literal["Mann-Whitney", "Brunner-Munzel"]
 
@@ -29,13 +29,6 @@ Test = Literal["Mann-Whitney", "Brunner-Munzel"]
 _EXACT = 2500
 # Brunner and Munzel's t approximation is too bold for smaller samples.
 _ENOUGH = 10
-
-
-def _scipy_stats() -> Any:
-    """Imported by who compares two runs: it takes as long as the rest of a command."""
-    from scipy import stats  # noqa: PLC0415 - see above
-
-    return stats
 
 
 @functools.lru_cache(maxsize=32)
@@ -69,7 +62,7 @@ def mann_whitney_p(first: Sequence[float], second: Sequence[float]) -> float:
     method = "asymptotic" if tied or count > _EXACT else "exact"
     if tied and len({*first, *second}) == 1:
         return 1.0
-    found = _scipy_stats().mannwhitneyu(first, second, alternative="two-sided", method=method)
+    found = scipy_stats().mannwhitneyu(first, second, alternative="two-sided", method=method)
     return float(found.pvalue)
 
 
@@ -84,14 +77,14 @@ def brunner_munzel_p(first: Sequence[float], second: Sequence[float]) -> float:
         return least
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        p = float(_scipy_stats().brunnermunzel(first, second).pvalue)
+        p = float(scipy_stats().brunnermunzel(first, second).pvalue)
     return 1.0 if math.isnan(p) else max(p, least)
 
 
 def spreads_differ(first: Sequence[float], second: Sequence[float]) -> bool:
     """Brown and Forsythe's test at ALPHA."""
     with np.errstate(all="ignore"):
-        p = float(_scipy_stats().levene(first, second, center="median").pvalue)
+        p = float(scipy_stats().levene(first, second, center="median").pvalue)
     return p < ALPHA
 
 
@@ -114,7 +107,7 @@ def _mann_whitney_interval(
         covered = 1 - 2 * float(cumulative[cut - 1])
     else:
         sigma = math.sqrt(count * (len(first) + len(second) + 1) / 12)
-        cut = math.floor(count / 2 - float(_scipy_stats().norm.ppf((1 + level) / 2)) * sigma)
+        cut = math.floor(count / 2 - float(scipy_stats().norm.ppf((1 + level) / 2)) * sigma)
         covered = level
     return Interval(float(every[cut - 1]), float(every[-cut]), covered)
 

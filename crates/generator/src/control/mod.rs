@@ -88,7 +88,7 @@ pub struct Rules {
     pub line_rate: Option<crate::pacing::LineRate>,
     /// Where a configuration may have its ports.
     pub locations: Policy,
-    /// What flows of the API send instead of their own frames.
+    /// Frames that flows send in place of their own, from the command line.
     pub replays: Replays,
     /// The number of the first start's run. Where it is any, frames of another generator, or of one that was
     /// here before, are most likely of another run.

@@ -77,7 +77,7 @@ fn read(flow: &str, path: &Path, max_frame: usize) -> Result<Frames, ReplayOptio
     Ok(frames)
 }
 
-/// By name of a flow the frames that it sends.
+/// The frames that flows send, by the name of the flow.
 #[derive(Clone, Debug, Default)]
 pub struct Replays(BTreeMap<String, Frames>);
 
@@ -106,7 +106,7 @@ impl Replays {
     /// Has the flows of a configuration send their files. Returns what is to be said about it.
     ///
     /// # Errors
-    /// A 400 that names each such flow which is to be measured: nobody knows its frames again.
+    /// A 400 that names each of these flows whose metrics are on: its frames have no mark to count them by.
     pub fn put_into(&self, plan: &mut Plan) -> Result<Vec<String>, ApiError> {
         let mut errors = Vec::new();
         for (index, flow) in plan.flows.iter_mut().enumerate() {

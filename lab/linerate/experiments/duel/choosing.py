@@ -11,11 +11,11 @@ import math
 import random
 import statistics
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from linerate.experiments.duel.programs import Side
 from linerate.experiments.duel.rounds import Asked
-from linerate.experiments.duel.scheduling import Meeting, opened
+from linerate.experiments.duel.scheduling import Meeting, opened, without_probe
 from linerate.host.process import checkpoint
 from linerate.links import Link
 from linerate.trial.starts.faults import FaultError, refuse
@@ -48,9 +48,7 @@ def choose(
         try:
             return _choose(bench, link, side, asked, seen)
         except FaultError as fault:
-            if fault.kind != "start" or asked.per != "busy":
-                raise
-            return _choose(bench, link, side, replace(asked, per="cpu"), seen)
+            return _choose(bench, link, side, without_probe(asked, fault), seen)
     except FaultError as fault:
         # Its place among the builds is nobody's business; its name is.
         name = side.programs[fault.arm].name

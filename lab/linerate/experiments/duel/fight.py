@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from linerate.experiments.duel.inspection import looked_at
 from linerate.experiments.duel.rounds import Asked, Duel, Round
-from linerate.experiments.duel.scheduling import Meeting, Scheduling, opened
+from linerate.experiments.duel.scheduling import Meeting, Scheduling, opened, without_probe
 from linerate.experiments.duel.verdict import Verdict, log_ratio
 from linerate.forwarders import Forwarder
 from linerate.host.cpus import CPUS
@@ -72,10 +72,9 @@ class _Fight:
         try:
             return None if self._meet() else replace(asked, method="turns")
         except FaultError as fault:
-            if fault.kind == "start" and asked.per == "busy" and not self.found.rounds:
-                # It may be the probe that does not start in it.
-                return replace(asked, per="cpu")
-            raise
+            if self.found.rounds:
+                raise
+            return without_probe(asked, fault)
 
     def _meet(self) -> bool:
         """False: the programs compare otherwise when each has the CPU to itself."""

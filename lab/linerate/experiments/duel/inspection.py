@@ -71,11 +71,11 @@ class Work:
 def looked_at(
     bench: Bench, link: Link, programs: Sequence[Forwarder], size: int
 ) -> tuple[tuple[Work, ...], str | None]:
-    """What each of the two makes of the frames of this link; or nothing, and why it cannot be seen.
-    Raises `FaultError` as `inspect` does.
+    """Look at what each of the two programs does to the frames. Returns that, or nothing and the
+    reason why it cannot be seen. Raises `FaultError` as `inspect` does.
 
-    Where a generator sends the frames, programs are looked at on a link whose driver hands out the
-    same ones.
+    On a link with a generator nobody sees both what came and what left. There the programs run once
+    on link `frames` with the same frames.
     """
     if isinstance(link, Frames):
         return inspect(bench, link, programs, size), None

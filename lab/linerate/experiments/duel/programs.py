@@ -53,6 +53,11 @@ class Side:
         """As on the command line."""
         return ",".join(self.words)
 
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """Of its programs, without the letter that a command line's program has in front."""
+        return tuple(each.name.removeprefix(f"{self.letter}-") for each in self.programs)
+
 
 def side_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) -> Side:
     """Read A or B from the command line; raises `UsageError`. Only names from the lab's list can be

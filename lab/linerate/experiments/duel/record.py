@@ -57,8 +57,8 @@ class FrameFile(Strict):
 
 
 class Carried(Strict):
-    """What became of the frames of a start's own generator, in the time that it was measured. The
-    counters are read one after the other, so that some frames are under way.
+    """Where the frames of a start's generator went while the start was measured. The counters are
+    read one after the other, so some frames are between two of them.
     """
 
     offered: int = Field(description="frames that the generator sent")
@@ -153,8 +153,8 @@ class DuelRecord(Strict):
     )
 
 
-def frame_files(files: Sequence[Path], ports: int) -> list[FrameFile]:
-    """Of one file for each port, or one for all."""
+def described(files: Sequence[Path], ports: int) -> list[FrameFile]:
+    """For the record: `files` has one for each port, or one for all."""
     return [
         FrameFile(
             ports=[port for port in range(ports) if port % len(files) == number],

@@ -10,13 +10,14 @@ import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from linerate.experiments.duel.rounds import Asked
 from linerate.forwarders import Forwarder
 from linerate.links import Link, Wire
 from linerate.trial.starts.alone import by_itself, take_turns
 from linerate.trial.starts.apart import apart
+from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.standing import standing, together
 from linerate.trial.starts.start import Start
 from linerate.trial.starts.ways import Method
@@ -33,6 +34,15 @@ class Meeting:
     programs: Sequence[Forwarder]
     asked: Asked
     source: random.Random
+
+
+def without_probe(asked: Asked, fault: FaultError) -> Asked:
+    """How programs can still meet, of which one did not start with the probe in it: it may be the
+    probe that does not start there. Raises the fault where it is another one.
+    """
+    if fault.kind != "start" or asked.per != "busy":
+        raise fault
+    return replace(asked, per="cpu")
 
 
 class Scheduling(ABC):

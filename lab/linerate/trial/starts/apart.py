@@ -82,15 +82,14 @@ def _started(
             busy = None
             try:
                 if sender:
-                    polls = Polls(program, running.telemetry, probed=False)
+                    polls = Polls(program, running.telemetry, probed=per == "busy")
                     exchange = Exchange(running, sender, polls)
                     exchange.await_links()
                     exchange.begin(otherwise=_SILENT)
+                    if per == "busy" and running.telemetry:
+                        busy = BusyTime(polls, running.telemetry, running.check)
                 else:
                     running.wait_until(running.carrying(), START_TIMEOUT_S, _SILENT)
-                if per == "busy" and running.telemetry:
-                    polls = Polls(program, running.telemetry, probed=True)
-                    busy = BusyTime(polls, running.telemetry, running.check)
             except TelemetryError:
                 _await_end(running)
                 raise

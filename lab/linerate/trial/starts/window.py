@@ -11,8 +11,6 @@ _ENOUGH = 1.02
 # An offer to a full ring costs the generator a fortieth of a frame that is taken, as measured on
 # memif and tap. Two refusals in a hundred offers are a pause of a millisecond on a shared machine.
 _REFUSAL = 1 / 40
-
-
 # A generator that polls has its CPU for at least so much of the time, if nobody else wants it.
 _UNDISTURBED = 0.9
 

@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from linerate.experiments.cloud.tenants.base import Load, Work
-from linerate.host.process import last_words
+from linerate.host.text import last_words
 
 MARK = "@linerate "
 LONGEST_LINE = 4096
