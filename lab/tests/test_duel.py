@@ -6,6 +6,8 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
+import statistics
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,7 +26,7 @@ from linerate.experiments.duel.programs import (
 )
 from linerate.experiments.duel.record import described, record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
-from linerate.experiments.duel.sentences import called, notes, round_line, sentence
+from linerate.experiments.duel.sentences import called, notes, round_line, sentence, size
 from linerate.experiments.duel.verdict import Verdict, log_ratio
 from linerate.forwarders import FORWARDERS, Forwarder, containers, registry
 from linerate.host import elf
@@ -36,6 +38,7 @@ from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.faults import refuse as refuse_windows
 from linerate.trial.starts.window import Offered, Slice, Window
 from linerate.verdict.agreement import Agreement
+from linerate.verdict.sequential import half_width
 
 NAMES = ["A (old)", "B (new)"]
 
@@ -308,6 +311,37 @@ def test_what_is_not_decided_says_what_it_could_have_found() -> None:
     assert "Only a difference of " in told
     # Before there is an interval, too.
     assert "rounds from" in sentence(duel(0.995, 2, spread=0.03), NAMES, Asked())
+
+
+def test_how_much_more_time_would_show_that_they_are_equal() -> None:
+    found = duel(0.998, 8, spread=0.03)
+    told = sentence(found, NAMES, Asked(within_s=60))
+    said = re.search(
+        r"(\d+) rounds? more like these would show that it is not: --within (\d+)s", told
+    )
+    assert said, told
+    assert found.verdict.more_for_equal == int(said[1])
+    assert int(said[2]) > 60
+    # With so many more of the same it is decided, and not with one less.
+    rounds = found.verdict.rounds
+    most = 1 / (1 - 0.02)
+    for more, decided in ((int(said[1]), True), (int(said[1]) - 1, False)):
+        n = len(rounds) + more
+        half = half_width(n, statistics.pstdev(rounds))
+        assert half is not None
+        assert (math.exp(abs(statistics.fmean(rounds)) + half) < most) is decided
+    # Who differs by more than the margin will not be equal.
+    assert duel(0.97, 5, spread=0.03).verdict.more_for_equal is None
+
+
+def test_an_interval_that_ends_at_the_margin_is_told_with_more_digits() -> None:
+    verdict = Verdict(0.02)
+    verdict.rounds = [0.0, 0.001, 0.002, 0.001, 0.0, 0.003]
+    assert "0.00" not in size(verdict)
+    low = verdict.interval
+    assert low
+    verdict.margin = 1 - round(low.low, 3)
+    assert f"({low.low:.4f} to {low.high:.4f})" in size(verdict)
 
 
 def test_a_direction_is_told_where_the_margin_is_not_decided() -> None:

@@ -178,6 +178,10 @@ def duel(  # noqa: PLR0917 - what can be asked
             "60s, with --bisect 5m.",
         ),
     ] = None,
+    even_if_same: Annotated[
+        bool,
+        typer.Option("--even-if-same", help="Measure on where both turn out to run the same code."),
+    ] = False,
     starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
     size: _Size = 64,
     seed: Annotated[int | None, typer.Option(help="Of the order. Default: another each time.")] = (
@@ -259,7 +263,9 @@ def duel(  # noqa: PLR0917 - what can be asked
     if keep_baseline is not None:
         duel_options.check_keeping(keep_baseline, b, around)
         return duel_command.keep(keep_baseline, a, where, wide_console())
-    asked = duel_options.asked_of(margin, within, starts, size, seed, bisect=bisect, check=check)
+    asked = duel_options.asked_of(
+        margin, within, starts, size, seed, bisect=bisect, check=check, code=not even_if_same
+    )
     words = (a,) if b is None else (a, b)
     return duel_command.run(words, where, asked, around, wide_console())
 

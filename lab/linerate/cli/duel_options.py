@@ -150,7 +150,7 @@ def lcores_of(text: str) -> tuple[Lcores, int]:
 
 def asked_of(
     margin: str, within: str | None, starts: int, size: int, seed: int | None,
-    *, bisect: bool, check: bool = True,
+    *, bisect: bool, check: bool = True, code: bool = True,
 ) -> Asked:  # fmt: skip
     """The options of the command line; raises `UsageError`."""
     if not MIN_STARTS <= starts <= _MAX_STARTS:
@@ -163,6 +163,7 @@ def asked_of(
         size=size,
         seed=secrets.randbelow(1 << 31) if seed is None else seed,
         check=check,
+        code=code,
     )
 
 
@@ -235,4 +236,6 @@ def repeating(words: Sequence[str], where: Where, asked: Asked, baseline: Path |
     changed += [word for each in where.traffic for word in ("--traffic", each)]
     if not asked.check:
         changed.append("--no-check")
+    if not asked.code:
+        changed.append("--even-if-same")
     return shlex.join(["linerate", "duel", *words, *changed])

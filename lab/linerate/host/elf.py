@@ -7,6 +7,7 @@ runs on. Section headers may be stripped, these cannot be.
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 from collections.abc import Iterator, Mapping
@@ -19,7 +20,11 @@ MAGIC = b"\x7fELF"
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _SEGMENT = struct.Struct("<IIQQQQQQ")
 _TAG = struct.Struct("<qQ")
-_LOAD, _DYNAMIC, _INTERPRETER = 1, 2, 3
+_NOTE = struct.Struct("<III")
+_LOAD, _DYNAMIC, _INTERPRETER, _NOTES = 1, 2, 3, 4
+# In the header, what tells where sections are and how many: a debugger's business.
+_OF_SECTIONS = (slice(40, 48), slice(58, 64))
+_BUILD_ID = 3, b"GNU\0"
 _DT_STRTAB, _DT_STRSZ = 5, 10
 _LIST_TIMEOUT_S = 20.0
 # EAL says at its start whether it is linked statically or not; the text is a part of it.
@@ -73,6 +78,48 @@ def _read(path: Path, content: bytes) -> Elf:
             table = content[start : start + tags.get(_DT_STRSZ, 0)]
             names = frozenset(table.split(b"\0"))
     return Elf(path, loader, dynamic, names)
+
+
+def loaded_digest(path: Path) -> str:
+    """SHA-256 of what is loaded of a file. Two builds of the same sources in different directories
+    have the same, although what they hold for a debugger differs, and so the build ID made from it.
+
+    Raises `UnreadableError` for what is no such file, `OSError` as reading does.
+    """
+    content = bytearray(path.read_bytes())
+    if content[:6] != MAGIC + b"\x02\x01":
+        raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
+    try:
+        header = _HEADER.unpack_from(content)
+        at, size, number = header[5], header[9], header[10]
+        segments = [_SEGMENT.unpack_from(content, at + index * size) for index in range(number)]
+        for kind, _, offset, _, _, length, _, _ in segments:
+            if kind == _NOTES:
+                _forget_build_id(content, offset, offset + length)
+    except (struct.error, ValueError, OverflowError) as error:
+        raise UnreadableError(f"{path}: {error}") from error
+    for each in _OF_SECTIONS:
+        content[each] = bytes(each.stop - each.start)
+    found = hashlib.sha256()
+    for segment in segments:
+        if segment[0] == _LOAD:
+            found.update(_SEGMENT.pack(*segment))
+            found.update(content[segment[2] : segment[2] + segment[5]])
+    return found.hexdigest()
+
+
+def _forget_build_id(content: bytearray, at: int, end: int) -> None:
+    while at + _NOTE.size <= end:
+        name_size, size, kind = _NOTE.unpack_from(content, at)
+        name = at + _NOTE.size
+        start = name + _aligned(name_size)
+        if (kind, bytes(content[name : name + name_size])) == _BUILD_ID:
+            content[start : start + size] = bytes(size)
+        at = start + _aligned(size)
+
+
+def _aligned(size: int) -> int:
+    return (size + 3) & ~3
 
 
 def _tags(section: bytes) -> Iterator[tuple[int, int]]:

@@ -153,16 +153,25 @@ def interval(rounds: Sequence[float], alpha: float = ALPHA) -> Interval | None:
     """The confidence sequence after these rounds, each the logarithm of a ratio; None: too few for
     it to be bounded.
     """
-    n, c = len(rounds), PRIOR_ROUNDS
+    n = len(rounds)
     if n < 2:
         return None
     values = np.asarray(rounds)
     mean = float(values.mean())
-    squares = float(((values - mean) ** 2).sum())
+    half = half_width(n, float(values.std()), alpha)
+    if half is None:
+        return None
+    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+
+
+def half_width(n: int, deviation: float, alpha: float = ALPHA) -> float | None:
+    """Half the length of the confidence sequence after n rounds that have this standard deviation
+    (of the rounds themselves, not of what they were drawn from); None: it is not bounded yet.
+    """
     # M(m) < 1 / alpha, solved for (mean - m)^2.
+    c = PRIOR_ROUNDS
     kept = 1 - (alpha**2 * c / (n + c)) ** (1 / n)
     room = n - kept * (n + c)
     if room <= 0:
         return None
-    half = math.sqrt(kept * (n + c) * squares / (n * room))
-    return Interval(math.exp(mean), math.exp(mean - half), math.exp(mean + half))
+    return deviation * math.sqrt(kept * (n + c) / room)

@@ -18,6 +18,7 @@ from linerate.host.cpus import CPUS
 from linerate.host.errors import TrialError
 from linerate.host.process import checkpoint
 from linerate.links import Frames, Link
+from linerate.trial.starts.code import same_code
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.trial import Bench
 from linerate.verdict.agreement import Agreement
@@ -128,6 +129,8 @@ class _Fight:
 
     def _round(self, by: Scheduling, order: Sequence[int]) -> Round:
         with by.started(order) as starts:
+            if self._meeting.asked.code and self.found.same_code is None:
+                self.found.same_code = same_code(self._meeting.programs, starts)
             with self._steal() as stolen:
                 windows = by.measure(starts)
             refuse(windows, dropping=bool(self.found.works), unsaturated=self.found.per == "busy")

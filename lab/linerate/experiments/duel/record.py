@@ -111,6 +111,11 @@ class DuelRecord(Strict):
     baseline: FromBaseline | None = Field(
         default=None, description="where A came from, if from one"
     )
+    same_code: bool | None = Field(
+        default=None,
+        description="whether both run the same code with the same arguments, as they were seen to; "
+        "null: not looked at",
+    )
     builds: list[Build] = Field(
         default_factory=list, description="of which the fastest was chosen, in rounds of their own"
     )
@@ -207,6 +212,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
     return DuelRecord(
         programs=[given(word, each) for word, each in zip(words, programs, strict=True)],
         baseline=baseline,
+        same_code=duel.same_code,
         builds=list(builds),
         method=duel.method,
         per=duel.per,

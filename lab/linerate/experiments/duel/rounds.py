@@ -11,14 +11,15 @@ from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Per
 from linerate.trial.starts.ways import Method
 from linerate.trial.starts.window import Window
-from linerate.verdict.agreement import Agreement
+from linerate.verdict.agreement import MIN_ROUNDS, Agreement
 
 
 @dataclass(frozen=True)
 class Asked:
     """`within_s`: the time that the duel may take. `starts`: of each program in a round. `turns`:
     of each start in a round, of `turn_s`; standing starts have a window of so many `slices`.
-    `check`: look at what is sent first, on links where that can be seen.
+    `check`: look at what is sent first, on links where that can be seen. `code`: the same code is
+    an answer.
     """
 
     margin: float = 0.02
@@ -33,6 +34,7 @@ class Asked:
     method: Method = "standing"
     per: Per = "cpu"
     check: bool = True
+    code: bool = True
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,7 @@ class Duel:
     the comparison by standing starts that came before, and was no fair one. `per`: what packets are
     counted over. `works`: what each program made of the user's frames, where that was looked at,
     and `unseen`: why it was not. `other_fault`: why the other program does not start either.
+    `same_code`: the two run the same code with the same arguments; None: not looked at.
     """
 
     verdict: Verdict
@@ -69,9 +72,26 @@ class Duel:
     unseen: str | None = None
     fault: FaultError | None = None
     other_fault: FaultError | None = None
+    same_code: bool | None = None
     took_s: float = 0.0
 
     @property
     def answer(self) -> Answer:
-        """The verdict's, unless it may not hold for the programs by themselves."""
+        """The verdict's, unless it may not hold for the programs by themselves. Those that run the
+        same code are as fast as each other, unless a difference was seen all the same.
+        """
+        if self.by_code:
+            return "equal"
         return "undecided" if self.agreement.doubtful else self.verdict.answer
+
+    @property
+    def by_code(self) -> bool:
+        """Whether it is the same code that answers, before the figures do."""
+        verdict = self.verdict
+        return bool(
+            self.same_code
+            and len(verdict.rounds) >= MIN_ROUNDS
+            and verdict.answer == "undecided"
+            and not verdict.direction
+            and not verdict.unsound
+        )

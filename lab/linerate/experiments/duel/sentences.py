@@ -75,6 +75,12 @@ def size(verdict: Verdict) -> str:
     between = f"rounds from {low:.3f} to {high:.3f}"
     if found and not verdict.moves:
         between = f"{found.low:.3f} to {found.high:.3f}"
+        edges = 1 - verdict.margin, 1 / (1 - verdict.margin)
+        if any(
+            round(end, 3) == round(edge, 3) for end in (found.low, found.high) for edge in edges
+        ):
+            # On which side of the margin it ends must be seen.
+            between = f"{found.low:.4f} to {found.high:.4f}"
     return f"{ratio:.3f} ({between})"
 
 
@@ -99,6 +105,11 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
         f"{size(verdict)} times as many packets per {UNITS[duel.per]}, "
         f"{counted(len(duel.rounds), 'round')} in {duel.took_s:.0f} s"
     )
+    if duel.by_code:
+        return (
+            f"{other} is as fast as {one}: both run the same code, byte for byte, with the same "
+            f"arguments, and the measurement does not contradict it: {how}."
+        )
     if duel.answer in ("slower", "faster"):
         return f"{other} is {duel.answer} than {one} by more than {margin}: {how}."
     if duel.answer == "equal" and verdict.direction:
@@ -121,7 +132,19 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
         if verdict.detectable
         else ""
     )
-    return f"{asks}: {how}.{could} A longer --within allows more rounds."
+    return f"{asks}: {how}.{could} {_longer(duel, asked)}"
+
+
+def _longer(duel: Duel, asked: Asked) -> str:
+    """What more time would bring."""
+    more = duel.verdict.more_for_equal
+    if more is None:
+        return "A longer --within allows more rounds."
+    rounds = len(duel.rounds)
+    within = math.ceil(asked.within_s * (rounds + more) / rounds / 10) * 10
+    return (
+        f"{counted(more, 'round')} more like these would show that it is not: --within {within}s."
+    )
 
 
 def notes(duel: Duel, names: Sequence[str]) -> list[str]:

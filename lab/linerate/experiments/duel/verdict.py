@@ -16,13 +16,15 @@ from typing import Literal
 
 from linerate.trial.starts.window import Window
 from linerate.verdict.agreement import MIN_ROUNDS
-from linerate.verdict.sequential import ALPHA, Direction, Interval, interval
+from linerate.verdict.sequential import ALPHA, Direction, Interval, half_width, interval
 
 Answer = Literal["slower", "faster", "equal", "undecided"]
 Side = Literal["slower", "faster"]
 
 # Rounds whose ratios spread by more than this do not share one: the ratio hangs on the machine.
 MOVES = 0.08
+# Who would wait for more than so many times the rounds that there were?
+_MOST_TIMES = 10
 
 
 def log_ratio(windows: Sequence[Window]) -> float:
@@ -120,3 +122,19 @@ class Verdict:
         """The smallest difference that these rounds could have shown, as a share; None: none."""
         found = self.interval
         return None if found is None else math.sqrt(found.high / found.low) - 1
+
+    @property
+    def more_for_equal(self) -> int | None:
+        """How many rounds more like these would show that they are equal; None: they would not, or
+        not before there are ten times as many.
+        """
+        n = len(self.rounds)
+        if n < MIN_ROUNDS or self.answer != "undecided":
+            return None
+        room = -math.log(1 - self.margin) - abs(statistics.fmean(self.rounds))
+        deviation = statistics.pstdev(self.rounds)
+        for more in range(1, _MOST_TIMES * n):
+            half = half_width(n + more, deviation)
+            if half is not None and half < room:
+                return more
+        return None

@@ -1,0 +1,94 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Do two programs run the same code?
+
+Where a change touches no code, the two builds are the same, and no measurement tells that as surely
+as their bytes. They are compared as they run, so that shared libraries and plugins are seen that
+the program chose itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from linerate.forwarders import Forwarder
+from linerate.forwarders.containers import engine_of
+from linerate.forwarders.definition import Definition
+from linerate.forwarders.template import Template
+from linerate.host import elf
+from linerate.trial.starts.start import Start
+
+_DELETED = " (deleted)"
+
+
+def same_code(programs: Sequence[Forwarder], starts: Sequence[Start]) -> bool:
+    """Whether two programs, of which these are running starts, have the same bytes and arguments.
+
+    False also where that cannot be seen: of scripts and containers, which start something else, and
+    of programs on the kernel, which load more than they map.
+    """
+    one, other = programs
+    if _arguments(one) != _arguments(other):
+        return False
+    mapped = []
+    for arm, program in enumerate(programs):
+        start = next((each for each in starts if each.arm == arm), None)
+        if start is None or not _is_the_program(start, program):
+            return False
+        files = _mapped_code(start.pid)
+        if files is None:
+            return False
+        mapped.append(files)
+    first, second = mapped
+    # What both have from the same place is the same file.
+    try:
+        return _digests(first - second) == _digests(second - first)
+    except (OSError, elf.UnreadableError):
+        return False
+
+
+def _arguments(program: Forwarder) -> tuple[dict[str, Any], Path | None, list[object]]:
+    """All that its definition says, but for its name and the place of its executable."""
+    definition = program.definition
+    data = definition.as_data()
+    for key in ("name", "description", "build", "command"):
+        data.pop(key, None)
+    folder = program.file.parent if program.file else None
+    words: list[object] = list(Template(definition.command or "").words[1:])
+    return data, folder, words
+
+
+def _is_the_program(start: Start, program: Forwarder) -> bool:
+    """Whether the process that polls is the executable that was named."""
+    executable, definition = program.program(), program.definition
+    if executable is None or start.pid is None or not _its_own(definition):
+        return False
+    try:
+        return Path(f"/proc/{start.pid}/exe").samefile(executable)
+    except OSError:
+        return False
+
+
+def _its_own(definition: Definition) -> bool:
+    return definition.uses_dpdk and engine_of(definition) is None
+
+
+def _mapped_code(pid: int | None) -> set[str] | None:
+    """The files of which a process has mapped code; None: one is no longer there."""
+    try:
+        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    except OSError:
+        return None
+    found = set()
+    for line in lines:
+        # Addresses, permissions, offset, device, inode, path.
+        fields = line.split(None, 5)
+        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/"):
+            found.add(fields[5])
+    return None if any(each.endswith(_DELETED) for each in found) else found
+
+
+def _digests(files: set[str]) -> Counter[str]:
+    return Counter(elf.loaded_digest(Path(each)) for each in files)
