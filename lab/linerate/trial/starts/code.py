@@ -18,6 +18,7 @@ from linerate.forwarders.containers import engine_of
 from linerate.forwarders.definition import Definition
 from linerate.forwarders.template import Template
 from linerate.host import elf
+from linerate.host.host import LOCAL
 from linerate.trial.starts.start import Start
 
 _DELETED = " (deleted)"
@@ -66,7 +67,7 @@ def _is_the_program(start: Start, program: Forwarder) -> bool:
     if executable is None or start.pid is None or not _its_own(definition):
         return False
     try:
-        return Path(f"/proc/{start.pid}/exe").samefile(executable)
+        return LOCAL.resolve(f"/proc/{start.pid}/exe") == LOCAL.resolve(executable)
     except OSError:
         return False
 
@@ -78,7 +79,7 @@ def _its_own(definition: Definition) -> bool:
 def _mapped_code(pid: int | None) -> set[str] | None:
     """The files of which a process has mapped code; None: one is no longer there."""
     try:
-        lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+        lines = LOCAL.read_text(f"/proc/{pid}/maps").splitlines()
     except OSError:
         return None
     found = set()
