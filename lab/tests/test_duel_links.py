@@ -77,14 +77,16 @@ def test_one_duel_on_each_link_and_a_sentence_about_all(
     assert text.count("Repeat it:") == 1
 
 
-def test_json_of_several_links_is_a_list(linerate: Linerate, fights: Fight) -> None:
-    fights({"null": SLOWER, "null2": EQUAL})
-    done = linerate("duel", "rust-l2fwd", "rust-l2fwd-burst", "--link", "null,null2", "--json")
+def test_json_of_several_links_is_what_a_directory_keeps(linerate: Linerate, fights: Fight) -> None:
+    """Also of a link on which there was no duel."""
+    fights({"null": SLOWER, "null2": EQUAL, "nearfree2": MachineError("no room")})
+    links = "null,null2,nearfree2"
+    done = linerate("duel", "rust-l2fwd", "rust-l2fwd-burst", "--link", links, "--json")
     assert done.returncode == 1
     found = json.loads(done.stdout)
-    assert [each["link"] for each in found] == ["null", "null2"]
-    for each in found:
-        by_schema.check(each, "duel-1.json")
+    by_schema.check(found, "duels-1.json")
+    assert [each["link"] for each in found["duels"]] == ["null", "null2"]
+    assert found["failures"] == [{"link": "nearfree2", "message": "no room"}]
 
 
 def test_an_error_on_one_link_leaves_the_others(

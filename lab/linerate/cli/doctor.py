@@ -17,6 +17,7 @@ from typing import Literal
 
 from rich.console import Console
 
+from linerate.experiments.instructions.callgrind import VALGRIND
 from linerate.host import machine
 from linerate.host.builds.c_examples import example_source
 from linerate.host.cpus import parse_list, siblings
@@ -114,6 +115,14 @@ def _build_tools() -> Iterable[Finding]:
         libclang[0] if libclang else None,
         "reads DPDK's headers when the Rust crates are built",
         f"{APT} libclang-dev",
+        needed=False,
+    )
+    yield _present(
+        "build",
+        "valgrind",
+        LOCAL.which(VALGRIND),
+        "counts instructions: linerate instructions, duel --explain. Not for the demo",
+        f"{APT} valgrind",
         needed=False,
     )
     for program in ("l2fwd", "reflect", "generator"):

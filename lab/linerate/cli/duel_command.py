@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -98,10 +97,7 @@ def run(
                 keep_duels(output, duels.kept(), console)
         _write(files, duels.reports)
         if around.json:
-            found = [
-                record.model_dump(by_alias=True, exclude_none=True) for record in duels.records
-            ]
-            print(json.dumps(found[0] if len(links) == 1 else found, indent=2))
+            print(dump(duels.kept()) if len(links) > 1 else duels.records[0].as_json(), end="")
         elif len(links) > 1:
             say(console, "")
             for line in last_lines(duels.kept()):

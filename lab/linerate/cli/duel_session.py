@@ -166,8 +166,9 @@ class DuelSession:
         try:
             with pinned(bench.cores.control):
                 self.explanation = explain.explain(
-                    bench.run, bench.cores, self.link, contestants, size=self.asked.size
-                )
+                    bench.run, bench.cores, self.link, contestants, size=self.asked.size,
+                    seen=self._say,
+                )  # fmt: skip
         except UncountableError as error:
             self.unexplained = f"not explained: {error}"
 

@@ -157,6 +157,10 @@ class DuelRecord(Strict):
         default=None, description="of --explain: both under callgrind; no part of the answer"
     )
 
+    def as_json(self) -> str:
+        """What `--json` prints."""
+        return self.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n"
+
 
 def described(files: Sequence[Path], ports: int) -> list[FrameFile]:
     """For the record: `files` has one for each port, or one for all."""
