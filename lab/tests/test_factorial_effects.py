@@ -16,7 +16,7 @@ from statsmodels.api import OLS
 
 from linerate.experiments.cloud.factorial import sizes
 from linerate.experiments.cloud.factorial.design import Factor, Observations
-from linerate.experiments.cloud.factorial.effects import Analysis, analyse, significant
+from linerate.experiments.cloud.factorial.effects import Analysis, analyse
 from linerate.experiments.cloud.factorial.permute import orders, p_value
 from linerate.experiments.cloud.factorial.ranks import aligned
 from linerate.experiments.cloud.factorial.space import Space, terms
@@ -125,7 +125,7 @@ def test_p_is_never_0_and_its_least_is_stated() -> None:
     found = analyse(observations(values, FACTORS), permutations=99)
     assert found.effect("framework").p == found.least_p == 0.01
     assert (found.permutations, found.blocks, found.cells) == (99, 6, 12)
-    assert [effect.term for effect in significant(found.effects, 0.08)] == [("framework",)]
+    assert [effect.term for effect in found.effects if effect.p_holm < 0.08] == [("framework",)]
 
 
 def test_p_is_near_that_of_f_for_normal_noise() -> None:

@@ -12,7 +12,6 @@ Simul. 73(2), 2003 (interactions, and permutation within blocks).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 
 from linerate.experiments.cloud.factorial import sizes
@@ -141,8 +140,3 @@ def analyse(
         zeros=found.zeros,
         dropped=found.dropped,
     )
-
-
-def significant(effects: Sequence[Effect], alpha: float = stats.ALPHA) -> list[Effect]:
-    """Those that stand after Holm's correction."""
-    return [effect for effect in effects if effect.p_holm < alpha]

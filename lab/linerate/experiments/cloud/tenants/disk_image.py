@@ -55,11 +55,6 @@ class DiskImage:
         self.path = f"/proc/{os.getpid()}/fd/{self._file.fileno()}"
         self.direct = _takes_direct(self.path)
 
-    @property
-    def used_bytes(self) -> int:
-        """What it takes of the disk."""
-        return os.fstat(self._file.fileno()).st_blocks * 512
-
     def fill(self) -> None:
         """Write all of it: what was never written would be read from no device."""
         piece = bytes(_PIECE)

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -60,7 +59,3 @@ def _relative(path: str, root: str) -> str | None:
     if parts[: len(above)] != above or ".." in parts:
         return None
     return "/".join(parts[len(above) :])
-
-
-def of_version(found: Sequence[Mount], version: int) -> list[Mount]:
-    return [mount for mount in found if mount.version == version]

@@ -34,7 +34,7 @@ _LISTEN_S = 0.05
 
 
 class GuestProcess:
-    """`worked` is its last report, and `heard_at` when that was read (time.monotonic)."""
+    """`worked` is its last report."""
 
     def __init__(
         self, machine: Machine, run: RunDirectory, cpus: Sequence[int], role: str = "vm"
@@ -45,7 +45,6 @@ class GuestProcess:
         self.ready: Ready | None = None
         self.network: Network | None = None
         self.worked: Worked | None = None
-        self.heard_at: float | None = None
         self.reports = 0
         self._failed: Failed | None = None
         self._console = Console()
@@ -150,7 +149,6 @@ class GuestProcess:
                 self.ready = message
             case Worked():
                 self.worked = message
-                self.heard_at = time.monotonic()
                 self.reports += 1
             case Failed():
                 self._failed = message
