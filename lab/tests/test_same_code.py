@@ -28,10 +28,16 @@ LIBRARY = "int own(void) { return %d; }\n"
 PROGRAM = """
 #include <dlfcn.h>
 #include <stdio.h>
+#include <unistd.h>
 int main(int argc, char **argv)
 {
     if (argc > 2 && !dlopen(argv[2], RTLD_NOW))
         return 1;
+    if (argc > 3 && fork() == 0) {
+        while (read(0, &argc, 1) > 0)
+            ;
+        _exit(0);
+    }
     puts("ready");
     fflush(stdout);
     return getchar() %% %d == 77;
@@ -113,6 +119,9 @@ def test_other_arguments_other_environment_and_what_is_no_such_program(tmp_path:
         assert not same_code([dpdk(script), dpdk(script)], starts)
         # The kernel runs what such a program loads.
         assert not same_code(kernel, starts)
+        # Others may do the work.
+        with running((one, "eal", one.with_name("own.so"), "fork"), (other, "eal")) as parents:
+            assert not same_code([dpdk(one), dpdk(other)], parents)
         # One of the two is not there.
         assert not same_code([dpdk(one), dpdk(other)], starts[:1])
 

@@ -62,12 +62,15 @@ def _arguments(program: Forwarder) -> tuple[dict[str, Any], Path | None, list[ob
 
 
 def _is_the_program(start: Start, program: Forwarder) -> bool:
-    """Whether the process that polls is the executable that was named."""
+    """Whether the process that polls is the executable that was named, and works by itself."""
     executable, definition = program.program(), program.definition
     if executable is None or start.pid is None or not _its_own(definition):
         return False
     try:
-        return LOCAL.resolve(f"/proc/{start.pid}/exe") == LOCAL.resolve(executable)
+        if LOCAL.resolve(f"/proc/{start.pid}/exe") != LOCAL.resolve(executable):
+            return False
+        tasks = LOCAL.glob(f"/proc/{start.pid}/task", "*/children")
+        return bool(tasks) and not any(LOCAL.read_text(each).strip() for each in tasks)
     except OSError:
         return False
 
