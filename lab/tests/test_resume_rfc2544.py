@@ -79,7 +79,10 @@ def cut(directory: Path, whole: Path, kept: int, torn: int = 0) -> None:
 
 
 # With the second the sender is late at most of the rates of the self-test.
-@pytest.mark.parametrize("on_time_pps", [math.inf, 0.86 * CEILING_PPS])
+@pytest.mark.parametrize(
+    "on_time_pps",
+    [math.inf, pytest.param(0.86 * CEILING_PPS, marks=pytest.mark.second_tier)],
+)
 def test_cut_after_any_window(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_time_pps: float
 ) -> None:

@@ -99,7 +99,9 @@ def test_l3fwd(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     check(tmp_path / "run", "rust-l3fwd-graph-fused")
 
 
-@pytest.mark.parametrize("name", ["rust-graph", "c-graph"])
+@pytest.mark.parametrize(
+    "name", ["rust-graph", pytest.param("c-graph", marks=pytest.mark.second_tier)]
+)
 def test_graph(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str) -> None:
     simulated_graph.Fake(monkeypatch, tmp_path)
     simulated_graph.start(tmp_path / "run", cells=["chain4/swap/hash5/*", "chain4/assign1/hash5/*"])
