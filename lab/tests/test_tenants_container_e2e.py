@@ -29,7 +29,7 @@ from linerate.experiments.cloud.tenants.vm import vm_network
 from linerate.experiments.cloud.tenants.vm.vm_network import Bridge
 from linerate.host import netns
 from linerate.host.errors import LinkError, ProcessError, UsageError
-from linerate.host.process import RunDirectory, pause
+from linerate.host.process import RunDirectory, parent_of, pause
 
 LAST_CPU = max(os.sched_getaffinity(0))
 ON_IT = Limits((LAST_CPU,))
@@ -237,12 +237,9 @@ def test_all_of_it_is_in_its_group(make: Make) -> None:
     tenant = make(Load.MIXED)
     wait_for("a slice", lambda: (tenant.work().bogo_ops or 0) > 0)
     inside = set(tenant.pids)
-    children = subprocess.run(
-        ["ps", "-eo", "pid=,ppid="], check=True, capture_output=True, text=True, timeout=10
-    ).stdout
     family = set(inside)
-    for pid, parent in (map(int, line.split()) for line in children.splitlines()):
-        if parent in family:
+    for pid in sorted(int(path.name) for path in Path("/proc").glob("[0-9]*")):
+        if parent_of(pid) in family:
             family.add(pid)
     # Slices come and go.
     assert {pid for pid in family if uid(pid) is not None} <= inside | set(tenant.pids)
