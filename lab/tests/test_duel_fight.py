@@ -26,8 +26,9 @@ from linerate.links import link
 from linerate.telemetry.client import Reading
 from linerate.trial.running import Ports, Running
 from linerate.trial.starts.busy import Busy, BusyTime
+from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import FaultError
-from linerate.trial.starts.start import Per, Start
+from linerate.trial.starts.start import Start
 from linerate.trial.starts.window import Had, Offered, Slice, Window
 from linerate.trial.window import Polls
 

@@ -113,6 +113,8 @@ class Link(ABC):
     interfaces: bool = False
     # The lab makes those of both ends, in namespaces of its own.
     makes_interfaces: bool = False
+    # Threads of the kernel receive for both ends, each on its end's CPU (`Wire.threads`).
+    receives_by_threads: bool = False
     # The generator's ends are interfaces of the kernel's.
     kernel_generator: bool = False
     # That is one interface, which the lab makes: what is sent there by any socket comes back to it.

@@ -36,6 +36,7 @@ class Veth(Link):
     has_generator = True
     interfaces = True
     makes_interfaces = True
+    receives_by_threads = True
     kernel_generator = True
 
     def __init__(self, ports: int, *, af_xdp: bool = False) -> None:

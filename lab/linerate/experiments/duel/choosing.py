@@ -18,8 +18,8 @@ from linerate.experiments.duel.rounds import Asked
 from linerate.experiments.duel.scheduling import Meeting, opened, without_probe
 from linerate.host.process import checkpoint
 from linerate.links import Link
+from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import FaultError, refuse
-from linerate.trial.starts.start import Per
 from linerate.trial.trial import Bench
 
 # Each with one start of every build. A start decides a few per cent, so one round is too few.
@@ -67,7 +67,7 @@ def _choose(
             source.shuffle(order)
             with by.started(order) as starts:
                 windows = by.measure(starts)
-            refuse(windows, unsaturated=asked.per == "busy")
+            refuse(windows)
             found = {window.arm: math.log(window.pps) for window in windows}
             middle = statistics.fmean(found.values())
             for place, figure in found.items():

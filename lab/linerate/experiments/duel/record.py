@@ -19,7 +19,7 @@ from linerate.forwarders import Forwarder
 from linerate.records.types import GivenProgram, Strict
 from linerate.traffic.frame_files import contents
 from linerate.trial.starts import faults
-from linerate.trial.starts.start import Per
+from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.ways import Method
 from linerate.trial.starts.window import Window
 

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 
 from linerate.experiments.duel.inspection import Work
 from linerate.experiments.duel.verdict import Answer, Verdict
+from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import FaultError
-from linerate.trial.starts.start import Per
 from linerate.trial.starts.ways import Method
 from linerate.trial.starts.window import Window
 from linerate.verdict.agreement import MIN_ROUNDS, Agreement

@@ -12,10 +12,15 @@ from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.verdict import Verdict
 from linerate.forwarders import Forwarder
 from linerate.host.text import counted
+from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import Kind
-from linerate.trial.starts.start import Per
 
-UNITS: dict[Per, str] = {"cpu": "CPU second", "time": "second", "busy": "busy second"}
+UNITS: dict[Per, str] = {
+    "cpu": "CPU second",
+    "cpu-and-napi": "CPU second of program and NAPI threads",
+    "time": "second",
+    "busy": "busy second",
+}
 _FAULTS: dict[Kind, str] = {
     "start": "does not start",
     "ended": "ended",

@@ -17,15 +17,16 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from linerate.forwarders import Forwarder
 from linerate.host.errors import TelemetryError, TrialError
-from linerate.links import Link, Wire
+from linerate.links import KernelThread, Link, Wire
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.starts.busy import BusyTime
+from linerate.trial.starts.clocks import Per, polls
 from linerate.trial.starts.faults import blamed
-from linerate.trial.starts.start import Per, Start, refuse_shared
+from linerate.trial.starts.start import Start, refuse_shared
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange, Polls
 
@@ -55,7 +56,9 @@ def apart(  # noqa: PLR0917 - as `standing`, and how packets are counted
     with ExitStack() as stack:
         starts: list[Start] = []
         for number, arm in enumerate(order):
-            context = bench.context(size, number)
+            # Else frames that come back are lost where a generator that polls has the CPU, and
+            # a fast program loses more of them.
+            context = bench.context(size, number, receive_first=True)
             sent = flooding if link.has_generator else None
             setup = stack.enter_context(LinkSetup(link, context, sent))
             starts.append(stack.enter_context(_started(bench, setup, programs[arm], arm, per)))
@@ -93,13 +96,27 @@ def _started(
             except TelemetryError:
                 _await_end(running)
                 raise
-        start = Start(arm, running, per, sender, busy)
+        threads = [each for each in wire.threads if each.role == KernelThread.FORWARDER]
+        start = Start(arm, running, per, sender, busy, threads=threads)
+        if per == "cpu-and-napi":
+            start.cost_only = not _polls(start, sender)
         if sender:
             # A link that is closed under traffic may take the generator with it.
             stack.callback(_quieten, sender)
         # Also one that stands still.
         stack.callback(start.go_on)
         yield start
+
+
+def _polls(start: Start, sender: Sender | None) -> bool:
+    """Whether it has CPU time also while nothing comes. Its generator does, and is stopped."""
+    if sender is None or sender.child is None:
+        return True
+    sender.child.freeze()
+    try:
+        return polls(start.pid, lambda: [each.value for each in start.running.ports.readings()])
+    finally:
+        sender.child.thaw()
 
 
 def _quieten(sender: Sender) -> None:

@@ -52,21 +52,19 @@ def blamed(arm: int, sender: Sender | None = None) -> Iterator[None]:
         raise FaultError(arm, "start", str(error.message)) from error
 
 
-def refuse(windows: Sequence[Window], *, dropping: bool = False, unsaturated: bool = False) -> None:
+def refuse(windows: Sequence[Window], *, dropping: bool = False) -> None:
     """Raise `FaultError` for a start that did not do the work. `dropping`: programs may drop
-    packets, for all do it to the same ones. `unsaturated`: they may be faster than their
-    generators, for what is counted does not depend on it.
+    packets, for all do it to the same ones.
     """
     for window in windows:
         if window.time_ns <= 0:
             raise FaultError(window.arm, "stuck", "it did no work in a whole window")
         if not any(window.received):
             raise FaultError(window.arm, "stuck", "it received no packet in a whole window")
-        if not (unsaturated or window.saturated):
+        if not (window.cost_only or window.saturated):
             raise FaultError(
                 window.arm, "unsaturated",
-                "it took all that the generator offered, so that its own speed is not seen; "
-                "--link null2 has no generator",
+                "it took all that the generator offered, so that its own speed is not seen",
             )  # fmt: skip
     most = max(sum(count > 0 for count in window.received) for window in windows)
     for window in windows:

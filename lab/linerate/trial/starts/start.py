@@ -6,19 +6,17 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
+from linerate.links import KernelThread
 from linerate.traffic.sender import Sender
 from linerate.trial.running import END_S, Running, started_by
 from linerate.trial.starts.busy import Busy, BusyTime
+from linerate.trial.starts.clocks import Clock, CpuClock, PathClock, Per, WallClock, cpu_clock
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Had, Offered, Slice
 
-# What packets are counted over: CPU time of the program's process, time, or the part of that CPU
-# time in which its lcores were busy with packets, as the probe in it counts.
-Per = Literal["cpu", "time", "busy"]
 # A reading is good if so little passed while it was made; of so many, the best. On a busy machine
 # seven of ten pass 0.06 to 0.15 ms; a slice has some 30 ms of CPU time.
 TIGHT_NS = 200_000
@@ -53,8 +51,10 @@ class Start:
         per: Per,
         sender: Sender | None = None,
         busy: BusyTime | None = None,
+        *,
+        threads: Sequence[KernelThread] = (),
     ) -> None:
-        """`busy`: by "busy" alone."""
+        """`busy`: by "busy" alone. `threads`: of the kernel, which receive for the program."""
         self.arm = arm
         self.running = running
         self.sender = sender
@@ -62,9 +62,13 @@ class Start:
         self._per = per
         self._pair = Pair.of(running, sender)
         self.pid = self._pair.pid
-        self._clock = time.CLOCK_MONOTONIC
-        if per != "time" and self.pid:
-            self._clock = cpu_clock(self.pid)
+        self._clock: Clock = WallClock()
+        if per == "cpu-and-napi":
+            self._clock = PathClock(self.pid, threads)
+        elif per != "time" and self.pid:
+            self._clock = CpuClock(self.pid)
+        # Its time is what its packets cost, also where its generator sends less than it could take.
+        self.cost_only = per == "busy"
 
     def check(self) -> None:
         """Raise `FaultError` when one of its processes has ended, and `ProcessError` when its
@@ -139,7 +143,7 @@ class Start:
 
     def _now(self) -> int:
         try:
-            return time.clock_gettime_ns(self._clock)
+            return self._clock.now_ns()
         except OSError as error:
             raise FaultError(self.arm, "ended", f"process {self.pid} is gone") from error
 
@@ -156,6 +160,7 @@ class Start:
             self._since(first.sent, last.sent),
             time_ns,
             offered,
+            self.cost_only,
         )
 
     def _since(self, before: Sequence[int], after: Sequence[int]) -> tuple[int, ...]:
@@ -176,11 +181,6 @@ class Start:
     def go_on(self) -> None:
         """The program first, so that it takes the first packet."""
         self._pair.go_on()
-
-
-def cpu_clock(pid: int) -> int:
-    """Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group."""
-    return (~pid << 3) | 2
 
 
 def refuse_shared(starts: Sequence[Start]) -> None:

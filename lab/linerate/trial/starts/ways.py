@@ -14,8 +14,8 @@ from linerate.host.errors import TrialError
 from linerate.host.machine import available_memory_mib, hugepage_memory_mib
 from linerate.links import Link
 from linerate.links.eal import MEMORY_MIB, Memory
+from linerate.trial.starts.clocks import Per, per_of
 from linerate.trial.starts.standing import standing
-from linerate.trial.starts.start import Per
 from linerate.trial.trial import Bench
 
 Method = Literal["standing", "turns"]
@@ -30,8 +30,8 @@ _FRAMES_OVER_FILE = 2
 def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
     """How programs can meet on a link.
 
-    Standing: one polling lcore each, on a link whose driver always delivers. By CPU time: programs
-    whose work is all in their own process.
+    Standing: one polling lcore each, on a link whose driver always delivers. By the CPU time of the
+    process: programs whose work is all in there.
     """
     kernel = link.interfaces or link.kernel_generator or link.makes_interfaces
     own = not kernel and all(
@@ -40,7 +40,7 @@ def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
     )
     single = all(each.definition.cpus == 1 for each in programs)
     method: Method = "standing" if own and single and not link.has_generator else "turns"
-    return method, "cpu" if own else "time"
+    return method, per_of(link, own=own)
 
 
 def countable(programs: Sequence[Forwarder]) -> bool:

@@ -6,7 +6,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-# A generator that offers at least so many times what a program sends on is not what limits it.
+# A generator that offers at least so many times what a program receives is not what limits it.
 _ENOUGH = 1.02
 # An offer to a full ring costs the generator a fortieth of a frame that is taken, as measured on
 # memif and tap. Two refusals in a hundred offers are a pause of a millisecond on a shared machine.
@@ -49,14 +49,15 @@ class Offered:
 
 @dataclass(frozen=True)
 class Slice:
-    """What a start did between two samples. `time_ns`: CPU time of its process, time, or busy
-    time.
+    """What a start did between two samples. `time_ns`: by `linerate.trial.starts.clocks.Per`.
+    `cost_only`: that is what the packets cost, without any waiting for packets.
     """
 
     received: tuple[int, ...]
     sent: tuple[int, ...]
     time_ns: int
     offered: Offered | None = None
+    cost_only: bool = False
 
     @property
     def pps(self) -> float:
@@ -67,13 +68,16 @@ class Slice:
     def saturated(self) -> bool:
         """Whether there was more to take than it took: the link lost some, or was full for a good
         part of the time. Where there is no generator, the driver always has more.
+
+        Packets that it received count, also those that found no room on the way back: who lost
+        only those had taken all that there was.
         """
         if self.offered is None:
             return True
         if self.offered.disturbed:
             return False
         offered = self.offered.taken + self.offered.refused * _REFUSAL
-        return offered > _ENOUGH * sum(self.sent)
+        return offered > _ENOUGH * sum(self.received)
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,11 @@ class Window:
     def lossless(self) -> bool:
         """The driver takes whatever is sent: there is no generator at the other end."""
         return self.offered is None
+
+    @property
+    def cost_only(self) -> bool:
+        """Whether its figure is right also where it was not saturated."""
+        return all(each.cost_only for each in self.slices)
 
     @property
     def saturated(self) -> bool:
