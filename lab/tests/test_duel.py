@@ -143,9 +143,9 @@ L2FWD, TWO_LCORES = FORWARDERS["c-l2fwd"], program_of("./fw {eal} --", "B", ("on
         ("nearfree2", L2FWD, "standing", "cpu"),
         ("null2", TWO_LCORES, "turns", "cpu"),
         ("memif", L2FWD, "turns", "cpu"),
-        ("veth", FORWARDERS["xdp-redirect"], "turns", "time"),
+        ("veth", FORWARDERS["xdp-redirect"], "turns", "cpu-and-napi"),
         # What the kernel does for a DPDK program there is in no process's CPU time either.
-        ("veth", L2FWD, "turns", "time"),
+        ("veth", L2FWD, "turns", "cpu-and-napi"),
     ],
 )
 def test_the_link_and_the_programs_say_how_they_meet(

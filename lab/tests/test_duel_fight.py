@@ -62,7 +62,7 @@ class Wire:
     def _window(self, arm: int) -> Window:
         sent = round(1e6 * (0.9 if arm else 1) * self.source.gauss(1, 0.003))
         offered = Offered(sent, 0 if self.faster else 1000 * sent)
-        return Window(arm, (Slice((sent,), (sent,), 10**9, offered),))
+        return Window(arm, (Slice((sent,), (sent,), 10**9, offered, self.asked.per == "busy"),))
 
 
 class Wires:

@@ -454,7 +454,7 @@ def test_programs_on_the_kernel_take_turns(runtime: Path) -> None:
     need("generator", "af-packet-fwd")
     need_veth()
     found = in_turns(runtime, "af-packet-mmap", "af-packet-mmap", "--link", "veth")
-    assert found["per"] == "time"
+    assert found["per"] == "cpu-and-napi"
 
 
 @pytest.mark.second_tier

@@ -33,6 +33,8 @@ _METHODS: dict[str, Method | Literal["auto"]] = {
 }  # fmt: skip
 _MEMORY = dict.fromkeys(("auto", "yes", "no"))
 _MAX_WITHIN_S = 24 * 3600.0
+# What a packet costs in the kernel differs from turn to turn, and hardly from start to start.
+_NAPI_TURNS = 12
 # A commit that is not decided is skipped, and then git may not find the first bad one.
 _WITHIN, _WITHIN_OF_BISECT = "60s", "5m"
 
@@ -182,7 +184,8 @@ def how(
         if not link.has_generator:
             why = "one lcore, and all work in their own processes"
         raise UsageError(f"--method standing: programs need {why}", "--method turns")
-    return replace(asked, method=method if wanted == "auto" else wanted, per=per)
+    asked = replace(asked, method=method if wanted == "auto" else wanted, per=per)
+    return replace(asked, turns=_NAPI_TURNS) if per == "cpu-and-napi" else asked
 
 
 def with_traffic(on: Link, words: Sequence[str], directory: Path) -> tuple[Link, tuple[Path, ...]]:

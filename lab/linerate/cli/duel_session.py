@@ -11,6 +11,7 @@ from rich.console import Console
 
 from linerate.cli.duel_options import MIN_STARTS, Where
 from linerate.experiments.duel import choosing
+from linerate.experiments.duel.advice import advice_on
 from linerate.experiments.duel.choosing import ROUNDS
 from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.programs import LETTERS, Side, check_plugin
@@ -209,6 +210,9 @@ class DuelSession:
     def record(self, duel: Duel, repeat: str, baseline: FromBaseline | None) -> DuelRecord:
         """All that was found."""
         told = [sentence(duel, self.names, self.asked), *notes(duel, self.names)]
+        for fault in filter(None, (duel.fault, duel.other_fault)):
+            advised = advice_on(fault, self.link, self.programs)
+            told += [each for each in advised if each not in told]
         if self.unexplained:
             told.append(self.unexplained)
         return record_of(

@@ -102,7 +102,7 @@ def prepare(host: Host = LOCAL) -> None:
     if missing:
         raise MachineError(
             f"network namespaces and interfaces need the capabilities {' and '.join(missing)}",
-            "sudo, or --link memif",
+            "sudo; --link memif needs none, for programs on DPDK",
         )
 
 

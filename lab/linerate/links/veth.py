@@ -57,7 +57,7 @@ class Veth(Link):
         if not sees_kernel_threads():
             raise MachineError(
                 "the kernel's threads, which receive for veths, are hidden by this PID namespace",
-                "leave the container, give it the host's PIDs (--pid=host), or --link memif",
+                "leave the container, or give it the host's PIDs (--pid=host)",
             )
 
     @contextmanager

@@ -1,9 +1,18 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Advice for programs that do not start, by what they print."""
+"""Advice for programs that do not start, by what they print, and for those that are not compared,
+by the links that they work on.
+"""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from linerate.forwarders import Forwarder
+from linerate.forwarders.template import Template
+from linerate.links import LINKS, Link
+from linerate.trial.starts.faults import FaultError
 
 # A pattern in a program's output when it does not start, and the advice for it. The first match
 # counts.
@@ -65,3 +74,46 @@ _ADVICE = (
 def advice(message: str) -> str | None:
     """Advice for a program that did not start and printed this; None: there is none."""
     return next((what for words, what in _ADVICE if re.search(words, message, re.I)), None)
+
+
+def advice_on(fault: FaultError, link: Link, programs: Sequence[Forwarder]) -> list[str]:
+    """Advice that depends on where the programs met, and on how they were started."""
+    if fault.kind == "unsaturated":
+        return [_other_link(link, programs)]
+    if fault.kind in ("start", "ended"):
+        return [
+            f"{name} is a file here, and programs start in a new, empty directory: write "
+            f"{Path(name).absolute()}"
+            for name in relative_files(programs[fault.arm])
+        ]
+    return []
+
+
+def _other_link(link: Link, programs: Sequence[Forwarder]) -> str:
+    """Where the generator is not the limit, of the links that both programs work on."""
+    fit = [
+        each
+        for each in LINKS.values()
+        if each.ports == link.ports and not any(program.misfit(each) for program in programs)
+    ]
+    without = next((each.name for each in fit if not each.has_generator), None)
+    if without:
+        return f"--link {without} has no generator"
+    faster = f"{link.name}-af-xdp"
+    if any(each.name == faster for each in fit):
+        return f"--link {faster} has a faster generator"
+    return (
+        "no link that both work on has a faster generator; a program that sleeps while nothing "
+        "comes needs none on veth"
+    )
+
+
+def relative_files(program: Forwarder) -> list[str]:
+    """Arguments of a command line in quotes that are files here by a relative path."""
+    definition = program.definition
+    if program.file or definition.directory or not definition.command:
+        return []
+    words = Template(definition.command).words[1:]
+    texts = ["".join(part for part, _ in word) for word in words if not any(n for _, n in word)]
+    names = [text.rpartition("=")[2] if text.startswith("-") else text for text in texts]
+    return [name for name in names if name and not name.startswith("/") and Path(name).is_file()]

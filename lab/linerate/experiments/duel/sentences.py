@@ -172,6 +172,11 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
             "programs counts that, and costs some cycles per packet itself, which brings the ratio "
             "nearer to 1"
         )
+    if duel.per == "cpu-and-napi" and duel.rounds:
+        found.append(
+            "packets are counted over the CPU time of the program and of the kernel's threads "
+            "(NAPI) that receive for it, in which its XDP program runs"
+        )
     if duel.given_up and duel.given_up.ratio:
         found.append(
             f"they were compared in turns, each with the CPU for itself: beside each other the "

@@ -61,11 +61,6 @@ def refuse(windows: Sequence[Window], *, dropping: bool = False) -> None:
             raise FaultError(window.arm, "stuck", "it did no work in a whole window")
         if not any(window.received):
             raise FaultError(window.arm, "stuck", "it received no packet in a whole window")
-        if not (window.cost_only or window.saturated):
-            raise FaultError(
-                window.arm, "unsaturated",
-                "it took all that the generator offered, so that its own speed is not seen",
-            )  # fmt: skip
     most = max(sum(count > 0 for count in window.received) for window in windows)
     for window in windows:
         if (polled := sum(count > 0 for count in window.received)) < most:
@@ -86,3 +81,8 @@ def refuse(windows: Sequence[Window], *, dropping: bool = False) -> None:
             )  # fmt: skip
         if window.pps <= 0:
             raise FaultError(window.arm, "stuck", "it sent no packet in most of its measurements")
+        if not (window.cost_only or window.saturated):
+            raise FaultError(
+                window.arm, "unsaturated",
+                "it took all that the generator offered, so that its own speed is not seen",
+            )  # fmt: skip

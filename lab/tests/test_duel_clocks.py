@@ -1,0 +1,235 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What packets are counted over, and where a program must be at its limit."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+from conftest import wait_for
+
+from linerate.cli.duel_options import how
+from linerate.experiments.duel.advice import advice_on, relative_files
+from linerate.experiments.duel.programs import program_of
+from linerate.experiments.duel.rounds import Asked
+from linerate.forwarders import FORWARDERS
+from linerate.host.errors import LinkError
+from linerate.host.host import LOCAL
+from linerate.host.process import Child, Command, RunDirectory
+from linerate.links import KernelThread, link
+from linerate.telemetry.client import Reading
+from linerate.trial.running import Ports, Running
+from linerate.trial.starts import apart
+from linerate.trial.starts.clocks import CpuClock, PathClock, polls
+from linerate.trial.starts.faults import FaultError, refuse
+from linerate.trial.starts.start import Start
+from linerate.trial.starts.window import Offered, Slice, Window
+
+XDP = "./fw program.o {rx} {tx}"
+BUSY = "while True: pass"
+SLEEPS = "import time; time.sleep(60)"
+CPU = (max(os.sched_getaffinity(0)),)
+
+
+@pytest.mark.parametrize(
+    ("where", "words", "method", "per"),
+    [
+        ("veth", (XDP, XDP), "turns", "cpu-and-napi"),
+        ("veth1-af-xdp", ("xdp-redirect", "af-packet-mmap"), "turns", "cpu-and-napi"),
+        # The kernel receives for a program on DPDK, too.
+        ("veth", ("c-l2fwd", "kernel-bridge"), "turns", "cpu-and-napi"),
+        # There who writes pays, on any CPU.
+        ("tap", ("c-l2fwd", "rust-l2fwd"), "turns", "time"),
+        ("memif", ("c-l2fwd", "rust-l2fwd"), "turns", "cpu"),
+        ("null2", ("c-l2fwd", "rust-l2fwd"), "standing", "cpu"),
+    ],
+)
+def test_the_link_says_what_packets_are_counted_over(
+    where: str, words: tuple[str, str], method: str, per: str
+) -> None:
+    programs = [program_of(word, letter) for word, letter in zip(words, "AB", strict=True)]
+    asked = how(link(where), programs, "auto", Asked())
+    assert (asked.method, asked.per) == (method, per)
+
+
+# -- clocks ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Iterator[RunDirectory]:
+    with RunDirectory(tmp_path) as directory:
+        yield directory
+
+
+@contextmanager
+def started(run: RunDirectory, *programs: str) -> Iterator[list[Child]]:
+    """Python programs, all on one CPU."""
+    children: list[Child] = []
+    try:
+        for text in programs:
+            command = Command("program", (sys.executable, "-c", text), CPU)
+            children.append(LOCAL.start(command, run))
+        yield children
+    finally:
+        for child in children:
+            child.stop()
+
+
+def thread(pid: int, role: str = KernelThread.FORWARDER) -> KernelThread:
+    return KernelThread(role, "napi/f0", pid, CPU[0])
+
+
+def test_the_path_s_time_is_that_of_the_program_and_of_the_threads(run: RunDirectory) -> None:
+    with started(run, BUSY, BUSY, BUSY) as children:
+        pids = [child.pid for child in children]
+        clocks = [CpuClock(pid) for pid in pids]
+        wait_for("all ran", lambda: all(clock.now_ns() > 10**6 for clock in clocks))
+        for child in children:
+            child.freeze()
+        wait_for("they stand still", lambda: _still(clocks))
+        had = [clock.now_ns() for clock in clocks]
+        assert PathClock(pids[0], [thread(pids[1]), thread(pids[2])]).now_ns() == sum(had)
+        # The kernel forwards alone.
+        assert PathClock(None, [thread(pids[1])]).now_ns() == had[1]
+
+
+def _still(clocks: list[CpuClock]) -> bool:
+    one = [clock.now_ns() for clock in clocks]
+    return one == [clock.now_ns() for clock in clocks for _ in range(3)][::3]
+
+
+def test_what_a_script_started_counts_also_when_it_ended(run: RunDirectory) -> None:
+    script = (
+        "import subprocess, sys, time\n"
+        "busy = 'import time\\nwhile time.process_time() < .2: pass\\ntime.sleep(60)'\n"
+        "child = subprocess.Popen([sys.executable, '-c', busy])\n"
+        "print(child.pid, flush=True)\n"
+        "child.wait()\n"
+        "time.sleep(60)\n"
+    )
+    with started(run, script) as (child,):
+        wait_for("it started one", lambda: child.output().strip())
+        helper = int(child.output())
+        clock = PathClock(child.pid, [])
+        wait_for("that worked", lambda: clock.now_ns() > 2 * 10**8)
+        before = clock.now_ns()
+        os.kill(helper, 9)
+        wait_for("it is gone", lambda: not Path(f"/proc/{helper}").exists())
+        assert clock.now_ns() >= before
+
+
+def test_a_thread_that_cannot_be_read_is_named(run: RunDirectory) -> None:
+    with started(run, SLEEPS) as (child,):
+        pid = child.pid
+    with pytest.raises(LinkError, match=rf"thread napi/f0 \(pid {pid}\), which receives for"):
+        PathClock(None, [thread(pid)])
+
+
+def test_who_wants_the_cpu_while_nothing_comes_polls(run: RunDirectory) -> None:
+    with started(run, BUSY, SLEEPS) as (busy, sleeper):
+        wait_for("it started", lambda: CpuClock(busy.pid).now_ns() > 10**8)
+        wait_for("it sleeps", lambda: _state(sleeper.pid) == "S")
+        assert polls(busy.pid, lambda: 0)
+        assert not polls(sleeper.pid, lambda: 0)
+        assert not polls(None, lambda: 0)
+        # What waits for it is taken first.
+        counts = itertools.chain(range(4), itertools.repeat(4))
+        assert not polls(sleeper.pid, lambda: next(counts))
+        assert next(counts) == 4
+
+
+def _state(pid: int) -> str:
+    return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+
+
+# -- its limit -------------------------------------------------------------------------------------
+
+
+class Counted(Ports):
+    """Two ports at which nothing comes."""
+
+    def readings(self) -> list[Reading]:
+        return [Reading({"ipackets": 1, "opackets": 1}, 0, 0)] * 2
+
+    def up(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(("program", "cost_only"), [(BUSY, False), (SLEEPS, True)])
+def test_only_who_sleeps_without_packets_needs_no_limit(
+    run: RunDirectory, program: str, cost_only: bool
+) -> None:
+    with started(run, program, SLEEPS) as (child, generator):
+        wait_for("it started", lambda: CpuClock(child.pid).now_ns() > 10**6)
+        wait_for("it works or sleeps", lambda: (_state(child.pid) == "S") == cost_only)
+        sender = cast(Any, SimpleNamespace(child=generator, check=lambda: None))
+        start = Start(0, Running(Counted(), child), "cpu-and-napi", sender, threads=[])
+        assert apart._polls(start, sender) is not cost_only
+        # Its generator goes on.
+        wait_for("it runs", lambda: _state(generator.pid) == "S")
+
+
+def window(*, received: int, sent: int, offered: int, cost_only: bool) -> Window:
+    one = Slice((received,), (sent,), 10**6, Offered(offered, 0), cost_only)
+    return Window(1, (one,) * 3)
+
+
+def test_a_cost_needs_no_limit() -> None:
+    refuse([window(received=10**5, sent=10**5, offered=10**5, cost_only=True)])
+    with pytest.raises(FaultError) as raised:
+        refuse([window(received=10**5, sent=10**5, offered=10**5, cost_only=False)])
+    assert raised.value.kind == "unsaturated"
+
+
+def test_who_loses_packets_on_the_way_back_may_have_taken_all() -> None:
+    """What it sent is then what its generator could receive, and says nothing of the program."""
+    with pytest.raises(FaultError) as raised:
+        refuse([window(received=10**5, sent=5 * 10**4, offered=10**5, cost_only=False)])
+    assert raised.value.kind == "unsaturated"
+
+
+# -- advice ----------------------------------------------------------------------------------------
+
+LIMIT = FaultError(1, "unsaturated", "it took all that the generator offered")
+
+
+@pytest.mark.parametrize(
+    ("where", "words", "advised"),
+    [
+        ("memif2", ("c-l2fwd", "rust-l2fwd"), "--link null2 has no generator"),
+        ("memif", ("c-l2fwd", "rust-l2fwd"), "--link null has no generator"),
+        ("veth", (XDP, XDP), "--link veth-af-xdp has a faster generator"),
+        ("veth", (XDP, "c-l2fwd"), "--link veth-af-xdp has a faster generator"),
+        ("veth-af-xdp", (XDP, XDP), "no link that both work on has a faster generator"),
+    ],
+)
+def test_no_link_is_advised_that_a_program_does_not_work_on(
+    where: str, words: tuple[str, str], advised: str
+) -> None:
+    programs = [program_of(word, letter) for word, letter in zip(words, "AB", strict=True)]
+    (told,) = advice_on(LIMIT, link(where), programs)
+    assert told.startswith(advised)
+
+
+def test_files_with_relative_paths_are_pointed_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    for name in ("a.o", "rules", "fw"):
+        (tmp_path / name).touch()
+    line = f"./fw a.o b.o --rules=rules {tmp_path}/a.o {{rx}} --out={{tx}}"
+    program = program_of(line, "A")
+    assert relative_files(program) == ["a.o", "rules"]
+    assert relative_files(FORWARDERS["c-l2fwd"]) == []
+    ended = FaultError(0, "start", "no such file")
+    told = advice_on(ended, link("veth"), [program, program])
+    assert told[0].endswith(f"a new, empty directory: write {tmp_path}/a.o")
+    assert len(told) == 2
+    assert not advice_on(FaultError(0, "drops", "it sent nothing"), link("veth"), [program])
