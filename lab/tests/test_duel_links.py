@@ -3,8 +3,10 @@
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Callable, Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree as ET
@@ -19,13 +21,13 @@ from linerate.cli.duel_command import worst
 from linerate.cli.duel_session import _memory
 from linerate.experiments.duel import choosing
 from linerate.experiments.duel.choosing import Choice, choose
-from linerate.experiments.duel.programs import Side, side_of
+from linerate.experiments.duel.programs import Side, program_of, side_of
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import altogether, listed, side_called
 from linerate.forwarders import forwarder
 from linerate.host.errors import MachineError
 from linerate.host.exit_status import BisectStatus, ExitStatus
-from linerate.links import link
+from linerate.links import LINKS, Ports, link
 from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.window import Slice, Window
@@ -303,3 +305,30 @@ def test_duels_are_not_merged(tmp_path: Path, linerate: Linerate) -> None:
     (tmp_path / "kept" / "duels.json").write_text("{}")
     done = linerate("report", "kept", "other")
     assert (done.returncode, "duels are not merged" in done.stderr) == (2, True)
+
+
+# -- the page --------------------------------------------------------------------------------------
+
+PAGE = Path(__file__).parents[2] / "docs" / "is-my-build-slower.md"
+
+
+def rows() -> Iterator[tuple[list[str], str]]:
+    """Of the table of links: the names, and what the last column says."""
+    section = PAGE.read_text().partition("\n## Which link?\n")[2].partition("\n## ")[0]
+    lines = [line for line in section.splitlines() if line.startswith("| `")]
+    assert "| `--link`" in lines.pop(0)
+    for line in lines:
+        first, *_, last = line.strip("|").split(" | ")
+        yield re.findall(r"`([^`]+)`", first), last
+
+
+def test_the_page_s_table_has_every_link() -> None:
+    named = [name for names, _ in rows() for name in names]
+    assert sorted(named) == sorted(set(LINKS) - {Ports.name})
+
+
+def test_the_page_says_which_command_lines_a_link_takes() -> None:
+    programs = {"{eal}": program_of("./fw {eal}", "A"), "{rx}": program_of("./fw {rx} {tx}", "A")}
+    for names, last in rows():
+        for name, (word, program) in itertools.product(names, programs.items()):
+            assert (f"`{word}`" in last) is (program.misfit(link(name)) is None), (name, word)
