@@ -22,7 +22,7 @@ from linerate.experiments.duel.rounds import Asked
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import LinkError
 from linerate.host.host import LOCAL
-from linerate.host.process import Child, Command, RunDirectory
+from linerate.host.process import Child, Command, RunDirectory, stands_still
 from linerate.links import KernelThread, link
 from linerate.telemetry.client import Reading
 from linerate.trial.running import Ports, Running
@@ -93,16 +93,11 @@ def test_the_path_s_time_is_that_of_the_program_and_of_the_threads(run: RunDirec
         wait_for("all ran", lambda: all(clock.now_ns() > 10**6 for clock in clocks))
         for child in children:
             child.freeze()
-        wait_for("they stand still", lambda: _still(clocks))
+        wait_for("they stand still", lambda: all(map(stands_still, pids)))
         had = [clock.now_ns() for clock in clocks]
         assert PathClock(pids[0], [thread(pids[1]), thread(pids[2])]).now_ns() == sum(had)
         # The kernel forwards alone.
         assert PathClock(None, [thread(pids[1])]).now_ns() == had[1]
-
-
-def _still(clocks: list[CpuClock]) -> bool:
-    one = [clock.now_ns() for clock in clocks]
-    return one == [clock.now_ns() for clock in clocks for _ in range(3)][::3]
 
 
 def test_what_a_script_started_counts_also_when_it_ended(run: RunDirectory) -> None:
@@ -153,10 +148,15 @@ def _state(pid: int) -> str:
 
 
 class Counted(Ports):
-    """Two ports at which nothing comes."""
+    """Two ports that show this, and how often they were asked."""
+
+    def __init__(self, received: int = 1, sent: int = 1) -> None:
+        self.figures = {"ipackets": received, "opackets": sent}
+        self.times = 0
 
     def readings(self) -> list[Reading]:
-        return [Reading({"ipackets": 1, "opackets": 1}, 0, 0)] * 2
+        self.times += 1
+        return [Reading(self.figures, 0, 0)] * 2
 
     def up(self) -> bool:
         return True
@@ -174,6 +174,21 @@ def test_only_who_sleeps_without_packets_needs_no_limit(
         assert apart._polls(start, sender) is not cost_only
         # Its generator goes on.
         wait_for("it runs", lambda: _state(generator.pid) == "S")
+
+
+def test_interfaces_count_what_is_sent_and_the_program_what_it_took(run: RunDirectory) -> None:
+    """Also of frames that its socket had no room for the interfaces say that they came."""
+    program, interfaces = Counted(70, 60), Counted(100, 50)
+    with started(run, BUSY) as (child,):
+        running = Running(program, child)
+        start = Start(0, running, "cpu-and-napi", threads=[], interfaces=interfaces)
+        sample = start.sample()
+        assert (sample.received, sample.sent) == ((70, 70), (50, 50))
+        assert program.times == 1
+        # What it took does not matter where its time is what packets cost.
+        start.cost_only = True
+        assert start.sample().received == (100, 100)
+        assert program.times == 1
 
 
 def window(*, received: int, sent: int, offered: int, cost_only: bool) -> Window:

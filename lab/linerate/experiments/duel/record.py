@@ -63,7 +63,10 @@ class Carried(Strict):
 
     offered: int = Field(description="frames that the generator sent")
     refused: int = Field(description="offers for which the link had no room")
-    received: int = Field(description="packets that the program received")
+    received: int = Field(
+        description="packets that the program received; where packets are counted over "
+        "cpu-and-napi and it does not poll, those that came to its interfaces"
+    )
     sent: int = Field(description="packets that the program sent")
 
 

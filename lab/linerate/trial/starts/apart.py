@@ -17,12 +17,13 @@ from contextlib import ExitStack, contextmanager, suppress
 
 from linerate.forwarders import Forwarder
 from linerate.host.errors import TelemetryError, TrialError
+from linerate.host.netns import Interface
 from linerate.links import KernelThread, Link, Wire
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender
 from linerate.trial.link_setup import LinkSetup
-from linerate.trial.running import START_TIMEOUT_S, Running, launch
+from linerate.trial.running import START_TIMEOUT_S, KernelPorts, Running, launch
 from linerate.trial.starts.busy import BusyTime
 from linerate.trial.starts.clocks import Per, polls
 from linerate.trial.starts.faults import blamed
@@ -97,7 +98,10 @@ def _started(
                 _await_end(running)
                 raise
         threads = [each for each in wire.threads if each.role == KernelThread.FORWARDER]
-        start = Start(arm, running, per, sender, busy, threads=threads)
+        interfaces = None
+        if per == "cpu-and-napi" and running.telemetry:
+            interfaces = KernelPorts(wire.of(Interface.FORWARDER))
+        start = Start(arm, running, per, sender, busy, threads=threads, interfaces=interfaces)
         if per == "cpu-and-napi":
             start.cost_only = not _polls(start, sender)
         if sender:

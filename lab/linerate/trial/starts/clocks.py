@@ -12,21 +12,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Literal, Protocol
 
-from linerate.host.errors import LinkError, ProcessError
+from linerate.host.errors import LinkError
 from linerate.host.host import LOCAL
 from linerate.host.process import pause
-from linerate.host.sampler import Wanted
 from linerate.links import KernelThread, Link
 
 # CPU time of the program's process; the same and that of the kernel's threads which receive for it;
 # time; or the part of the process's CPU time in which its lcores were busy with packets, as the
 # probe in it counts.
 Per = Literal["cpu", "cpu-and-napi", "time", "busy"]
-# A process that wants the CPU for more of the time when nothing comes polls.
+# A process that wants the CPU in more of so many looks polls, if nothing comes.
 _POLLS = 0.5
-_IDLE_S = 0.02
+_LOOKS = 10
+_LOOK_S = 0.002
 # Within this time it has taken what waits in its sockets when the generator stops, and has done
 # with its start: it may forward on one port while it still prepares the other.
 _AT_REST_S = 0.5
@@ -107,17 +108,22 @@ def polls(pid: int | None, received: Callable[[], object]) -> bool:
         return False
     deadline = time.monotonic() + _AT_REST_S
     while time.monotonic() < deadline:
-        before, at_first = LOCAL.sample(Wanted(pids=(pid,))), received()
-        pause(_IDLE_S)
-        after, at_last = LOCAL.sample(Wanted(pids=(pid,))), received()
-        one, other = before.processes[pid], after.processes[pid]
-        if not other.told:
-            raise ProcessError(f"the scheduler does not tell what process {pid} did")
-        # It also waits for the CPU while others have it.
-        wanted = other.ran_s + other.waited_s - one.ran_s - one.waited_s
-        if at_first == at_last and wanted <= _POLLS * (after.at_s - before.at_s):
+        at_first, wanted = received(), 0
+        for _ in range(_LOOKS):
+            pause(_LOOK_S)
+            wanted += _wants_cpu(pid)
+        if wanted <= _POLLS * _LOOKS and received() == at_first:
             return False
     return True
+
+
+def _wants_cpu(pid: int) -> bool:
+    """Whether a thread of it runs, or waits for the CPU while others have it."""
+    for path in LOCAL.glob(f"/proc/{pid}/task", "[0-9]*/stat"):
+        with suppress(OSError):
+            if LOCAL.read_text(path).rpartition(")")[2].split()[0] == "R":
+                return True
+    return False
 
 
 def _group_of(pid: int) -> list[int]:
