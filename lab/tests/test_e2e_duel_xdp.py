@@ -51,7 +51,7 @@ def test_what_an_xdp_program_costs_is_seen_though_its_generator_is_slower(runtim
     # In as much time, for its threads had not time for more.
     assert received["B"] < received["A"] / 2
     assert found["ratio"] < 0.5
-    assert any("its XDP program runs" in note for note in found["notes"])
+    assert any("in which XDP programs run" in note for note in found["notes"])
 
 
 def test_a_relative_file_is_pointed_out(runtime: Path, tmp_path: Path) -> None:

@@ -108,8 +108,8 @@ class DuelRecord(Strict):
     )
     per: Per = Field(
         description="what packets are counted over. cpu: CPU time of the process; cpu-and-napi: "
-        "the same and that of the kernel's threads which receive for it, in which its XDP program "
-        "runs; time; busy: the time in which its lcores were busy with packets, as the probe counts"
+        "the same and that of the kernel's threads which receive for it, in which XDP programs "
+        "run; time; busy: the time in which its lcores were busy with packets, as the probe counts"
     )
     programs: list[GivenProgram]
     baseline: FromBaseline | None = Field(

@@ -175,7 +175,7 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
     if duel.per == "cpu-and-napi" and duel.rounds:
         found.append(
             "packets are counted over the CPU time of the program and of the kernel's threads "
-            "(NAPI) that receive for it, in which its XDP program runs"
+            "(NAPI) that receive for it, in which XDP programs run"
         )
     if duel.given_up and duel.given_up.ratio:
         found.append(
