@@ -127,6 +127,15 @@ def test_a_thread_that_cannot_be_read_is_named(run: RunDirectory) -> None:
         PathClock(None, [thread(pid)])
 
 
+def test_a_program_that_ended_is_named(run: RunDirectory) -> None:
+    with started(run, SLEEPS) as (child,):
+        pass
+    start = Start(1, Running(Counted(), child), "cpu-and-napi", threads=[])
+    with pytest.raises(FaultError) as raised:
+        start._now()
+    assert (raised.value.arm, raised.value.kind) == (1, "ended")
+
+
 def test_who_wants_the_cpu_while_nothing_comes_polls(run: RunDirectory) -> None:
     with started(run, BUSY, SLEEPS) as (busy, sleeper):
         wait_for("it started", lambda: CpuClock(busy.pid).now_ns() > 10**8)

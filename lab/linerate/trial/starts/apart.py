@@ -103,7 +103,8 @@ def _started(
             interfaces = KernelPorts(wire.of(Interface.FORWARDER))
         start = Start(arm, running, per, sender, busy, threads=threads, interfaces=interfaces)
         if per == "cpu-and-napi":
-            start.cost_only = not _polls(start, sender)
+            with blamed(arm, sender):
+                start.cost_only = not _polls(start, sender)
         if sender:
             # A link that is closed under traffic may take the generator with it.
             stack.callback(_quieten, sender)

@@ -127,9 +127,12 @@ def _wants_cpu(pid: int) -> bool:
 
 
 def _group_of(pid: int) -> list[int]:
-    """The processes of its group."""
-    group = os.getpgid(pid)
-    found = []
+    """The processes of its group; none of one that has ended."""
+    found: list[int] = []
+    try:
+        group = os.getpgid(pid)
+    except ProcessLookupError:
+        return found
     for path in LOCAL.glob("/proc", "[0-9]*"):
         try:
             if os.getpgid(int(path.name)) == group:
