@@ -195,6 +195,12 @@ class Definition(Strict):
         default=None,
         description="that the program starts in, below the definition's file; absent: a new one",
     )
+    network: Literal["lab", "own"] = Field(
+        default="lab",
+        description="the network namespace that it starts in, unless the link's interfaces are in "
+        "one; lab: that of the lab; own: a new one for each start, for programs that make "
+        "interfaces themselves",
+    )
     setup: list[str] = Field(
         default_factory=list,
         description="commands that run before the program starts, in its network namespace",

@@ -24,6 +24,7 @@ from linerate.forwarders.surroundings import (
     CONFIGURE,
     between,
     companion_program,
+    in_own_network,
     on_interfaces,
     two_ports,
 )
@@ -210,6 +211,8 @@ class Forwarder:
     def prepare(self) -> None:
         """Find or build the program; raises `MissingError` with the command that mends it."""
         recipes.check_commands(self.definition, self._folder)
+        if self.definition.network == "own":
+            netns.prepare(otherwise=f'or take network = "own" out of the definition of {self.name}')
         if self.definition.companion:
             companion_program()
         if self.definition.command is None:
@@ -312,6 +315,17 @@ class Forwarder:
                 stack.enter_context(CONFIGURE[definition.configure](self.name, wire))
             stack.enter_context(between(setup, teardown, wire.host, self._folder))
             yield
+
+    @contextmanager
+    def networked(self, wire: Wire, word: str) -> Iterator[Wire]:
+        """The wire with its end in a network namespace, where the definition asks for one and the
+        link has none; `word`: names it, one start of all. Raises `UsageError`, `LinkError`.
+        """
+        if self.definition.network == "lab" or wire.host.namespace:
+            yield wire
+            return
+        with in_own_network(self.name, wire, word) as own:
+            yield own
 
     def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:
         """A program that must run on this CPU beside it, and serves telemetry when it works."""

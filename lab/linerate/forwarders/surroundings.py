@@ -16,7 +16,7 @@ from linerate.forwarders.routing import routed
 from linerate.host import netns
 from linerate.host.errors import LinkError, UsageError
 from linerate.host.host import Host
-from linerate.host.netns import Interface, ip
+from linerate.host.netns import Interface, Namespaces, ip
 from linerate.host.places import rust_binary
 from linerate.host.process import Command
 from linerate.links import Wire
@@ -47,6 +47,20 @@ def two_ports(name: str, wire: Wire) -> tuple[Interface, Interface]:
     else:
         return ports[0], ports[1]
     raise UsageError(f"--forwarders {name}: {why}", "--link veth")
+
+
+@contextmanager
+def in_own_network(name: str, wire: Wire, word: str) -> Iterator[Wire]:
+    """The same wire with the forwarder's end in a network namespace that is made for it. Sockets by
+    path, such as telemetry's and memif's, are reached from there; interfaces are not.
+    """
+    if any("iface=" in vdev for vdev in wire.vdevs):
+        raise UsageError(
+            f'--forwarders {name}: network = "own" has none of the interfaces of --link ports',
+            "another link, or leave network out of its definition",
+        )
+    with Namespaces((word,)) as made:
+        yield replace(wire, host=made.host(word))
 
 
 @contextmanager

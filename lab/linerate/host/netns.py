@@ -92,8 +92,8 @@ def _shown(interface: Interface) -> dict[str, Any]:
     return dict(found)
 
 
-def prepare(host: Host = LOCAL) -> None:
-    """Raise what is missing to make namespaces here."""
+def prepare(host: Host = LOCAL, otherwise: str = "--link memif needs none, for programs on DPDK") -> None:
+    """Raise what is missing to make namespaces here; `otherwise`: what to do without."""
     if host.which("ip") is None:
         raise MissingError("ip is not installed", "make setup (Debian: iproute2)")
     status = host.read_text("/proc/self/status")
@@ -102,7 +102,7 @@ def prepare(host: Host = LOCAL) -> None:
     if missing:
         raise MachineError(
             f"network namespaces and interfaces need the capabilities {' and '.join(missing)}",
-            "sudo; --link memif needs none, for programs on DPDK",
+            f"sudo; {otherwise}",
         )
 
 

@@ -4,9 +4,14 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 # What EAL says on the way to an error, among it what it says in every run and at every end.
 _COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
+# What rte_exit says at the end, after which only older lines of standard output may come.
+_CAUSE = "Cause:"
+# Lines of Open vSwitch's log at its levels of errors.
+_ERRORS = re.compile(r"\|(ERR|EMER)\|")
 # getopt's words, before a program prints its usage.
 _BAD_OPTION = re.compile(r": (unrecognized|invalid) option|: option .*(requires|allow|ambiguous)")
 # The lab's programs have huge pages of 2 MiB, and need no file system for them.
@@ -35,19 +40,42 @@ def last_words(output: str, limit: int = 400) -> str:
     that it could not start: complaints and the last two lines are kept, indented ones only when
     there is nothing better.
     """
+    lines = _lines(output)
+    complaints = _complaints(lines)
+    ends: list[int] = []
+    if not any(lines[at].lstrip().startswith(_CAUSE) for at in complaints):
+        ends = [at for at in range(len(lines))[-2:] if not lines[at][0].isspace()]
+    chosen = sorted({*complaints[-4:], *ends}) or range(len(lines))[-3:]
+    return _joined([lines[at] for at in chosen], limit)
+
+
+def complaints(output: str, limit: int = 400) -> str:
+    """What a program complains of that still runs, in the same form; nothing: of nothing."""
+    lines = _lines(output)
+    return _joined([lines[at] for at in _complaints(lines)[-4:]], limit)
+
+
+def _lines(output: str) -> list[str]:
     lines = [line.rstrip() for line in output.splitlines() if line.strip()]
-    lines = [line for line in lines if not _CHATTER.match(line)]
-    complaints = [
+    return [line for line in lines if not _CHATTER.match(line)]
+
+
+def _complaints(lines: Sequence[str]) -> list[int]:
+    """The places of lines that tell of an error."""
+    return [
         at
         for at, line in enumerate(lines)
-        if line.lstrip().startswith(_COMPLAINTS) or _BAD_OPTION.search(line)
+        if line.lstrip().startswith(_COMPLAINTS)
+        or _BAD_OPTION.search(line)
+        or _ERRORS.search(line)
     ]
-    ends = [at for at, line in enumerate(lines) if at >= len(lines) - 2 and not line[0].isspace()]
-    chosen = sorted({*complaints[-4:], *ends}) or range(len(lines))[-3:]
+
+
+def _joined(lines: Sequence[str], limit: int) -> str:
     kept: list[str] = []
     # From the end: what was said last is the nearest to the cause that can still be seen.
-    for at in reversed(chosen):
-        text = lines[at].strip()[: limit // 2]
+    for line in reversed(lines):
+        text = line.strip()[: limit // 2]
         if len("; ".join([text, *kept])) > limit:
             break
         kept.insert(0, text)

@@ -203,6 +203,7 @@ def begun(
         prefix, companion_prefix = run.new_prefix("forwarder"), run.new_prefix("companion")
         # What it refuses is refused before anything is set.
         command = forwarder.command(cores, memory, prefix, wire, probed=probed)
+        wire = stack.enter_context(forwarder.networked(wire, prefix.rpartition("-")[2]))
         stack.enter_context(forwarder.configured(wire))
 
         def connected(child: Child, within_s: float, to: str = prefix) -> Telemetry:

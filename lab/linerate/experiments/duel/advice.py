@@ -56,8 +56,14 @@ _ADVICE = (
     (
         r"pool.*(no buffer space|failed|cannot)|(cannot|can't|could ?n.t|failed to)"
         r" (allocate|create|init)[^;]*(mem|mbuf|pool)|cannot allocate memory",
-        "memory is short: let it make fewer mbufs (testpmd: --total-num-mbufs=16384), or set "
-        "memory_mib in a TOML file",
+        "memory is short: let it make fewer mbufs (testpmd: --total-num-mbufs=16384, Open vSwitch: "
+        "other_config:per-port-memory=true), or set memory_mib in a TOML file",
+    ),
+    (
+        r"creating tap|TUNSETIFF|could not (open|create) network device|failed to open datapath"
+        r"|device or resource busy",
+        "starts run beside each other: a program that makes interfaces of the kernel needs "
+        'network = "own" in a TOML file, so that each start has a network namespace of its own',
     ),
     (
         r"(cannot|can't|failed to) configure (device|port)",

@@ -133,7 +133,11 @@ class _Fight:
                 self.found.same_code = same_code(self._meeting.programs, starts)
             with self._steal() as stolen:
                 windows = by.measure(starts)
-            refuse(windows, dropping=bool(self.found.works))
+            refuse(
+                windows,
+                dropping=bool(self.found.works),
+                said=lambda place: starts[place].said,
+            )
             alone = by.alone(starts)
         return Round(len(self.found.rounds), tuple(windows), stolen[0], tuple(alone))
 

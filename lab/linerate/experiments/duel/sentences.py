@@ -36,6 +36,10 @@ _FAULTS: dict[Kind, str] = {
 }
 
 
+# Of which a program's output may tell the cause.
+_ADVISED: tuple[Kind, ...] = ("start", "ended", "stuck", "ports", "drops")
+
+
 def called(program: Forwarder, letter: str) -> str:
     """What a program is called: `B (fw-new)`."""
     return named(program.name, letter)
@@ -96,6 +100,8 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
     margin = f"{asked.margin * 100:g} %"
     if fault:
         broken = f"No comparison: {names[fault.arm]} {_FAULTS[fault.kind]}: {fault.message}."
+        if fault.said:
+            broken += f" It printed: {fault.said}."
         if also := duel.other_fault:
             alike = str(also.message) == str(fault.message)
             why = "for the same reason" if alike else str(also.message)
@@ -156,7 +162,7 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
     """What must be known beside the answer."""
     verdict, found = duel.verdict, []
     for each in (duel.fault, duel.other_fault):
-        what = advice(str(each.message)) if each and each.kind in ("start", "ended") else None
+        what = advice(f"{each.message}; {each.said}") if each and each.kind in _ADVISED else None
         if what and what not in found:
             found.append(what)
     if verdict.moves:

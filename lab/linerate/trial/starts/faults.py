@@ -7,8 +7,9 @@ crashed says nothing of the rest.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Literal
 
 from linerate.host.errors import GeneratorError, TrialError
@@ -28,12 +29,15 @@ UNDER_WAY = 512
 
 
 class FaultError(TrialError):
-    """Of one program: `arm` is its place. `kind`: for programs; the message is for people."""
+    """Of one program: `arm` is its place. `kind`: for programs; the message is for people. `said`:
+    what the start that is at fault printed, where it still runs.
+    """
 
-    def __init__(self, arm: int, kind: Kind, message: str) -> None:
+    def __init__(self, arm: int, kind: Kind, message: str, said: str = "") -> None:
         super().__init__(message)
         self.arm = arm
         self.kind = kind
+        self.said = said
 
 
 @contextmanager
@@ -52,37 +56,54 @@ def blamed(arm: int, sender: Sender | None = None) -> Iterator[None]:
         raise FaultError(arm, "start", str(error.message)) from error
 
 
-def refuse(windows: Sequence[Window], *, dropping: bool = False) -> None:
+def refuse(
+    windows: Sequence[Window],
+    *,
+    dropping: bool = False,
+    said: Callable[[int], str] = lambda place: "",
+) -> None:
     """Raise `FaultError` for a start that did not do the work. `dropping`: programs may drop
-    packets, for all do it to the same ones.
+    packets, for all do it to the same ones. `said`: what the start of a window complained of.
     """
-    for window in windows:
-        if window.time_ns <= 0:
-            raise FaultError(window.arm, "stuck", "it did no work in a whole window")
-        if not any(window.received):
-            raise FaultError(window.arm, "stuck", "it received no packet in a whole window")
     most = max(sum(count > 0 for count in window.received) for window in windows)
-    for window in windows:
-        if (polled := sum(count > 0 for count in window.received)) < most:
-            silent = [port for port, count in enumerate(window.received) if not count]
-            raise FaultError(
-                window.arm, "ports",
-                f"it received packets on {polled} of {len(window.received)} ports, not on "
-                f"{', '.join(map(str, silent))}",
-            )  # fmt: skip
-        received, sent = sum(window.received), sum(window.sent)
-        # A flooding generator has little time to receive, so the program's TX ring overflows.
-        kept = KEPT if window.lossless else MOST_LOST
-        lost = received if dropping else kept * received + UNDER_WAY * len(window.received)
-        if not sent or received - sent > lost:
-            raise FaultError(
-                window.arm, "drops",
-                f"it sent on {sent / received:.0%} of the packets that it received",
-            )  # fmt: skip
-        if window.pps <= 0:
-            raise FaultError(window.arm, "stuck", "it sent no packet in most of its measurements")
-        if not (window.cost_only or window.saturated):
-            raise FaultError(
-                window.arm, "unsaturated",
-                "it took all that the generator offered, so that its own speed is not seen",
-            )  # fmt: skip
+    looks: tuple[Callable[[Window], tuple[Kind, str] | None], ...] = (
+        _no_work,
+        partial(_less_work, most=most, dropping=dropping),
+    )
+    for look in looks:
+        for place, window in enumerate(windows):
+            if found := look(window):
+                raise FaultError(window.arm, *found, said(place))
+
+
+def _no_work(window: Window) -> tuple[Kind, str] | None:
+    if window.time_ns <= 0:
+        return "stuck", "it did no work in a whole window"
+    if not any(window.received):
+        return "stuck", "it received no packet in a whole window"
+    return None
+
+
+def _less_work(window: Window, *, most: int, dropping: bool) -> tuple[Kind, str] | None:
+    """`most`: of the ports, on so many others received packets."""
+    if (polled := sum(count > 0 for count in window.received)) < most:
+        silent = [port for port, count in enumerate(window.received) if not count]
+        return (
+            "ports",
+            f"it received packets on {polled} of {len(window.received)} ports, not on "
+            f"{', '.join(map(str, silent))}",
+        )
+    received, sent = sum(window.received), sum(window.sent)
+    # A flooding generator has little time to receive, so the program's TX ring overflows.
+    kept = KEPT if window.lossless else MOST_LOST
+    lost = received if dropping else kept * received + UNDER_WAY * len(window.received)
+    if not sent or received - sent > lost:
+        return "drops", f"it sent on {sent / received:.0%} of the packets that it received"
+    if window.pps <= 0:
+        return "stuck", "it sent no packet in most of its measurements"
+    if not (window.cost_only or window.saturated):
+        return (
+            "unsaturated",
+            "it took all that the generator offered, so that its own speed is not seen",
+        )
+    return None

@@ -15,15 +15,15 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 
 from linerate.forwarders import Forwarder
 from linerate.host.process import pause
 from linerate.links import Wire
 from linerate.trial.running import START_TIMEOUT_S, begun
-from linerate.trial.starts.faults import blamed
-from linerate.trial.starts.start import Start, refuse_shared
+from linerate.trial.starts.faults import FaultError, blamed
+from linerate.trial.starts.start import Sample, Start, refuse_shared
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench
 
@@ -64,13 +64,27 @@ def standing(
 
 
 def _await_packets(starts: Sequence[Start]) -> None:
-    """Telemetry answers before a program has set up its tables. One that never begins is named by
-    what it did in its window.
+    """Telemetry answers before a program has set up its ports, and ports receive before it has set
+    up its tables. One that never begins is named by what it did in its window.
     """
-    ends = time.monotonic() + START_TIMEOUT_S * len(starts)
+    _await(starts, START_TIMEOUT_S * len(starts), lambda sample: any(sample.received))
+    # A program that lacks a port, or sends nothing, may be broken: it has less time.
+    _await(starts, START_TIMEOUT_S, lambda sample: all(sample.received) and any(sample.sent))
+
+
+def _await(starts: Sequence[Start], seconds: float, goal: Callable[[Sample], bool]) -> None:
+    """Wait until each of them has got there, so long at most. One that ends before does not start:
+    telemetry is there before a program has made its memory pools.
+    """
+    ends = time.monotonic() + seconds
     for start in starts:
-        while time.monotonic() < ends and not any(start.sample().received):
-            pause(_LOOK_S)
+        try:
+            while not goal(start.sample()) and time.monotonic() < ends:
+                pause(_LOOK_S)
+        except FaultError as fault:
+            if fault.kind != "ended":
+                raise
+            raise FaultError(fault.arm, "start", str(fault.message)) from fault
 
 
 def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError, TelemetryError
+from linerate.host.text import complaints
 from linerate.links import KernelThread
 from linerate.traffic.sender import Sender
 from linerate.trial.running import END_S, Ports, Running, started_by
@@ -85,6 +86,11 @@ class Start:
             self.running.check()
         except ProcessError as error:
             raise FaultError(self.arm, "ended", str(error.message)) from error
+
+    @property
+    def said(self) -> str:
+        """What its program complained of, if of anything."""
+        return complaints(self.running.forwarder.output()) if self.running.forwarder else ""
 
     # -- reading -------------------------------------------------------------------------------
 
