@@ -203,6 +203,7 @@ def test_placeholders_have_values() -> None:
         ('name = "mine"\nkind = "kernel"', 'needs command or setup, or configure = "bridge"'),
         (MINE + 'counted = "link"', 'counted = "link" needs ports.on = "made-interfaces"'),
         (MINE + 'setup = ["ip {eal}"]', "setup: unknown placeholder {eal} (known: ports, "),
+        (MINE + 'network = "mine"', "network: Input should be 'lab' or 'own'"),
         (MINE + 'setup = [""]', "setup: a command is empty"),
         (MINE + 'ready = { by = "output" }', 'ready: "text" is missing'),
         (MINE + 'ready = { by = "output", text = "a", txt = 1 }', 'unknown key "txt" (known: by, '),

@@ -380,6 +380,24 @@ def test_a_fault_is_no_verdict() -> None:
     assert status_of(found) == ExitStatus.CANNOT_RUN
 
 
+def test_what_a_program_complains_of_is_told_where_it_does_nothing() -> None:
+    found = duel(0.8, 2)
+    found.fault = FaultError(1, "stuck", "it received nothing", "ERR|Failed to create mempool x")
+    assert sentence(found, NAMES, Asked()) == (
+        "No comparison: B (new) does nothing: it received nothing. It printed: ERR|Failed to "
+        "create mempool x."
+    )
+    assert any("per-port-memory" in note for note in notes(found, NAMES))
+
+
+def test_a_fault_comes_with_the_words_of_the_start_that_has_it() -> None:
+    with pytest.raises(FaultError) as raised:
+        refuse_windows(
+            [window(0), window(1), window(1, received=(0, 0))], said=lambda at: f"of {at}"
+        )
+    assert (raised.value.arm, raised.value.said) == (1, "of 2")
+
+
 @pytest.mark.parametrize(
     ("words", "what"),
     [
@@ -397,6 +415,9 @@ def test_a_fault_is_no_verdict() -> None:
         ('EAL: failed to parse device "net_nearfree0"', "--link null2"),
         ('EAL: failed to parse device "net_null0"', "-d DIRECTORY"),
         ("Error: runc: runc create failed: error setting rlimits: OCI permission denied", "engine"),
+        ("bridge|ERR|failed to create bridge br0; ofproto|ERR|failed to open datapath br0: No such "
+         "device", 'network = "own"'),
+        ("netdev_dpdk|ERR|Failed to create memory pool for netdev p0", "per-port-memory"),
         ("no telemetry socket /tmp/linerate-0-1-2/dpdk/x after 40 s", "container"),
     ],
 )  # fmt: skip

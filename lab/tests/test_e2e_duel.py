@@ -118,6 +118,25 @@ def test_command_lines_in_quotes_and_a_script(runtime: Path, tmp_path: Path) -> 
     assert "M packets per CPU second" in done.stdout
 
 
+def test_each_start_can_have_a_network_of_its_own(runtime: Path, tmp_path: Path) -> None:
+    """Four starts at once make an interface of the same name."""
+    need_veth()
+    script = f'#!/bin/sh\nip link add same0 type veth peer same1 && exec {l2fwd()} "$@"\n'
+    (tmp_path / "fw").write_text(script)
+    (tmp_path / "fw").chmod(0o755)
+    words = []
+    for name in ("one", "two"):
+        (tmp_path / f"{name}.toml").write_text(
+            f'name = "{name}"\nkind = "dpdk"\nnetwork = "own"\n'
+            'command = "./fw {eal} -- -p {portmask} -q 2 -T 0"\n'
+        )
+        words.append(f"./{name}.toml")
+    done = duel(runtime, *words, cwd=tmp_path)
+    assert "M packets per CPU second" in done.stdout, done.stdout + done.stderr
+    assert "No comparison" not in done.stdout, done.stdout
+    assert not Path("/sys/class/net/same0").exists()
+
+
 TRAFFIC = ("--traffic", "size=imix,ipv4.src=198.18.0.1+200,duration=3000frames")
 
 

@@ -31,9 +31,11 @@ from linerate.traffic.sender import Sender
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import Running
 from linerate.trial.search.setup_device import SetupDevice
+from linerate.trial.starts import standing as starts_standing
 from linerate.trial.starts import trials as standing_trials
 from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError
+from linerate.trial.starts.start import Sample
 from linerate.trial.starts.taking_turns import TakingTurns
 from linerate.trial.starts.window import Slice, Window
 from linerate.trial.trial import Bench
@@ -269,6 +271,50 @@ def test_what_spoils_all_of_them_spoils_all(
     monkeypatch.setattr(standing_trials, "together", no_link)
     found = standing_trials.stand(bench, setup, ITEMS, 0)
     assert {t.invalid_why for t in found} == {"the link did not come up"}
+
+
+class Beginner:
+    """A start that has received and sent so much at each look; None: it has ended."""
+
+    def __init__(self, *looks: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
+        self.looks = list(looks)
+
+    def sample(self) -> Sample:
+        now = self.looks.pop(0) if len(self.looks) > 1 else self.looks[0]
+        if now is None:
+            raise FaultError(1, "ended", "it ended: no memory")
+        return Sample(*now, 0, 0)
+
+
+@pytest.fixture
+def patience(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock that only waiting moves."""
+    now = [0.0]
+
+    def pause(seconds: float) -> None:
+        now[0] += seconds
+
+    monkeypatch.setattr(starts_standing, "pause", pause)
+    monkeypatch.setattr("linerate.trial.starts.standing.time.monotonic", lambda: now[0])
+    return now
+
+
+def test_a_start_has_begun_when_all_ports_receive_and_something_is_sent(
+    patience: list[float],
+) -> None:
+    nothing, ports, flows = ((0, 0), (0, 0)), ((9, 0), (0, 0)), ((9, 9), (0, 9))
+    start = Beginner(nothing, ports, ((9, 9), (0, 0)), flows)
+    starts_standing._await_packets(cast(Any, [start]))
+    assert start.looks == [flows]
+    starts_standing._await_packets(cast(Any, [Beginner(nothing), Beginner(nothing)]))
+    # The program may be broken in more than one way, and its window tells.
+    assert patience[0] == pytest.approx(0.06 + 20 + 10, abs=0.1)
+
+
+def test_a_program_that_ends_before_it_forwards_does_not_start(patience: list[float]) -> None:
+    with pytest.raises(FaultError, match="no memory") as raised:
+        starts_standing._await_packets(cast(Any, [Beginner(((0,), (0,)), None)]))
+    assert (raised.value.arm, raised.value.kind) == (1, "start")
 
 
 # -- how many fit into memory ----------------------------------------------------------------------

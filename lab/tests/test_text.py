@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from linerate.host.text import last_words
+from linerate.host.text import complaints, last_words
 
 USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
 
@@ -19,7 +19,7 @@ USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
             "net_nearfree: not the driver interface\nEAL: Bus (vdev) probe failed.\n"
             "  Cause: No Ethernet ports - bye\nMAC updating enabled\n",
             "net_nearfree: not the driver interface; EAL: Bus (vdev) probe failed.; "
-            "Cause: No Ethernet ports - bye; MAC updating enabled",
+            "Cause: No Ethernet ports - bye",
         ),
         (
             "EAL: Detected NUMA nodes: 1\nEAL: lcore 99 unavailable\n"
@@ -43,6 +43,11 @@ USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
             "EAL: No free 2048 kB hugepages reported on node 0\n",
             "EAL: No free 2048 kB hugepages reported on node 0",
         ),
+        (
+            "00054|netdev_dpdk|ERR|Failed to create memory pool for netdev p0\n"
+            "00055|bridge|INFO|bridge br0: added interface br0 on port 65534\nended\nso it did\n",
+            "00054|netdev_dpdk|ERR|Failed to create memory pool for netdev p0; ended; so it did",
+        ),
         ("one\n  two\n\nthree\nfour\n", "three; four"),
         ("  one\n  two\n  three\n  four\n", "two; three; four"),
     ],
@@ -56,3 +61,8 @@ def test_last_words_are_bounded_and_keep_the_end() -> None:
     found = last_words(output)
     assert len(found) <= 400
     assert found == f"EAL: {'d' * 150}; l2fwd: {'e' * 193}"
+
+
+def test_a_program_that_runs_is_quoted_only_where_it_complains() -> None:
+    assert complaints("Port statistics\nPackets sent: 1\n") == ""
+    assert complaints("Port 0\n1|dpdk|EMER|no memory\nPort 1\n") == "1|dpdk|EMER|no memory"

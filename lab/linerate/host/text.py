@@ -65,9 +65,7 @@ def _complaints(lines: Sequence[str]) -> list[int]:
     return [
         at
         for at, line in enumerate(lines)
-        if line.lstrip().startswith(_COMPLAINTS)
-        or _BAD_OPTION.search(line)
-        or _ERRORS.search(line)
+        if line.lstrip().startswith(_COMPLAINTS) or _BAD_OPTION.search(line) or _ERRORS.search(line)
     ]
 
 

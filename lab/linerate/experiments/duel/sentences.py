@@ -28,7 +28,7 @@ _FAULTS: dict[Kind, str] = {
     "stuck": "does nothing",
     "counters": "cannot be counted",
     "drops": "drops packets",
-    "ports": "polls fewer ports",
+    "ports": "does not poll all of its ports",
     "shared": "does not stand alone",
     "unsaturated": "is not at its limit",
     "wrong": "sends wrong packets",
