@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from linerate.cli.duel_command import status_of
-from linerate.cli.duel_options import asked_of, check_link, how, lcores_of, parse_within
+from linerate.cli.duel_options import asked_of, check_link, how, lcores_of, parse_time
 from linerate.experiments.duel import programs
 from linerate.experiments.duel.programs import (
     check_container,
@@ -168,7 +168,7 @@ def test_devices_that_are_there_once_are_refused() -> None:
     ("text", "seconds"), [("60s", 60), ("2m", 120), ("1.5 min", 90), ("45", 45)]
 )
 def test_times(text: str, seconds: float) -> None:
-    assert parse_within(text) == seconds
+    assert parse_time(text) == seconds
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -147,7 +148,9 @@ def test_a_lab_waits_and_says_for_whom(place: Path) -> None:
             assert {holder.pid for holder in holders(ALLOWED).values()} == {os.getpid()}
     (line,) = said
     cpus = " and ".join(map(str, sorted(ALLOWED)))
-    assert line.startswith(f"waiting for free CPUs (Ctrl-C stops); CPUs {cpus}: pid {lab.pid} (")
+    assert line.startswith(
+        f"waiting for free CPUs, at most 24 h (Ctrl-C stops); CPUs {cpus}: pid {lab.pid} ("
+    )
     assert "\n" not in line
     assert holders(ALLOWED) == {}
 
@@ -162,6 +165,30 @@ def test_the_wait_has_a_bound(place: Path) -> None:
             pytest.fail("it leased what another lab has")
         assert "kill PID" in str(raised.value)
         assert os.sched_getaffinity(0) == before
+
+
+def test_who_waits_says_so_again(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leases, "_LOOK_S", 0.1)
+    monkeypatch.setattr(leases, "_REPEAT_S", 0.2)
+    said: list[str] = []
+    with (
+        other_lab(place) as (lab, _),
+        pytest.raises(MachineError),
+        leased(say=said.append, patience_s=2),
+    ):
+        pytest.fail("it leased what another lab has")
+    first, second, *_ = said
+    assert first.startswith("waiting for free CPUs, at most 2 s (Ctrl-C stops); CPUs ")
+    assert re.match(r"waiting for \S+ s for free CPUs, at most 2 s \(Ctrl-C stops\); CPU", second)
+    assert all(f"pid {lab.pid} (" in line for line in said)
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.4, "0.4 s"), (59.6, "60 s"), (600, "10 min"), (90, "90 s"), (86400, "24 h")],
+)
+def test_times_are_told_in_the_largest_whole_unit(seconds: float, words: str) -> None:
+    assert leases._time(seconds) == words
 
 
 def test_a_killed_lab_leases_nothing(place: Path) -> None:

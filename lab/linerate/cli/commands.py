@@ -43,6 +43,9 @@ _DuelLinks = Annotated[
     ),
 ]
 _Size = Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")]
+_Wait = Annotated[
+    str, typer.Option(help="How long to wait at most for CPUs that other labs use: 60s or 10m.")
+]
 _Lcores = Annotated[str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")]
 
 
@@ -182,11 +185,14 @@ def duel(  # noqa: PLR0917 - what can be asked
         bool,
         typer.Option("--even-if-same", help="Measure on where both turn out to run the same code."),
     ] = False,
-    starts: Annotated[int, typer.Option(help="Of each program in a round, if they fit.")] = 4,
+    starts: Annotated[
+        int, typer.Option(help="Of each program in a round, 2 to 16, if they fit into memory.")
+    ] = 4,
     size: _Size = 64,
     seed: Annotated[int | None, typer.Option(help="Of the order. Default: another each time.")] = (
         None
     ),
+    wait: _Wait = "10m",
     hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
     lcores: _Lcores = "1",
     method: Annotated[str, typer.Option(help="auto, standing or turns.")] = "auto",
@@ -245,7 +251,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     A list of names, such as c-l2fwd,c-l2fwd-clang, is of builds, of which the fastest takes part.
 
     Exit status: 0 not slower by more than the margin, 1 slower by more, 2 wrong options, 3
-    undecided or no comparison, 4 an error.
+    undecided or no comparison, 4 a program does not start, or an error.
     """
     from linerate.cli import duel_command, duel_options  # noqa: PLC0415 - as all commands
 
@@ -255,6 +261,7 @@ def duel(  # noqa: PLR0917 - what can be asked
         method,
         lcores,
         tuple(traffic or ()),
+        wait,
     )
     around = duel_options.Around(
         baseline, build, bisect=bisect, json=json_output, junit=junit, markdown=markdown,
@@ -284,6 +291,7 @@ def instructions(  # noqa: PLR0917 - what can be asked
     packets: Annotated[int, typer.Option(help="How many are counted over.")] = 500_000,
     size: _Size = 64,
     lcores: _Lcores = "1",
+    wait: _Wait = "10m",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
     """How many instructions does a program execute per packet?
@@ -307,6 +315,7 @@ def instructions(  # noqa: PLR0917 - what can be asked
                 size,
                 packets,
                 tuple(traffic or ()),
+                wait=wait,
             ),
             most,
             len(words),

@@ -48,10 +48,17 @@ class Where:
     method: str = "auto"
     lcores: str = "1"
     traffic: tuple[str, ...] = ()
+    wait: str = "10m"
+
+    @property
+    def wait_s(self) -> float:
+        """How long CPUs are waited for that other labs have; raises `UsageError`."""
+        return parse_time(self.wait, "--wait")
 
     def check(self) -> tuple[list[Link], Method | Literal["auto"], tuple[Lcores, int]]:
         """The links, the method and the lcores; raises `UsageError`."""
         look_up(_MEMORY, self.hugepages, "--hugepages", "choice")
+        parse_time(self.wait, "--wait")
         method = look_up(_METHODS, self.method, "--method", "method")
         names = [name.strip() for name in self.link.split(",")]
         if len(set(names)) < len(names):
@@ -128,12 +135,12 @@ def check_size(size: int) -> None:
         raise UsageError(f"--size {size}: not within {_MIN_SIZE} to {_MAX_SIZE} bytes")
 
 
-def parse_within(text: str) -> float:
+def parse_time(text: str, option: str = "--within") -> float:
     """`60s`, `2m` or `90` in seconds; raises `UsageError`."""
     found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(s|m|min)?", text.strip())
     seconds = float(found[1]) * (60 if found[2] in ("m", "min") else 1) if found else 0.0
     if not 0 < seconds <= _MAX_WITHIN_S:
-        raise UsageError(f"--within {text}: invalid time", "for instance --within 60s or 2m")
+        raise UsageError(f"{option} {text}: invalid time", f"for instance {option} 60s or 2m")
     return seconds
 
 
@@ -160,7 +167,7 @@ def asked_of(
     check_size(size)
     return Asked(
         margin=parse_margin(margin),
-        within_s=parse_within(within or (_WITHIN_OF_BISECT if bisect else _WITHIN)),
+        within_s=parse_time(within or (_WITHIN_OF_BISECT if bisect else _WITHIN)),
         starts=starts,
         size=size,
         seed=secrets.randbelow(1 << 31) if seed is None else seed,

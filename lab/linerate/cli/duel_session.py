@@ -89,7 +89,7 @@ class DuelSession:
         self.frames = described(self.files, link.ports)
         every = [(program, side.letter) for side in self.sides for program in side.programs]
         count = max(program.definition.cpus for program, _ in every)
-        with leased(max(2, count + link.has_generator)):
+        with leased(max(2, count + link.has_generator), patience_s=self.where.wait_s):
             for program, _ in every:
                 program.prepare()
             link.prepare()

@@ -14,6 +14,7 @@ from linerate.cli.duel_options import (
     check_size,
     lcores_of,
     link_of,
+    parse_time,
     with_traffic,
 )
 from linerate.cli.run_command import know_further_forwarders
@@ -56,6 +57,7 @@ class Asked:
     packets: int
     traffic: tuple[str, ...] = ()
     most: float | None = None
+    wait: str = "10m"
 
 
 def parse_max(text: str) -> float:
@@ -94,7 +96,10 @@ def run(words: Sequence[str], asked: Asked, console: Console, *, json_output: bo
     require_valgrind()
     with (
         interruptible(),
-        leased(max(2, *(program.definition.cpus for program in programs))),
+        leased(
+            max(2, *(program.definition.cpus for program in programs)),
+            patience_s=parse_time(asked.wait, "--wait"),
+        ),
         RunDirectory() as directory,
     ):
         link, _ = with_traffic(link, asked.traffic, directory.path)

@@ -41,6 +41,8 @@ PATIENCE_S = 24 * 3600.0
 # must not disturb what is measured.
 _LOOK_S = 10.0
 _AT_LEAST_S = 0.1
+# Whoever waits says so again, at the latest after so long.
+_REPEAT_S = 60.0
 # Labs that choose at the same moment see each other's attempts: these are not worth a message.
 _RETRY_S = 0.01
 # A FIFO would wait for its other end, and a terminal could become the lab's.
@@ -69,7 +71,8 @@ def leased(
     """Lease so many CPUs, fewer where fewer are allowed, and use no others.
 
     Waits while other labs have too many of them; `say` is told whom it waits for, by default on
-    standard error. Raises `MachineError` when they are not free in time.
+    standard error: when it begins to, when that changes, and every minute. Raises `MachineError`
+    when they are not free in time.
     """
     allowed = os.sched_getaffinity(0)
     held: dict[int, int] = {}
@@ -148,7 +151,7 @@ def _wait(
     allowed: set[int], count: int, say: Callable[[str], None], patience_s: float
 ) -> dict[int, int]:
     began = time.monotonic()
-    told = ""
+    told, told_at = "", began
     if len(allowed) >= 2:
         # Not on the CPU of a forwarder that is measured.
         os.sched_setaffinity(0, {Cores.among(allowed).control})
@@ -160,17 +163,26 @@ def _wait(
         if waited < locks.PATIENCE_S:
             continue
         found = holders(_whole_cores(allowed))
+        who = described(found) or "others take them in turn"
         if waited >= patience_s:
             raise MachineError(
-                f"too few CPUs are free, and still were after {patience_s:g} s; "
-                f"{described(found) or 'others took them in turn'}",
+                f"too few CPUs are free, and still were after {_time(patience_s)}; {who}",
                 "wait until that ends, or end it: kill PID",
             )
-        if found and described(found) != told:
-            told = described(found)
-            say(f"waiting for free CPUs (Ctrl-C stops); {told}")
+        if (found and who != told) or waited + began - told_at >= _REPEAT_S:
+            since = f"for {_time(waited)} " if told else ""
+            say(f"waiting {since}for free CPUs, at most {_time(patience_s)} (Ctrl-C stops); {who}")
+            told, told_at = who, waited + began
         pids = {holder.pid for holder in found.values() if holder.pid is not None}
         await_end(pids, min(_LOOK_S, patience_s - waited) if found else 0)
+
+
+def _time(seconds: float) -> str:
+    """`45 s`, `10 min`, `24 h`: whole where they are, and rounded to the second."""
+    for unit, name in ((3600, "h"), (60, "min")):
+        if seconds >= unit and round(seconds) % unit == 0:
+            return f"{round(seconds) // unit} {name}"
+    return f"{seconds:.0f} s" if seconds >= 1 else f"{seconds:g} s"
 
 
 def _to_stderr(line: str) -> None:
