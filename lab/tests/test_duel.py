@@ -26,7 +26,7 @@ from linerate.experiments.duel.programs import (
 )
 from linerate.experiments.duel.record import described, record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
-from linerate.experiments.duel.sentences import called, notes, round_line, sentence, size
+from linerate.experiments.duel.sentences import apart, called, notes, round_line, sentence, size
 from linerate.experiments.duel.verdict import Verdict, log_ratio
 from linerate.forwarders import FORWARDERS, Forwarder, containers, registry
 from linerate.host import elf
@@ -380,6 +380,28 @@ def test_a_fault_is_no_verdict() -> None:
     assert status_of(found) == ExitStatus.CANNOT_RUN
 
 
+@pytest.mark.parametrize(
+    ("one", "other", "called"),
+    [
+        ("./fw {eal}", "./fw {eal}", ["fw", "fw"]),
+        ("./fw {eal}", "./fw {eal} -- --burst=4", ["fw", "fw --burst=4"]),
+        ("./fw {eal} -- -b 4 -p 3", "./fw {eal} -- -b 32 -p 3", ["fw -b 4", "fw -b 32"]),
+        ("./fw {eal} --b=4", "./fw {eal} --b=32", ["fw --b=4", "fw --b=32"]),
+        ("./old/fw {eal}", "./new/fw {eal}", ["old/fw", "new/fw"]),
+        ("/w/old/b/fw {eal}", "/w/new/b/fw {eal} -x", ["old/b/fw", "new/b/fw -x"]),
+        ("./fw {eal}", "new/fw {eal}", ["./fw", "new/fw"]),
+        ("/x/fw /x/a.o {rx} {tx}", "/x/fw /x/b.o {rx} {tx}", ["fw a.o", "fw b.o"]),
+        ("./fw a b c", "./fw d c", ["fw a b", "fw d"]),
+        # What differs is too long to be shown.
+        (f"./fw {'a' * 70}b", f"./fw {'a' * 70}c", ["fw", "fw"]),
+        ("./fw 'a", "./fw b", ["fw", "fw"]),
+    ],
+)  # fmt: skip
+def test_programs_of_one_name_are_told_apart(one: str, other: str, called: list[str]) -> None:
+    assert apart(["fw", "fw"], [one, other]) == called
+    assert apart(["fw-old", "fw-new"], [one, other]) == ["fw-old", "fw-new"]
+
+
 def test_what_a_program_complains_of_is_told_where_it_does_nothing() -> None:
     found = duel(0.8, 2)
     found.fault = FaultError(1, "stuck", "it received nothing", "ERR|Failed to create mempool x")
@@ -507,9 +529,9 @@ def test_a_round_has_its_line() -> None:
     found.rounds[-1] = Round(1, found.rounds[-1].windows, 3)
     told = round_line(found)
     assert told.startswith("round 2, 8 s: ")
-    assert "M packets per CPU second, 30 ms stolen; so far 0.9" in told
+    assert "M packets per CPU second, the hypervisor took 30 ms of the CPU; so far 0.9" in told
     found.per = "time"
-    assert "M packets per second, 30 ms" in round_line(found)
+    assert "M packets per second, the hypervisor took 30 ms" in round_line(found)
     assert any("hypervisor took 30 ms" in note for note in notes(found, NAMES))
 
 

@@ -47,16 +47,16 @@ class Wire:
         self.source = random.Random(1)
 
     @contextmanager
-    def started(self, order: Sequence[int]) -> Iterator[Sequence[int]]:
+    def started(self, order: Sequence[int]) -> Iterator[Sequence[SimpleNamespace]]:
         if self.failing and self.asked.per == "busy" and 1 in order:
             raise FaultError(1, "start", "cannot load the probe")
-        yield order
+        yield [SimpleNamespace(arm=arm, said=f"words of {arm}") for arm in order]
 
-    def measure(self, order: Sequence[int]) -> list[Window]:
-        return [self._window(arm) for arm in order]
+    def measure(self, starts: Sequence[SimpleNamespace]) -> list[Window]:
+        return [self._window(start.arm) for start in starts]
 
-    def alone(self, order: Sequence[int]) -> list[Window]:
-        del order
+    def alone(self, starts: Sequence[SimpleNamespace]) -> list[Window]:
+        del starts
         return []
 
     def _window(self, arm: int) -> Window:
@@ -104,6 +104,7 @@ def test_by_cpu_time_it_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     found = fought(monkeypatch, Wires(faster=True), replace(ASKED, per="cpu"))
     assert found.fault
     assert (found.fault.kind, found.per) == ("unsaturated", "cpu")
+    assert found.fault.said == f"words of {found.fault.arm}"
 
 
 @pytest.mark.parametrize("faster", [False, True])

@@ -155,10 +155,11 @@ def test_a_pull_request_that_is_slower_fails(project: Repository, ci: Ci, tmp_pa
     found = Ci(clone, ci.place, ci.runtime).action(program=PROGRAM)
     assert found.status == 1, found.log
     assert found.outputs["answer"] == "slower"
-    assert (
-        "::error title=linerate duel::B (fw) is slower than A (fw) by more than 25 %" in found.log
-    )
-    assert "B (fw) is slower than A (fw) by more than 25 %: 0." in found.summary
+    # By its commits, of which the CI system made the merge.
+    mine, base = (project.git("rev-parse", name)[:12] for name in ("slower", "main^1"))
+    slower = f"B (fw of {mine}) is slower than A (fw of the base {base})"
+    assert f"::error title=linerate duel::{slower} by more than 25 %" in found.log
+    assert f"{slower} by more than 25 %: 0." in found.summary
     assert "| M packets per CPU second |" in found.summary
     assert (
         f"DUEL_PROGRAM='{PROGRAM}' DUEL_BUILD='make' DUEL_OPTIONS='{OPTIONS} --seed "
@@ -166,7 +167,7 @@ def test_a_pull_request_that_is_slower_fails(project: Repository, ci: Ci, tmp_pa
     )
     failure = ET.parse(clone / found.outputs["junit"]).find("testsuite/testcase/failure")
     assert failure is not None
-    assert str(failure.get("message")).startswith("B (fw) is slower than A (fw)")
+    assert str(failure.get("message")).startswith(slower)
 
 
 def test_a_pull_request_that_is_as_fast_passes(project: Repository, ci: Ci) -> None:
@@ -262,6 +263,7 @@ def test_a_merge_request_of_gitlab(project: Repository, ci: Ci, tmp_path: Path) 
     ours.git("commit", "--quiet", "--message", "ours")
     base = project.git("rev-parse", "main")
     project.git("checkout", "--quiet", "slower")
+    ours_at = project.git("rev-parse", "HEAD")
     assert job["variables"]["DUEL_BASE"] == "$CI_MERGE_REQUEST_DIFF_BASE_SHA"
     variables = {
         **job["variables"],
@@ -278,7 +280,8 @@ def test_a_merge_request_of_gitlab(project: Repository, ci: Ci, tmp_path: Path) 
     report = ET.parse(ci.checkout / artifacts["reports"]["junit"])
     assert report.find("testsuite/testcase/failure") is not None
     (shown,) = artifacts["paths"]
-    assert "B (fw) is slower than A (fw)" in (ci.checkout / shown).read_text()
+    slower = f"B (fw of {ours_at[:12]}) is slower than A (fw of the base {base[:12]})"
+    assert slower in (ci.checkout / shown).read_text()
 
 
 # -- git bisect ------------------------------------------------------------------------------------

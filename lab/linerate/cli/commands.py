@@ -239,6 +239,14 @@ def duel(  # noqa: PLR0917 - what can be asked
             help="For scripts around this one: what reports say repeats the duel.",
         ),
     ] = None,
+    which: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="WORDS",
+            hidden=True,
+            help="For scripts around this one, twice: what tells A and B apart, such as a commit.",
+        ),
+    ] = None,
 ) -> int:
     """Is program B slower than program A?
 
@@ -265,7 +273,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     )
     around = duel_options.Around(
         baseline, build, bisect=bisect, json=json_output, junit=junit, markdown=markdown,
-        explain=explain, out=out, repeat_with=repeat_with,
+        explain=explain, out=out, repeat_with=repeat_with, which=tuple(which or ()),
     )  # fmt: skip
     if keep_baseline is not None:
         duel_options.check_keeping(keep_baseline, b, around)

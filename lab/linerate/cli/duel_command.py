@@ -69,7 +69,7 @@ def run(
     words: Sequence[str], where: Where, asked: Asked, around: Around, console: Console
 ) -> ExitStatus | BisectStatus:
     """Let the two programs meet on each link, print what was found, and return the exit status."""
-    check_words(words, around.baseline)
+    check_words(words, around)
     links, method, own = where.check()
     know_further_forwarders()
     sides = [side_of(*each, own) for each in zip(words, LETTERS[-len(words) :], strict=True)]
@@ -224,7 +224,7 @@ class _Duels:
                 on, files = with_traffic(link, self.where.traffic, directory.path)
                 session = DuelSession(
                     self.sides, on, self.where, asked, self.console, files,
-                    quiet=around.json, explained=around.explain,
+                    quiet=around.json, explained=around.explain, which=around.which,
                 )  # fmt: skip
                 duel = session.run(directory)
         except LabError as error:

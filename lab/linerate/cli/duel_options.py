@@ -72,7 +72,8 @@ class Around:
     for the shell, which makes B. `baseline`: the file of the program that stands in place of A.
     `junit`, `markdown`: files for the answer. `explain`: count instructions afterwards.
     `out`: a directory for the record and the page.
-    `repeat_with`: a command that repeats the duel, if another one than this.
+    `repeat_with`: a command that repeats the duel, if another one than this. `which`: what tells A
+    and B apart, after their names.
     """
 
     baseline: Path | None = None
@@ -84,6 +85,7 @@ class Around:
     explain: bool = False
     out: Path | None = None
     repeat_with: str | None = None
+    which: tuple[str, ...] = ()
 
     def files(self) -> dict[str, OutputFile]:
         """By format; raises `UsageError` or `OutputError` for one that cannot be written."""
@@ -96,8 +98,11 @@ class Around:
         return found
 
 
-def check_words(words: Sequence[str], baseline: Path | None) -> None:
-    """Raise `UsageError` unless there are programs for A and for B."""
+def check_words(words: Sequence[str], around: Around) -> None:
+    """Raise `UsageError` unless there are programs for A and for B, and words for both or none."""
+    baseline = around.baseline
+    if len(around.which) not in (0, 2):
+        raise UsageError(f"--which is given {len(around.which)} times", "once for A, once for B")
     if baseline is None and len(words) < 2:
         raise UsageError(
             "B is missing: a duel has two programs",

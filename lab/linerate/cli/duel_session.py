@@ -24,7 +24,15 @@ from linerate.experiments.duel.record import (
     record_of,
 )
 from linerate.experiments.duel.rounds import Asked, Duel
-from linerate.experiments.duel.sentences import called, notes, round_line, sentence, side_called
+from linerate.experiments.duel.sentences import (
+    apart,
+    called,
+    named,
+    notes,
+    round_line,
+    sentence,
+    side_called,
+)
 from linerate.experiments.duel.verdict import Verdict
 from linerate.experiments.instructions import explain
 from linerate.experiments.instructions.callgrind import UncountableError
@@ -59,7 +67,8 @@ _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
 class DuelSession:
     """A duel on this machine. `files`: captures of the user's frames, which the link carries.
     `quiet`: prints no line about a round. `explained`: instructions are counted afterwards, which
-    changes nothing about the answer.
+    changes nothing about the answer. `which`: what tells A and B apart, if the user knows better
+    than their command lines.
     """
 
     sides: Sequence[Side]
@@ -70,6 +79,7 @@ class DuelSession:
     files: tuple[Path, ...]
     quiet: bool
     explained: bool = False
+    which: tuple[str, ...] = ()
     words: list[str] = field(init=False)
     programs: list[Forwarder] = field(init=False)
     builds: list[Build] = field(default_factory=list)
@@ -79,8 +89,19 @@ class DuelSession:
     unexplained: str | None = None
 
     @property
+    def labels(self) -> list[str]:
+        """What the two are called, without their letters."""
+        names = [
+            program.name.removeprefix(f"{letter}-")
+            for program, letter in zip(self.programs, LETTERS, strict=True)
+        ]
+        if self.which:
+            return [f"{name} {which}" for name, which in zip(names, self.which, strict=True)]
+        return apart(names, self.words)
+
+    @property
     def names(self) -> list[str]:
-        return [called(*each) for each in zip(self.programs, LETTERS, strict=True)]
+        return [named(*each) for each in zip(self.labels, LETTERS, strict=True)]
 
     def run(self, directory: RunDirectory) -> Duel:
         """Prepare all that a duel needs, and fight it; raises `LabError`."""
@@ -133,13 +154,14 @@ class DuelSession:
 
     def _choose(self, bench: Bench) -> None:
         """Which programs take part."""
-        self.words, self.programs = [], []
-        for side in self.sides:
-            place = 0
-            if len(side.programs) > 1:
-                place = self._fastest(bench, side)
-            self.words.append(side.words[place])
-            self.programs.append(side.programs[place])
+        self._take(
+            [self._fastest(bench, side) if len(side.programs) > 1 else 0 for side in self.sides]
+        )
+
+    def _take(self, places: Sequence[int]) -> None:
+        pairs = list(zip(self.sides, places, strict=True))
+        self.words = [side.words[place] for side, place in pairs]
+        self.programs = [side.programs[place] for side, place in pairs]
 
     def _fastest(self, bench: Bench, side: Side) -> int:
         def show(number: int) -> None:
@@ -159,8 +181,7 @@ class DuelSession:
 
     def _without_comparison(self, fault: FaultError) -> Duel:
         """No duel, for a build among which A or B was to be chosen is at fault."""
-        self.words = [side.words[0] for side in self.sides]
-        self.programs = [side.programs[0] for side in self.sides]
+        self._take([0, 0])
         return Duel(Verdict(self.asked.margin), method=self.asked.method, fault=fault)
 
     def _explain(self, bench: Bench, contestants: Sequence[Contestant]) -> None:
@@ -174,9 +195,14 @@ class DuelSession:
             self.unexplained = f"not explained: {error}"
 
     def _introduce(self, lcores: Sequence[int]) -> None:
-        one, other = (
-            side_called([each.name for each in side.programs], side.letter) for side in self.sides
-        )
+        if all(len(side.programs) == 1 for side in self.sides):
+            self._take([0, 0])
+            one, other = self.names
+        else:
+            one, other = (
+                side_called([each.name for each in side.programs], side.letter)
+                for side in self.sides
+            )
         self._say(
             f"{one} and {other} on {self.link.name}, {counted(self.asked.starts, 'start')} of each "
             f"in a round, {_WAYS[self.asked.method]}, CPU {','.join(map(str, lcores))}, "
@@ -218,7 +244,7 @@ class DuelSession:
         return record_of(
             duel, self.words, self.programs, self.link.name, self.asked, told, repeat,
             self.where.traffic, self.frames, hugepages=self.memory.hugepages, baseline=baseline,
-            builds=self.builds, explanation=self.explanation,
+            builds=self.builds, explanation=self.explanation, labels=self.labels,
         )  # fmt: skip
 
 

@@ -112,6 +112,10 @@ class DuelRecord(Strict):
         "run; time; busy: the time in which its lcores were busy with packets, as the probe counts"
     )
     programs: list[GivenProgram]
+    called: list[str] = Field(
+        default_factory=list,
+        description="what the sentence calls A and B: by what differs, where names do not",
+    )
     baseline: FromBaseline | None = Field(
         default=None, description="where A came from, if from one"
     )
@@ -212,13 +216,17 @@ def record_of(  # noqa: PLR0917 - what it is made of
     baseline: FromBaseline | None = None,
     builds: Sequence[Build] = (),
     explanation: Explanation | None = None,
+    labels: Sequence[str] = (),
 ) -> DuelRecord:
-    """`told`: the sentence, and the notes. `repeat`: the command line that repeats it."""
+    """`told`: the sentence, and the notes. `repeat`: the command line that repeats it. `labels`:
+    what the sentence calls A and B.
+    """
     verdict, fault = duel.verdict, duel.fault
     interval = verdict.interval
     letters: tuple[Literal["A", "B"], ...] = ("A", "B")
     return DuelRecord(
         programs=[given(word, each) for word, each in zip(words, programs, strict=True)],
+        called=list(labels),
         baseline=baseline,
         same_code=duel.same_code,
         builds=list(builds),

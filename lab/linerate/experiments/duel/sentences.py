@@ -4,8 +4,11 @@
 from __future__ import annotations
 
 import math
+import shlex
 import statistics
+import textwrap
 from collections.abc import Mapping, Sequence
+from difflib import SequenceMatcher
 
 from linerate.experiments.duel.advice import advice
 from linerate.experiments.duel.rounds import Asked, Duel
@@ -36,6 +39,7 @@ _FAULTS: dict[Kind, str] = {
 }
 
 
+_MOST_CALLED = 60
 # Of which a program's output may tell the cause.
 _ADVISED: tuple[Kind, ...] = ("start", "ended", "stuck", "ports", "drops")
 
@@ -48,6 +52,45 @@ def called(program: Forwarder, letter: str) -> str:
 def named(name: str, letter: str) -> str:
     """The same by the program's name."""
     return f"{letter} ({name.removeprefix(f'{letter}-')})"
+
+
+def apart(names: Sequence[str], words: Sequence[str]) -> list[str]:
+    """What two programs are called. Where both have the same name it is what differs between their
+    command lines, `fw --burst=4` or `old/fw`; the name where nothing does.
+    """
+    if names[0] != names[1] or words[0] == words[1]:
+        return list(names)
+    try:
+        one, other = (shlex.split(word) for word in words)
+    except ValueError:
+        return list(names)
+    heads = list(names) if one[0] == other[0] else [*_without_folders(one[0], other[0])]
+    found = [[head] for head in heads]
+    compared = SequenceMatcher(None, one[1:], other[1:], autojunk=False)
+    for kind, begin, end, its_begin, its_end in compared.get_opcodes():
+        if kind == "equal":
+            continue
+        parts = one[1 + begin : 1 + end], other[1 + its_begin : 1 + its_end]
+        option = one[begin]
+        if kind == "replace" and option.startswith("-") and not parts[0][0].startswith("-"):
+            # The words are this option's values.
+            for told in found:
+                told.append(option)
+        if len(parts[0]) == len(parts[1]):
+            pairs = [_without_folders(*pair) for pair in zip(*parts, strict=True)]
+            parts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
+        for told, part in zip(found, parts, strict=True):
+            told.extend(word for word in part if word != "--")
+    told = [textwrap.shorten(" ".join(each), _MOST_CALLED, placeholder=" ...") for each in found]
+    return told if told[0] != told[1] else list(names)
+
+
+def _without_folders(one: str, other: str) -> tuple[str, str]:
+    """Two paths without the folders that both begin with."""
+    mine, its = one.split("/"), other.split("/")
+    while len(mine) > 1 and len(its) > 1 and mine[0] == its[0]:
+        del mine[0], its[0]
+    return "/".join(mine), "/".join(its)
 
 
 def side_called(names: Sequence[str], letter: str) -> str:
@@ -63,7 +106,7 @@ def round_line(duel: Duel) -> str:
     """What the last round brought."""
     last = duel.rounds[-1]
     figures = " and ".join(f"{_millions(statistics.median(last.figures(arm)))}" for arm in (0, 1))
-    steal = f", {last.steal * 10} ms stolen" if last.steal else ""
+    steal = f", the hypervisor took {last.steal * 10} ms of the CPU" if last.steal else ""
     return (
         f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per {UNITS[duel.per]}"
         f"{steal}; so far {size(duel.verdict)}"
@@ -83,13 +126,13 @@ def size(verdict: Verdict) -> str:
     low, high = verdict.range
     between = f"rounds from {low:.3f} to {high:.3f}"
     if found and not verdict.moves:
-        between = f"{found.low:.3f} to {found.high:.3f}"
         edges = 1 - verdict.margin, 1 / (1 - verdict.margin)
-        if any(
+        # On which side of the margin it ends must be seen.
+        close = any(
             round(end, 3) == round(edge, 3) for end in (found.low, found.high) for edge in edges
-        ):
-            # On which side of the margin it ends must be seen.
-            between = f"{found.low:.4f} to {found.high:.4f}"
+        )
+        digits = 4 if close else 3
+        between = f"99 % interval {found.low:.{digits}f} to {found.high:.{digits}f}"
     return f"{ratio:.3f} ({between})"
 
 

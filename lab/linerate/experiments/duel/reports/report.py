@@ -73,10 +73,8 @@ def sides(record: DuelRecord) -> tuple[str, str]:
 
 def of_duel(record: DuelRecord) -> Report:
     """What was found."""
-    one, other = (
-        named(program.name, letter)
-        for program, letter in zip(record.programs, LETTERS, strict=True)
-    )
+    called = record.called or [program.name for program in record.programs]
+    one, other = (named(*each) for each in zip(called, LETTERS, strict=True))
     outcome: Outcome = "passed"
     kind: str = record.answer
     if record.fault:
