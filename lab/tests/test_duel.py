@@ -341,7 +341,7 @@ def test_an_interval_that_ends_at_the_margin_is_told_with_more_digits() -> None:
     low = verdict.interval
     assert low
     verdict.margin = 1 - round(low.low, 3)
-    assert f"({low.low:.4f} to {low.high:.4f})" in size(verdict)
+    assert f"(99 % interval {low.low:.4f} to {low.high:.4f})" in size(verdict)
 
 
 def test_a_direction_is_told_where_the_margin_is_not_decided() -> None:
