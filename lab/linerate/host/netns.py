@@ -92,7 +92,9 @@ def _shown(interface: Interface) -> dict[str, Any]:
     return dict(found)
 
 
-def prepare(host: Host = LOCAL, otherwise: str = "--link memif needs none, for programs on DPDK") -> None:
+def prepare(
+    host: Host = LOCAL, otherwise: str = "--link memif needs none, for programs on DPDK"
+) -> None:
     """Raise what is missing to make namespaces here; `otherwise`: what to do without."""
     if host.which("ip") is None:
         raise MissingError("ip is not installed", "make setup (Debian: iproute2)")
