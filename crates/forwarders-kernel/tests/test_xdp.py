@@ -149,13 +149,17 @@ def ipv4(source: str, destination: str, ttl: int, mac_to: bytes) -> bytes:
     return mac_to + bytes.fromhex("021100000002") + b"\x08\x00" + header + bytes(26)
 
 
+def let_the_kernel_route() -> None:
+    for name in ("all", "f0", "f1"):
+        path = f"/proc/sys/net/ipv4/conf/{name}/forwarding"
+        ip("netns", "exec", MIDDLE, "sh", "-c", f"echo 1 > {path}")
+
+
 @pytest.mark.parametrize("mode", MODES)
 def test_fib_routes_as_the_kernel_would(directory: Path, mode: str) -> None:
     ip("-n", MIDDLE, "addr", "add", "10.1.0.1/24", "dev", "f0")
     ip("-n", MIDDLE, "addr", "add", "10.2.0.1/24", "dev", "f1")
-    for name in ("all", "f0", "f1"):
-        setting = f"net.ipv4.conf.{name}.forwarding=1"
-        ip("netns", "exec", MIDDLE, "sysctl", "-qw", setting)
+    let_the_kernel_route()
     neighbour = bytes.fromhex("0211000000aa")
     ip("-n", MIDDLE, "neigh", "add", "10.2.0.2", "lladdr", neighbour.hex(":"), "dev", "f1")
     ip("-n", MIDDLE, "route", "add", "blackhole", "10.3.0.0/24")
@@ -189,9 +193,7 @@ def test_fib_routes_as_the_kernel_would(directory: Path, mode: str) -> None:
 def test_what_is_routed_to_a_port_that_is_not_forwarded_is_the_kernels(directory: Path) -> None:
     """A port that `-p` leaves out has no counters, so that its frames would be in none."""
     ip("-n", MIDDLE, "addr", "add", "10.2.0.1/24", "dev", "f1")
-    for name in ("all", "f0", "f1"):
-        setting = f"net.ipv4.conf.{name}.forwarding=1"
-        ip("netns", "exec", MIDDLE, "sysctl", "-qw", setting)
+    let_the_kernel_route()
     ip("-n", MIDDLE, "neigh", "add", "10.2.0.2", "lladdr", "02:11:00:00:00:aa", "dev", "f1")
     with (
         end(LEFT, "l0") as left,
