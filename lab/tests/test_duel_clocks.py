@@ -27,7 +27,7 @@ from linerate.links import KernelThread, link
 from linerate.telemetry.client import Reading
 from linerate.trial.running import Ports, Running
 from linerate.trial.starts import apart
-from linerate.trial.starts.clocks import CpuClock, PathClock, polls
+from linerate.trial.starts.clocks import CpuClock, PathClock, polls_at_rest
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.starts.start import Start
 from linerate.trial.starts.window import Offered, Slice, Window
@@ -140,12 +140,12 @@ def test_who_wants_the_cpu_while_nothing_comes_polls(run: RunDirectory) -> None:
     with started(run, BUSY, SLEEPS) as (busy, sleeper):
         wait_for("it started", lambda: CpuClock(busy.pid).now_ns() > 10**8)
         wait_for("it sleeps", lambda: _state(sleeper.pid) == "S")
-        assert polls(busy.pid, lambda: 0)
-        assert not polls(sleeper.pid, lambda: 0)
-        assert not polls(None, lambda: 0)
+        assert polls_at_rest(busy.pid, lambda: 0)
+        assert not polls_at_rest(sleeper.pid, lambda: 0)
+        assert not polls_at_rest(None, lambda: 0)
         # What waits for it is taken first.
         counts = itertools.chain(range(4), itertools.repeat(4))
-        assert not polls(sleeper.pid, lambda: next(counts))
+        assert not polls_at_rest(sleeper.pid, lambda: next(counts))
         assert next(counts) == 4
 
 

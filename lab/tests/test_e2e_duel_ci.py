@@ -97,6 +97,7 @@ class Ci:
             "GITHUB_ACTIONS": "true",
             "GITHUB_ACTION_PATH": str(ACTION),
             "GITHUB_OUTPUT": str(output),
+            "GITHUB_REF": "refs/pull/7/merge",
             "GITHUB_STEP_SUMMARY": str(summary),
             "GITHUB_WORKSPACE": str(self.checkout),
             "RUNNER_TEMP": str(self.place / "temp"),
@@ -168,6 +169,31 @@ def test_a_pull_request_that_is_slower_fails(project: Repository, ci: Ci, tmp_pa
     failure = ET.parse(clone / found.outputs["junit"]).find("testsuite/testcase/failure")
     assert failure is not None
     assert str(failure.get("message")).startswith(slower)
+
+
+@pytest.mark.parametrize(
+    ("ref", "named"), [("refs/pull/7/merge", "slower"), ("refs/heads/main", "main"), ("", "main")]
+)
+def test_a_merge_commit_is_named_itself_unless_github_made_it(
+    project: Repository, ci: Ci, ref: str, named: str
+) -> None:
+    """Nothing is measured: the program linerate keeps what it is asked."""
+    project.git("merge", "--quiet", "--no-ff", "--message", "merge", "slower")
+    asked, program = ci.place / "asked", ci.place / "keeps-words"
+    program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >>'{asked}'\n")
+    program.chmod(0o755)
+    variables = {
+        "DUEL_PROGRAM": PROGRAM, "DUEL_BUILD": "true", "LINERATE": str(program), "GITHUB_REF": ref,
+    }  # fmt: skip
+    with ci.start(f'exec "{ACTION}/check"', variables) as running:
+        log, _ = running.communicate(timeout=60)
+    assert running.returncode == 0, log
+    words = asked.read_text().splitlines()
+    commits = [project.git("rev-parse", name)[:12] for name in ("main^1", named)]
+    assert [words[at + 1] for at, word in enumerate(words) if word == "--which"] == [
+        f"of the base {commits[0]}",
+        f"of {commits[1]}",
+    ]
 
 
 def test_a_pull_request_that_is_as_fast_passes(project: Repository, ci: Ci) -> None:

@@ -43,9 +43,7 @@ _DuelLinks = Annotated[
     ),
 ]
 _Size = Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")]
-_Wait = Annotated[
-    str, typer.Option(help="How long to wait at most for CPUs that other labs use: 60s or 10m.")
-]
+_Wait = Annotated[str, typer.Option(help="Longest wait for CPUs that other labs use: 60s or 10m.")]
 _Lcores = Annotated[str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")]
 
 
@@ -183,10 +181,13 @@ def duel(  # noqa: PLR0917 - what can be asked
     ] = None,
     even_if_same: Annotated[
         bool,
-        typer.Option("--even-if-same", help="Measure on where both turn out to run the same code."),
+        typer.Option(
+            "--even-if-same", help="Keep measuring where both turn out to run the same code."
+        ),
     ] = False,
     starts: Annotated[
-        int, typer.Option(help="Of each program in a round, 2 to 16, if they fit into memory.")
+        int,
+        typer.Option(help="Starts of each program in a round, 2 to 16, if they fit into memory."),
     ] = 4,
     size: _Size = 64,
     seed: Annotated[int | None, typer.Option(help="Of the order. Default: another each time.")] = (

@@ -101,6 +101,7 @@ class DuelSession:
 
     @property
     def names(self) -> list[str]:
+        """What the two are called: `A (old/fw)`."""
         return [named(*each) for each in zip(self.labels, LETTERS, strict=True)]
 
     def run(self, directory: RunDirectory) -> Duel:

@@ -69,14 +69,18 @@ def parent_of(pid: int) -> int | None:
     return int(told.rpartition(")")[2].split()[1])
 
 
-def stands_still(pid: int) -> bool:
-    """Whether all threads of a process are stopped, or there is no such process."""
+def thread_states(pid: int) -> Iterator[str]:
+    """The state of each thread of a process, as the kernel writes it: R for one that runs or waits
+    for a CPU. Nothing when there is no such process.
+    """
     for path in Path(f"/proc/{pid}/task").glob("*/stat"):
         with contextlib.suppress(OSError):
-            state = path.read_text().rpartition(")")[2].split()[0]
-            if state not in "TtZX":
-                return False
-    return True
+            yield path.read_text().rpartition(")")[2].split()[0]
+
+
+def stands_still(pid: int) -> bool:
+    """Whether all threads of a process are stopped, or there is no such process."""
+    return all(state in "TtZX" for state in thread_states(pid))
 
 
 def base_directory() -> Path:

@@ -50,7 +50,7 @@ def last_words(output: str, limit: int = 400) -> str:
 
 
 def complaints(output: str, limit: int = 400) -> str:
-    """What a program complains of that still runs, in the same form; nothing: of nothing."""
+    """The complaints of a program that still runs, in the same form; empty where it has none."""
     lines = _lines(output)
     return _joined([lines[at] for at in _complaints(lines)[-4:]], limit)
 

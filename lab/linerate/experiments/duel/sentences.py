@@ -37,10 +37,9 @@ _FAULTS: dict[Kind, str] = {
     "wrong": "sends wrong packets",
     "work": "does other work",
 }
-
-
+# Characters of a program's name with what tells it apart.
 _MOST_CALLED = 60
-# Of which a program's output may tell the cause.
+# Faults whose cause a program's output may tell.
 _ADVISED: tuple[Kind, ...] = ("start", "ended", "stuck", "ports", "drops")
 
 
@@ -74,15 +73,15 @@ def apart(names: Sequence[str], words: Sequence[str]) -> list[str]:
         option = one[begin]
         if kind == "replace" and option.startswith("-") and not parts[0][0].startswith("-"):
             # The words are this option's values.
-            for told in found:
-                told.append(option)
+            for called_by in found:
+                called_by.append(option)
         if len(parts[0]) == len(parts[1]):
             pairs = [_without_folders(*pair) for pair in zip(*parts, strict=True)]
             parts = [pair[0] for pair in pairs], [pair[1] for pair in pairs]
-        for told, part in zip(found, parts, strict=True):
-            told.extend(word for word in part if word != "--")
-    told = [textwrap.shorten(" ".join(each), _MOST_CALLED, placeholder=" ...") for each in found]
-    return told if told[0] != told[1] else list(names)
+        for called_by, part in zip(found, parts, strict=True):
+            called_by.extend(word for word in part if word != "--")
+    short = [textwrap.shorten(" ".join(each), _MOST_CALLED, placeholder=" ...") for each in found]
+    return short if short[0] != short[1] else list(names)
 
 
 def _without_folders(one: str, other: str) -> tuple[str, str]:

@@ -25,7 +25,7 @@ from linerate.traffic.sender import Sender
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, KernelPorts, Running, launch
 from linerate.trial.starts.busy import BusyTime
-from linerate.trial.starts.clocks import Per, polls
+from linerate.trial.starts.clocks import Per, polls_at_rest
 from linerate.trial.starts.faults import blamed
 from linerate.trial.starts.start import Start, refuse_shared
 from linerate.trial.trial import Bench
@@ -119,7 +119,9 @@ def _polls(start: Start, sender: Sender | None) -> bool:
         return True
     sender.child.freeze()
     try:
-        return polls(start.pid, lambda: [each.value for each in start.running.ports.readings()])
+        return polls_at_rest(
+            start.pid, lambda: [each.value for each in start.running.ports.readings()]
+        )
     finally:
         sender.child.thaw()
 

@@ -12,12 +12,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from typing import Literal, Protocol
 
 from linerate.host.errors import LinkError
 from linerate.host.host import LOCAL
-from linerate.host.process import pause
+from linerate.host.process import pause, thread_states
 from linerate.links import KernelThread, Link
 
 # CPU time of the program's process; the same and that of the kernel's threads which receive for it;
@@ -34,11 +33,15 @@ _AT_REST_S = 0.5
 
 
 class Clock(Protocol):
+    """What packets are counted over, in nanoseconds since some moment."""
+
     def now_ns(self) -> int:
         """Raises `OSError` where the process is gone."""
 
 
 class WallClock:
+    """The time, whoever had the CPU."""
+
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
@@ -98,7 +101,7 @@ def per_of(link: Link, *, own: bool) -> Per:
     return "cpu" if own else "time"
 
 
-def polls(pid: int | None, received: Callable[[], object]) -> bool:
+def polls_at_rest(pid: int | None, received: Callable[[], object]) -> bool:
     """Whether a process wants the CPU also while nothing comes; its generator stands still.
 
     Then its CPU time is not what its packets cost, unless there was always a packet to take.
@@ -111,19 +114,10 @@ def polls(pid: int | None, received: Callable[[], object]) -> bool:
         at_first, wanted = received(), 0
         for _ in range(_LOOKS):
             pause(_LOOK_S)
-            wanted += _wants_cpu(pid)
+            wanted += "R" in thread_states(pid)
         if wanted <= _POLLS * _LOOKS and received() == at_first:
             return False
     return True
-
-
-def _wants_cpu(pid: int) -> bool:
-    """Whether a thread of it runs, or waits for the CPU while others have it."""
-    for path in LOCAL.glob(f"/proc/{pid}/task", "[0-9]*/stat"):
-        with suppress(OSError):
-            if LOCAL.read_text(path).rpartition(")")[2].split()[0] == "R":
-                return True
-    return False
 
 
 def _group_of(pid: int) -> list[int]:

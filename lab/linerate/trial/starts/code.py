@@ -15,7 +15,6 @@ from typing import Any
 
 from linerate.forwarders import Forwarder
 from linerate.forwarders.containers import engine_of
-from linerate.forwarders.definition import Definition
 from linerate.forwarders.template import Template
 from linerate.host import elf
 from linerate.host.host import LOCAL
@@ -64,7 +63,9 @@ def _arguments(program: Forwarder) -> tuple[dict[str, Any], Path | None, list[ob
 def _is_the_program(start: Start, program: Forwarder) -> bool:
     """Whether the process that polls is the executable that was named, and works by itself."""
     executable, definition = program.program(), program.definition
-    if executable is None or start.pid is None or not _its_own(definition):
+    if executable is None or start.pid is None:
+        return False
+    if not definition.uses_dpdk or engine_of(definition):
         return False
     try:
         if LOCAL.resolve(f"/proc/{start.pid}/exe") != LOCAL.resolve(executable):
@@ -73,10 +74,6 @@ def _is_the_program(start: Start, program: Forwarder) -> bool:
         return bool(tasks) and not any(LOCAL.read_text(each).strip() for each in tasks)
     except OSError:
         return False
-
-
-def _its_own(definition: Definition) -> bool:
-    return definition.uses_dpdk and engine_of(definition) is None
 
 
 def _mapped_code(pid: int | None) -> set[str] | None:

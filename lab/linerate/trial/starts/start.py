@@ -18,8 +18,9 @@ from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Had, Offered, Slice
 
-# A reading is good if so little passed while it was made; of so many, the best. On a busy machine
-# seven of ten pass 0.06 to 0.15 ms; a slice has some 30 ms of CPU time.
+# A reading is good if it is as certain as this, so that twice as much passed while it was made; of
+# so many, the best. On a busy machine seven of ten are certain to 0.06 to 0.15 ms; a slice has some
+# 30 ms of CPU time.
 TIGHT_NS = 200_000
 _READINGS = 12
 
