@@ -294,6 +294,21 @@ def test_what_setup_runs_is_looked_for_beforehand(mine: Path) -> None:
     assert "setup or teardown" in str(caught.value.hint)
 
 
+def test_interfaces_are_not_seen_from_a_network_of_its_own(mine: Path) -> None:
+    mine.write_text(MINE + 'network = "own"')
+    named([str(mine)])
+    ports = Wire(vdevs=("net_af_packet0,iface=eth1", "net_af_packet1,iface=eth2"))
+    with (
+        pytest.raises(UsageError, match='network = "own" hides the interfaces of --link ports'),
+        forwarder("mine").networked(ports, "0"),
+    ):
+        pytest.fail("it was given a namespace")
+    # A link whose interfaces are in a namespace has one already, which is the program's as well.
+    in_one = wire("xdp-redirect", 2)
+    with forwarder("mine").networked(in_one, "0") as same:
+        assert same is in_one
+
+
 def test_the_socket_of_a_memif_is_told_once(mine: Path) -> None:
     mine.write_text(MINE.replace("{eal}", "--memif {socket}"))
     named([str(mine)])

@@ -56,8 +56,8 @@ def in_own_network(name: str, wire: Wire, word: str) -> Iterator[Wire]:
     """
     if any("iface=" in vdev for vdev in wire.vdevs):
         raise UsageError(
-            f'--forwarders {name}: network = "own" has none of the interfaces of --link ports',
-            "another link, or leave network out of its definition",
+            f'--forwarders {name}: network = "own" hides the interfaces of --link ports',
+            'another link, or take network = "own" out of its definition',
         )
     with Namespaces((word,)) as made:
         yield replace(wire, host=made.host(word))
