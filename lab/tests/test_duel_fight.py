@@ -36,14 +36,14 @@ NAMES = ["A (old)", "B (new)"]
 
 
 class Wire:
-    """A link on which the second program is by a tenth slower.
+    """A link on which the second program does `second` times what the first one does.
 
     `failing`: with the probe in it, it does not start. `faster`: than the generator.
     """
 
-    def __init__(self, asked: Asked, *, failing: bool, faster: bool) -> None:
+    def __init__(self, asked: Asked, *, failing: bool, faster: bool, second: float) -> None:
         self.asked = asked
-        self.failing, self.faster = failing, faster
+        self.failing, self.faster, self.second = failing, faster, second
         self.source = random.Random(1)
 
     @contextmanager
@@ -60,7 +60,7 @@ class Wire:
         return []
 
     def _window(self, arm: int) -> Window:
-        sent = round(1e6 * (0.9 if arm else 1) * self.source.gauss(1, 0.003))
+        sent = round(1e6 * (self.second if arm else 1) * self.source.gauss(1, 0.003))
         offered = Offered(sent, 0 if self.faster else 1000 * sent)
         return Window(arm, (Slice((sent,), (sent,), 10**9, offered, self.asked.per == "busy"),))
 
@@ -68,15 +68,15 @@ class Wire:
 class Wires:
     """What `opened` gives, time after time. `ways`: what packets were counted over."""
 
-    def __init__(self, *, failing: bool = False, faster: bool = False) -> None:
-        self.failing, self.faster = failing, faster
+    def __init__(self, *, failing: bool = False, faster: bool = False, second: float = 0.9) -> None:
+        self.failing, self.faster, self.second = failing, faster, second
         self.ways: list[Per] = []
 
     @contextmanager
     def opened(self, method: str, meeting: Meeting) -> Iterator[Wire]:
         assert method == "turns"
         self.ways.append(meeting.asked.per)
-        yield Wire(meeting.asked, failing=self.failing, faster=self.faster)
+        yield Wire(meeting.asked, failing=self.failing, faster=self.faster, second=self.second)
 
 
 ASKED = Asked(method="turns", per="busy")
@@ -105,6 +105,28 @@ def test_by_cpu_time_it_is_a_fault(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.fault
     assert (found.fault.kind, found.per) == ("unsaturated", "cpu")
     assert found.fault.said == f"words of {found.fault.arm}"
+
+
+def test_the_same_code_ends_a_duel_unless_figures_alone_are_asked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    looks: list[int] = []
+
+    def same(programs: Sequence[object], starts: Sequence[object]) -> bool:
+        looks.append(len(starts))
+        return True
+
+    monkeypatch.setattr(fight, "same_code", same)
+    found = fought(monkeypatch, Wires(second=1.0))
+    assert (found.answer, found.by_code, len(found.rounds)) == ("equal", True, 3)
+    # Of the first round alone.
+    assert looks == [8]
+    found = fought(monkeypatch, Wires(second=1.0), replace(ASKED, code=False))
+    assert (found.answer, found.same_code, found.by_code) == ("equal", None, False)
+    assert len(found.rounds) > 3
+    assert looks == [8]
+    found = fought(monkeypatch, Wires())
+    assert (found.answer, found.same_code) == ("slower", True)
 
 
 @pytest.mark.parametrize("faster", [False, True])

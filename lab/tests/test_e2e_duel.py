@@ -118,6 +118,15 @@ def test_command_lines_in_quotes_and_a_script(runtime: Path, tmp_path: Path) -> 
     assert "M packets per CPU second" in done.stdout
 
 
+def test_a_copy_of_a_program_is_the_same_code(runtime: Path, tmp_path: Path) -> None:
+    program, copy = l2fwd(), tmp_path / "fw-new"
+    shutil.copy(program, copy)
+    line = "{eal} -- -p {portmask} -q 2 -T 0"
+    words = (f"{program} {line}", f"{copy} {line}", "--json")
+    assert told(duel(runtime, *words))["same_code"] is True
+    assert "same_code" not in told(duel(runtime, *words, "--even-if-same"))
+
+
 def test_each_start_can_have_a_network_of_its_own(runtime: Path, tmp_path: Path) -> None:
     """Four starts at once make an interface of the same name."""
     need_veth()
