@@ -25,6 +25,7 @@ from scipy import stats as scipy_stats
 
 from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.rounds import Asked
+from linerate.experiments.duel.verdict import log_ratio
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
 from linerate.host import cpus
@@ -77,7 +78,10 @@ MOST_WRONG = 3
 
 @dataclass(frozen=True)
 class Fought:
-    """One duel. `planted`: by which share the second program was slower, alone on its core."""
+    """One duel. `planted`: by which share the second program was slower, alone on its core, when
+    the costs were measured; `alone`: the same of its own starts, each alone in each round, for the
+    machine's state changes between the two. None: there were no such turns.
+    """
 
     kind: str
     seed: int
@@ -88,6 +92,7 @@ class Fought:
     took_s: float
     rounds: int
     fault: str | None = None
+    alone: float | None = None
 
 
 def program(chain: int) -> Forwarder:
@@ -157,9 +162,11 @@ def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> F
     with compilers(bench.run, both if kind.beside else ()):
         duel = fight(bench, found_link, programs, asked)
     verdict = duel.verdict
+    ratios = [log_ratio(each.alone) for each in duel.rounds if each.alone]
     return Fought(
         kind.name, seed, planted, duel.answer, verdict.direction, verdict.ratio, duel.took_s,
         len(duel.rounds), str(duel.fault.message) if duel.fault else None,
+        1 - math.exp(statistics.median(ratios)) if ratios else None,
     )  # fmt: skip
 
 
@@ -180,6 +187,8 @@ def told(kind: Kind, duels: Sequence[Fought]) -> str:
     wrong = [each for each in duels if _wrong(kind, each)]
     interval = scipy_stats.binomtest(len(right), n).proportion_ci(0.95, "exact")
     planted = statistics.median(each.planted for each in duels)
+    own = [each.alone for each in duels if each.alone is not None]
+    alone = f"{statistics.median(own):6.2%}" if own else "     -"
     seconds = statistics.median(each.took_s for each in duels)
     goal = math.ceil(kind.found * n / kind.count)
     mark = (
@@ -188,8 +197,8 @@ def told(kind: Kind, duels: Sequence[Fought]) -> str:
         else "FAIL"
     )
     return (
-        f"{kind.name:<18} {n:>3} of {kind.count:<3} planted {planted:6.2%}   right {len(right):>3} "
-        f"({interval.low:.0%} to {interval.high:.0%})   wrong {len(wrong):>2}   "
+        f"{kind.name:<18} {n:>3} of {kind.count:<3} planted {planted:6.2%} alone {alone}   "
+        f"right {len(right):>3} ({interval.low:.0%} to {interval.high:.0%})   wrong {len(wrong):>2}   "
         f"median {seconds:5.1f} s   goal {goal:>3} {mark}"
     )
 
