@@ -14,6 +14,7 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import random
 import statistics
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -34,14 +35,15 @@ from linerate.host.process import RunDirectory, checkpoint, interruptible
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory
 from linerate.runs.session import pinned
-from linerate.trial.starts.standing import standing, together
+from linerate.trial.starts.alone import by_itself
+from linerate.trial.starts.standing import standing
 from linerate.trial.trial import Bench
 from linerate_bench.trust.beside import compilers
 
 LINK = "nearfree2"
 BURST = 32
-# How many turns each program has alone on the core, and how many seconds a turn takes.
-TURNS, TURN_S = 8, 0.3
+# In each of so many rounds a start of each program is measured alone on the core.
+ROUNDS = 12
 # The cost of a burst is measured with each of these numbers of multiplications, and interpolated
 # between them: a processor does some of them beside the burst's other work.
 CHAINS = (0, 6, 12, 24, 48)
@@ -112,18 +114,26 @@ def program(chain: int) -> Forwarder:
 
 
 def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
-    """Seconds that a burst takes each, alone on the core: medians over interleaved turns."""
+    """Seconds that a burst takes each, alone on the core, in interleaved turns; the first of
+    `chains` is what the others are compared with in each round, for the machine changes its state
+    from round to round.
+    """
     programs = [program(chain) for chain in chains]
     for each in programs:
         each.prepare()
-    seconds: list[list[float]] = [[] for _ in chains]
-    for _ in range(TURNS):
-        for arm, _ in enumerate(chains):
-            checkpoint()
-            with standing(bench, wire, programs, [arm]) as starts:
-                (window,) = together(starts, TURN_S, 3)
-            seconds[arm].append(BURST / window.pps)
-    return [statistics.median(each) for each in seconds]
+    source = random.Random("linerate:trust:costs")
+    first: list[float] = []
+    times: list[list[float]] = [[] for _ in chains]
+    for _ in range(ROUNDS):
+        checkpoint()
+        order = list(range(len(chains)))
+        source.shuffle(order)
+        with standing(bench, wire, programs, order) as starts:
+            seconds = {each.arm: BURST / each.pps for each in by_itself(starts, source)}
+        first.append(seconds[0])
+        for arm, found in enumerate(times):
+            found.append(seconds[arm] / seconds[0])
+    return [statistics.median(first) * statistics.median(each) for each in times]
 
 
 @dataclass(frozen=True)
@@ -198,8 +208,8 @@ def told(kind: Kind, duels: Sequence[Fought]) -> str:
     )
     return (
         f"{kind.name:<18} {n:>3} of {kind.count:<3} planted {planted:6.2%} alone {alone}   "
-        f"right {len(right):>3} ({interval.low:.0%} to {interval.high:.0%})   wrong {len(wrong):>2}   "
-        f"median {seconds:5.1f} s   goal {goal:>3} {mark}"
+        f"right {len(right):>3} ({interval.low:.0%} to {interval.high:.0%})   "
+        f"wrong {len(wrong):>2}   median {seconds:5.1f} s   goal {goal:>3} {mark}"
     )
 
 
