@@ -90,7 +90,13 @@ def test_its_command_measures_what_was_lacking(
     tmp_path: Path, runtime: Path, linerate: Linerate
 ) -> None:
     run = measured(runtime, tmp_path / "run")
-    (command,) = asked(linerate, run.out).commands
+    first = asked(linerate, run.out)
+    rates = [rate for each in first.settings for one in each.placements for rate in one.rates]
+    if any(rate.answer == "no" for rate in rates):
+        # Where others took the machine frames were lost, and a delay is of no interest then.
+        assert first.commands == []
+        return
+    (command,) = first.commands
     name, verb, experiment, *options = shlex.split(command)
     assert (name, verb) == ("linerate", "run")
     # As little as it can be made of: what is asked is which loads it offers.
