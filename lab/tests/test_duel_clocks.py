@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from conftest import wait_for
+from conftest import need_veth, wait_for
 
 from linerate.cli.duel_options import how
 from linerate.experiments.duel.advice import advice_on, relative_files
@@ -22,6 +22,7 @@ from linerate.experiments.duel.rounds import Asked
 from linerate.forwarders import FORWARDERS
 from linerate.host.errors import LinkError
 from linerate.host.host import LOCAL
+from linerate.host.netns import Namespaces
 from linerate.host.process import Child, Command, RunDirectory, stands_still
 from linerate.links import KernelThread, link
 from linerate.telemetry.client import Reading
@@ -100,6 +101,45 @@ def test_the_path_s_time_is_that_of_the_program_and_of_the_threads(run: RunDirec
         assert PathClock(None, [thread(pids[1])]).now_ns() == had[1]
 
 
+def test_what_it_starts_later_counts_from_the_next_look_on(run: RunDirectory) -> None:
+    script = (
+        "import subprocess, sys, time\n"
+        "sys.stdin.readline()\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {BUSY!r}])\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    command = Command("program", (sys.executable, "-c", script), CPU, hold_stdin=True)
+    with LOCAL.start(command, run) as child:
+        clock = PathClock(child.pid, [])
+        child.tell("begin")
+        wait_for("it started one", lambda: child.output().strip())
+        helper = CpuClock(int(child.output()))
+        wait_for("that works", lambda: helper.now_ns() > 2 * 10**8)
+        assert clock.now_ns() < 2 * 10**8
+        clock.look()
+        assert clock.now_ns() >= 2 * 10**8
+
+
+def test_who_left_its_session_counts_in_a_namespace_of_its_own(run: RunDirectory) -> None:
+    """As a daemon that does the work of a program which stays in the foreground."""
+    need_veth()
+    script = (
+        "import subprocess, sys, time\n"
+        f"child = subprocess.Popen([sys.executable, '-c', {BUSY!r}], start_new_session=True)\n"
+        "print(child.pid, flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    command = Command("program", (sys.executable, "-c", script), CPU)
+    with Namespaces(("clock",)) as made, made.host("clock").start(command, run) as child:
+        wait_for("it started one", lambda: child.output().strip())
+        pid = int(child.output())
+        helper, clock = CpuClock(pid), PathClock(child.pid, [])
+        wait_for("that works", lambda: helper.now_ns() > 2 * 10**8)
+        assert clock.now_ns() >= 2 * 10**8
+        os.kill(pid, 9)
+
+
 def test_what_a_script_started_counts_also_when_it_ended(run: RunDirectory) -> None:
     script = (
         "import subprocess, sys, time\n"
@@ -140,12 +180,12 @@ def test_who_wants_the_cpu_while_nothing_comes_polls(run: RunDirectory) -> None:
     with started(run, BUSY, SLEEPS) as (busy, sleeper):
         wait_for("it started", lambda: CpuClock(busy.pid).now_ns() > 10**8)
         wait_for("it sleeps", lambda: _state(sleeper.pid) == "S")
-        assert polls_at_rest(busy.pid, lambda: 0)
-        assert not polls_at_rest(sleeper.pid, lambda: 0)
-        assert not polls_at_rest(None, lambda: 0)
+        assert polls_at_rest([busy.pid], lambda: 0)
+        assert not polls_at_rest([sleeper.pid], lambda: 0)
+        assert not polls_at_rest([], lambda: 0)
         # What waits for it is taken first.
         counts = itertools.chain(range(4), itertools.repeat(4))
-        assert not polls_at_rest(sleeper.pid, lambda: next(counts))
+        assert not polls_at_rest([sleeper.pid], lambda: next(counts))
         assert next(counts) == 4
 
 
@@ -217,6 +257,18 @@ def test_who_loses_packets_on_the_way_back_may_have_taken_all() -> None:
     with pytest.raises(FaultError) as raised:
         refuse([window(received=10**5, sent=5 * 10**4, offered=10**5, cost_only=False)])
     assert raised.value.kind == "unsaturated"
+
+
+def test_who_copies_packets_does_other_work() -> None:
+    def copies(arm: int, times: int) -> Window:
+        return Window(arm, (Slice((10**6,), (times * 10**6,), 10**9),) * 3)
+
+    with pytest.raises(FaultError, match="it sent 200% as many packets as it received") as raised:
+        refuse([copies(0, 1), copies(1, 2)])
+    assert (raised.value.arm, raised.value.kind) == (1, "work")
+    # All do, or there is none to compare with.
+    refuse([copies(0, 2), copies(1, 2)])
+    refuse([copies(1, 2)])
 
 
 # -- advice ----------------------------------------------------------------------------------------

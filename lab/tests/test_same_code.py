@@ -19,7 +19,8 @@ from linerate.experiments.duel.sentences import sentence
 from linerate.experiments.duel.verdict import Verdict
 from linerate.forwarders import Forwarder
 from linerate.host import elf
-from linerate.trial.starts.code import same_code
+from linerate.trial.starts.code import Executables, same_code
+from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start
 
 NAMES = ["A (old)", "B (new)"]
@@ -163,3 +164,60 @@ def test_figures_that_differ_come_before_the_code() -> None:
     """What a program reads is not seen."""
     found = duel(SLOW, same=True)
     assert (found.answer, found.by_code) == ("slower", False)
+
+
+def test_a_ratio_beyond_the_margin_is_measured_on() -> None:
+    """Three rounds of two starts each cannot show a direction, however slow one is."""
+    verdict = Verdict(0.02)
+    for _ in range(3):
+        verdict.add([100.0, 101.0], [50.0, 51.0])
+    assert not verdict.direction
+    assert Duel(verdict, same_code=True).answer == "undecided"
+    for _ in range(3):
+        verdict.add([100.0, 101.0], [50.0, 51.0])
+    assert Duel(verdict, same_code=True).answer == "slower"
+
+
+def test_code_of_no_file_is_not_compared(tmp_path: Path) -> None:
+    """As a compiler at run time makes it, or a program that unpacks itself."""
+    text = (
+        "#include <stdio.h>\n#include <sys/mman.h>\n"
+        "int main(void) {\n"
+        "    mmap(0, 4096, PROT_READ | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);\n"
+        '    puts("ready");\n    fflush(stdout);\n    return getchar() == 77;\n}\n'
+    )
+    folders = [tmp_path / name for name in "ab"]
+    for folder in folders:
+        folder.mkdir()
+        (folder / "main.c").write_text(text)
+        subprocess.run(["cc", "main.c", "-o", "fw"], cwd=folder, check=True)
+    one, other = (folder / "fw" for folder in folders)
+    with running((one, "eal"), (other, "eal")) as starts:
+        assert not same_code([dpdk(one), dpdk(other)], starts)
+
+
+def test_one_file_by_two_names(tmp_path: Path) -> None:
+    """As busybox: its name says what it does."""
+    one = made(tmp_path / "a")
+    same, other = tmp_path / "fw", tmp_path / "bridge"
+    for link in (same, other):
+        link.symlink_to(one)
+    with running((one, "eal"), (one, "eal")) as starts:
+        assert same_code([dpdk(one), dpdk(same)], starts)
+        assert not same_code([dpdk(one), dpdk(other)], starts)
+
+
+def test_a_program_that_is_built_anew_during_the_duel_is_a_fault(tmp_path: Path) -> None:
+    one, other = made(tmp_path / "a"), made(tmp_path / "b")
+    programs = [dpdk(one), dpdk(other, letter="B")]
+    for program in programs:
+        program.prepare()
+    executables = Executables(programs)
+    executables.check()
+    made(tmp_path / "c").replace(other)
+    with pytest.raises(FaultError, match="not the file that it was") as raised:
+        executables.check()
+    assert (raised.value.arm, raised.value.kind) == (1, "replaced")
+    other.unlink()
+    with pytest.raises(FaultError):
+        executables.check()

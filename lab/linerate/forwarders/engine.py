@@ -235,6 +235,11 @@ class Forwarder:
         assert self._built is not None
         return self._built.program
 
+    @property
+    def prepared_program(self) -> Path | None:
+        """The same, if it was prepared."""
+        return self._built.program if self._built else None
+
     def build_facts(self) -> dict[str, str]:
         """Compiler, version and flags, where the lab built it; after `prepare`."""
         return dict(self._built.facts) if self._built else {}

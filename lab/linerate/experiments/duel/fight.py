@@ -18,7 +18,7 @@ from linerate.host.cpus import CPUS
 from linerate.host.errors import TrialError
 from linerate.host.process import checkpoint
 from linerate.links import Frames, Link
-from linerate.trial.starts.code import same_code
+from linerate.trial.starts.code import Executables, same_code
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.trial import Bench
 from linerate.verdict.agreement import Agreement
@@ -59,6 +59,7 @@ class _Fight:
         asked = meeting.asked
         self.found = Duel(Verdict(asked.margin), method=asked.method, per=asked.per)
         self._meeting = meeting
+        self._executables = Executables(meeting.programs)
         self._seen = seen
         self._began = time.monotonic()
 
@@ -129,10 +130,13 @@ class _Fight:
 
     def _round(self, by: Scheduling, order: Sequence[int]) -> Round:
         with by.started(order) as starts:
-            if self._meeting.asked.code and self.found.same_code is None:
-                self.found.same_code = same_code(self._meeting.programs, starts)
             with self._steal() as stolen:
                 windows = by.measure(starts)
+            self._executables.check()
+            # Afterwards, and in each round: a program may open a plugin late, and may be built
+            # anew between two rounds.
+            if self._meeting.asked.code and self.found.same_code is not False:
+                self.found.same_code = same_code(self._meeting.programs, starts)
             refuse(
                 windows,
                 dropping=bool(self.found.works),

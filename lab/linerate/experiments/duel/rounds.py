@@ -78,7 +78,7 @@ class Duel:
     @property
     def answer(self) -> Answer:
         """The verdict's, unless it may not hold for the programs by themselves. Those that run the
-        same code are as fast as each other, unless a difference was seen all the same.
+        same code are as fast as each other, unless the figures contradict that.
         """
         if self.by_code:
             return "equal"
@@ -93,5 +93,6 @@ class Duel:
             and len(verdict.rounds) >= MIN_ROUNDS
             and verdict.answer == "undecided"
             and not verdict.direction
+            and verdict.within_margin
             and not verdict.unsound
         )

@@ -36,6 +36,7 @@ _FAULTS: dict[Kind, str] = {
     "unsaturated": "is not at its limit",
     "wrong": "sends wrong packets",
     "work": "does other work",
+    "replaced": "was replaced meanwhile",
 }
 # Characters of a program's name with what tells it apart.
 _MOST_CALLED = 60

@@ -82,6 +82,12 @@ class Verdict:
         return math.exp(statistics.median(self.rounds)) if self.rounds else None
 
     @property
+    def within_margin(self) -> bool:
+        """Whether the ratio as it is now is, which shows nothing by itself."""
+        ratio = self.ratio
+        return ratio is not None and 1 - self.margin < ratio < 1 / (1 - self.margin)
+
+    @property
     def moves(self) -> bool:
         """Whether the ratio itself changes with the machine's state: more than noise of starts."""
         return len(self.rounds) >= MIN_ROUNDS and statistics.stdev(self.rounds) > MOVES

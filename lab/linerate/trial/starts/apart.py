@@ -120,7 +120,7 @@ def _polls(start: Start, sender: Sender | None) -> bool:
     sender.child.freeze()
     try:
         return polls_at_rest(
-            start.pid, lambda: [each.value for each in start.running.ports.readings()]
+            start.pids, lambda: [each.value for each in start.running.ports.readings()]
         )
     finally:
         sender.child.thaw()

@@ -11,7 +11,8 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from typing import Literal, Protocol
 
 from linerate.host.errors import LinkError
@@ -60,14 +61,16 @@ class PathClock:
     """The CPU time of a program's processes, and of the kernel's threads that receive for it.
 
     `pid`: of the process that works; None: the kernel forwards alone. Other processes of its group
-    are counted too, as those are that a script started; what they had stays when they end.
+    are counted too, as those are that a script started, and those in its network namespace, if that
+    is not the lab's: they are its own, also in another session. What they had stays when they end.
     """
 
     def __init__(self, pid: int | None, threads: Sequence[KernelThread]) -> None:
         """Raises `LinkError` where the CPU time of a thread of the kernel cannot be read."""
         self._own = [CpuClock(pid)] if pid else []
-        group = set(_group_of(pid)) - {pid} if pid else set()
-        self._helpers = dict.fromkeys(group, 0)
+        self._pid = pid
+        self._helpers: dict[int, int] = {}
+        self.look()
         self._threads = [CpuClock(thread.pid) for thread in threads]
         for thread, clock in zip(threads, self._threads, strict=True):
             try:
@@ -77,6 +80,18 @@ class PathClock:
                     f"the CPU time of the kernel's thread {thread.name} (pid {thread.pid}), which "
                     f"receives for the program, cannot be read: {error.strerror}"
                 ) from error
+
+    @property
+    def pids(self) -> set[int]:
+        """The program's processes, also those that ended."""
+        return {*self._helpers, *([self._pid] if self._pid else [])}
+
+    def look(self) -> None:
+        """Count those too that it has started since. Not while it is measured: what they had so
+        far is then of a moment.
+        """
+        for helper in _beside(self._pid) if self._pid else ():
+            self._helpers.setdefault(helper, 0)
 
     def now_ns(self) -> int:
         for helper in self._helpers:
@@ -101,36 +116,46 @@ def per_of(link: Link, *, own: bool) -> Per:
     return "cpu" if own else "time"
 
 
-def polls_at_rest(pid: int | None, received: Callable[[], object]) -> bool:
-    """Whether a process wants the CPU also while nothing comes; its generator stands still.
+def polls_at_rest(pids: Collection[int], received: Callable[[], object]) -> bool:
+    """Whether one of a program's processes wants the CPU also while nothing comes; its generator
+    stands still.
 
     Then its CPU time is not what its packets cost, unless there was always a packet to take.
     `received`: its counters, by which it is seen that it has taken what waited for it.
     """
-    if pid is None:
+    if not pids:
         return False
     deadline = time.monotonic() + _AT_REST_S
     while time.monotonic() < deadline:
         at_first, wanted = received(), 0
         for _ in range(_LOOKS):
             pause(_LOOK_S)
-            wanted += "R" in thread_states(pid)
+            wanted += any("R" in thread_states(pid) for pid in pids)
         if wanted <= _POLLS * _LOOKS and received() == at_first:
             return False
     return True
 
 
-def _group_of(pid: int) -> list[int]:
-    """The processes of its group; none of one that has ended."""
-    found: list[int] = []
+def _beside(pid: int) -> set[int]:
+    """The other processes of its group, and in its network namespace; none if it has ended."""
+    found: set[int] = set()
     try:
-        group = os.getpgid(pid)
-    except ProcessLookupError:
+        group, network = os.getpgid(pid), _network(pid)
+        if network == _network(os.getpid()):
+            network = None
+    except OSError:
         return found
     for path in LOCAL.glob("/proc", "[0-9]*"):
-        try:
-            if os.getpgid(int(path.name)) == group:
-                found.append(int(path.name))
-        except OSError:
-            continue
-    return found
+        other = int(path.name)
+        with suppress(OSError):
+            if os.getpgid(other) == group or (network and _network(other) == network):
+                found.add(other)
+    return found - {pid}
+
+
+def _network(pid: int) -> str | None:
+    """What names the network namespace of a process; None: it is not to be seen, as that of another
+    user's process, or of one that has ended.
+    """
+    name = LOCAL.resolve(f"/proc/{pid}/ns/net").name
+    return name if ":" in name else None

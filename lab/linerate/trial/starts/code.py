@@ -18,9 +18,39 @@ from linerate.forwarders.containers import engine_of
 from linerate.forwarders.template import Template
 from linerate.host import elf
 from linerate.host.host import LOCAL
+from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start
 
 _DELETED = " (deleted)"
+# Code that the kernel maps into each process.
+_KERNEL_S = {"[vdso]", "[vsyscall]"}
+
+
+class Executables:
+    """The files of programs that are prepared, as they were when this was made: who compares for a
+    minute may build anew meanwhile.
+    """
+
+    def __init__(self, programs: Sequence[Forwarder]) -> None:
+        self._paths = [program.prepared_program for program in programs]
+        self._were = [_state(path) for path in self._paths]
+
+    def check(self) -> None:
+        """Raise `FaultError` for a program that is another file now."""
+        for arm, (path, was) in enumerate(zip(self._paths, self._were, strict=True)):
+            if _state(path) != was:
+                raise FaultError(
+                    arm, "replaced", f"{path} is not the file that it was when the duel began"
+                )
+
+
+def _state(path: Path | None) -> tuple[int, ...] | None:
+    """What is another number when a file was written or replaced; None: there is none."""
+    try:
+        found = path and path.stat()
+    except OSError:
+        return None
+    return (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns) if found else None
 
 
 def same_code(programs: Sequence[Forwarder], starts: Sequence[Start]) -> bool:
@@ -30,7 +60,7 @@ def same_code(programs: Sequence[Forwarder], starts: Sequence[Start]) -> bool:
     of programs on the kernel, which load more than they map.
     """
     one, other = programs
-    if _arguments(one) != _arguments(other):
+    if _arguments(one) != _arguments(other) or _two_names(one, other):
         return False
     mapped = []
     for arm, program in enumerate(programs):
@@ -60,6 +90,13 @@ def _arguments(program: Forwarder) -> tuple[dict[str, Any], Path | None, list[ob
     return data, folder, words
 
 
+def _two_names(one: Forwarder, other: Forwarder) -> bool:
+    """Whether it is one file by two names: then the name is likely to say what it does."""
+    paths = [program.program() for program in (one, other)]
+    files = {LOCAL.resolve(path) for path in paths if path}
+    return len(files) == 1 and len({path.name for path in paths if path}) == 2
+
+
 def _is_the_program(start: Start, program: Forwarder) -> bool:
     """Whether the process that polls is the executable that was named, and works by itself."""
     executable, definition = program.program(), program.definition
@@ -77,7 +114,9 @@ def _is_the_program(start: Start, program: Forwarder) -> bool:
 
 
 def _mapped_code(pid: int | None) -> set[str] | None:
-    """The files of which a process has mapped code; None: one is no longer there."""
+    """The files of which a process has mapped code; None: one is no longer there, or there is code
+    that is of no file, as a compiler at run time makes it.
+    """
     try:
         lines = LOCAL.read_text(f"/proc/{pid}/maps").splitlines()
     except OSError:
@@ -86,9 +125,14 @@ def _mapped_code(pid: int | None) -> set[str] | None:
     for line in lines:
         # Addresses, permissions, offset, device, inode, path.
         fields = line.split(None, 5)
-        if len(fields) == 6 and "x" in fields[1] and fields[5].startswith("/"):
-            found.add(fields[5])
-    return None if any(each.endswith(_DELETED) for each in found) else found
+        if "x" in fields[1]:
+            found.add(fields[5] if len(fields) == 6 else "")
+    found -= _KERNEL_S
+    return found if all(map(_is_there, found)) else None
+
+
+def _is_there(file: str) -> bool:
+    return file.startswith("/") and not file.endswith(_DELETED)
 
 
 def _digests(files: set[str]) -> Counter[str]:

@@ -18,12 +18,14 @@ from linerate.trial.starts.window import Window
 
 Kind = Literal[
     "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "unsaturated",
-    "wrong", "work",
+    "wrong", "work", "replaced",
 ]  # fmt: skip
 # Share of what a program received that it may keep, and still have done the work.
 KEPT = 0.02
 # The same on a link whose other end may not receive all.
 MOST_LOST = 0.99
+# Share that it may send of packets that came before, where a generator's frames wait in rings.
+_COPIED = 0.1
 # Packets per port that may be under way when counters are read.
 UNDER_WAY = 512
 
@@ -69,6 +71,7 @@ def refuse(
     looks: tuple[Callable[[Window], tuple[Kind, str] | None], ...] = (
         _no_work,
         partial(_less_work, most=most, dropping=dropping),
+        partial(_more_work, windows=windows),
     )
     for look in looks:
         for place, window in enumerate(windows):
@@ -81,6 +84,21 @@ def _no_work(window: Window) -> tuple[Kind, str] | None:
         return "stuck", "it did no work in a whole window"
     if not any(window.received):
         return "stuck", "it received no packet in a whole window"
+    return None
+
+
+def _more_work(window: Window, *, windows: Sequence[Window]) -> tuple[Kind, str] | None:
+    """Who sends each packet twice has done half of the work for it. Where all do, they compare."""
+    received, sent = sum(window.received), sum(window.sent)
+    others = [sum(each.sent) / sum(each.received) for each in windows if each.arm != window.arm]
+    usual = max(1.0, *others) if others else sent / received
+    copied = KEPT if window.lossless else _COPIED
+    if sent > (1 + copied) * usual * received + UNDER_WAY * len(window.received):
+        return (
+            "work",
+            f"it sent {sent / received:.0%} as many packets as it received, the other program "
+            f"{max(others):.0%}",
+        )
     return None
 
 

@@ -70,7 +70,7 @@ class Start:
         self._pair = Pair.of(running, sender)
         self.pid = self._pair.pid
         self._clock: Clock = WallClock()
-        if per == "cpu-and-napi":
+        if per == "cpu-and-napi" or (per == "cpu" and self.pid):
             self._clock = PathClock(self.pid, threads)
         elif per != "time" and self.pid:
             self._clock = CpuClock(self.pid)
@@ -87,6 +87,13 @@ class Start:
             self.running.check()
         except ProcessError as error:
             raise FaultError(self.arm, "ended", str(error.message)) from error
+
+    @property
+    def pids(self) -> set[int]:
+        """The processes whose CPU time is its own."""
+        if isinstance(self._clock, PathClock):
+            return self._clock.pids
+        return {self.pid} if self.pid else set()
 
     @property
     def said(self) -> str:
@@ -195,6 +202,8 @@ class Start:
 
     def go_on(self) -> None:
         """The program first, so that it takes the first packet."""
+        if isinstance(self._clock, PathClock):
+            self._clock.look()
         self._pair.go_on()
 
 
