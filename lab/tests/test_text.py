@@ -49,6 +49,10 @@ USAGE = "\nUsage: program [options]\n" + "  --option   What it does\n" * 80
             "00054|netdev_dpdk|ERR|Failed to create memory pool for netdev p0; ended; so it did",
         ),
         ("one\n  two\n\nthree\nfour\n", "three; four"),
+        (
+            "\x1b[1;31mEAL: no memory\x1b[0m\n\x1b]0;title\x07ended\x00\x08\x9b\n\x1b[2J\n",
+            "EAL: no memory; ended",
+        ),
         ("  one\n  two\n  three\n  four\n", "two; three; four"),
     ],
 )

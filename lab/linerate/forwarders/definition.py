@@ -283,7 +283,9 @@ class Definition(Strict):
     @field_validator("environment")
     @classmethod
     def _check_environment(cls, variables: dict[str, str]) -> dict[str, str]:
-        for value in variables.values():
+        for name, value in variables.items():
+            if not name or "=" in name or "\0" in name:
+                raise ValueError(f"{name!r} is no name of a variable")
             check_placeholders(Template.of_word(value).placeholders)
         return variables
 

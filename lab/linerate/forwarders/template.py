@@ -23,7 +23,11 @@ class Template:
     """Words that wait for their values."""
 
     def __init__(self, text: str) -> None:
-        """Raises `ValueError` for quotes or braces that do not match."""
+        """Raises `ValueError` for quotes or braces that do not match, and for what no command line
+        can have.
+        """
+        if "\0" in text:
+            raise ValueError("has a NUL character")
         self.words = tuple(_pieces(word) for word in shlex.split(text))
 
     @classmethod

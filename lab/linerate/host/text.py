@@ -12,6 +12,10 @@ _COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
 _CAUSE = "Cause:"
 # Lines of Open vSwitch's log at its levels of errors.
 _ERRORS = re.compile(r"\|(ERR|EMER)\|")
+# What colours a terminal, names its window and moves its cursor; and all else that neither a
+# terminal nor XML is to get from a program, but for the ends of lines.
+_ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
+_CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 # getopt's words, before a program prints its usage.
 _BAD_OPTION = re.compile(r": (unrecognized|invalid) option|: option .*(requires|allow|ambiguous)")
 # The lab's programs have huge pages of 2 MiB, and need no file system for them.
@@ -56,7 +60,8 @@ def complaints(output: str, limit: int = 400) -> str:
 
 
 def _lines(output: str) -> list[str]:
-    lines = [line.rstrip() for line in output.splitlines() if line.strip()]
+    plain = _CONTROL.sub("", _ESCAPES.sub("", output))
+    lines = [line.rstrip() for line in plain.splitlines() if line.strip()]
     return [line for line in lines if not _CHATTER.match(line)]
 
 
