@@ -128,8 +128,8 @@ def test_lcores_are_those_of_command_lines() -> None:
     found = program_of("dpdk-testpmd {eal} --", "A", lcores_of("idle-main")).definition
     # testpmd ends when its standard input does.
     assert (found.lcores, found.cpus, found.stdin) == ("idle-main", 1, "open")
-    for text in ("0", "-1", "two", "100"):
-        with pytest.raises(UsageError, match=f"--lcores {text}: must be 1 to 99, or idle-main"):
+    for text in ("0", "-1", "two", "65", "100"):
+        with pytest.raises(UsageError, match=f"--lcores {text}: must be 1 to 64, or idle-main"):
             lcores_of(text)
 
 

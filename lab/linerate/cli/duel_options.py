@@ -15,7 +15,7 @@ from linerate.cli.compare_screen import parse_margin
 from linerate.experiments.duel.rounds import Asked
 from linerate.experiments.duel.sentences import called
 from linerate.forwarders import Forwarder
-from linerate.forwarders.definition import Lcores
+from linerate.forwarders.definition import MAX_CPUS, Lcores
 from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, Frames, Link, link
 from linerate.links.ports import Ports
@@ -153,9 +153,9 @@ def lcores_of(text: str) -> tuple[Lcores, int]:
     """Which lcores a command line in quotes gets, and on how many CPUs; raises `UsageError`."""
     if text == "idle-main":
         return "idle-main", 1
-    if not re.fullmatch(r"[1-9][0-9]?", text):
+    if not re.fullmatch(r"[1-9][0-9]?", text) or int(text) > MAX_CPUS:
         raise UsageError(
-            f"--lcores {text}: must be 1 to 99, or idle-main",
+            f"--lcores {text}: must be 1 to {MAX_CPUS}, or idle-main",
             "for instance --lcores 2, or --lcores idle-main for a program whose main lcore does "
             "not forward",
         )

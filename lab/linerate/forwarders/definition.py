@@ -33,6 +33,8 @@ PLACEHOLDERS: tuple[Placeholder, ...] = get_args(Placeholder)
 _OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4"}
 # Of commands that are no program's: they run before there is one.
 _OF_LINKS: tuple[Placeholder, ...] = ("ports", "portmask", "port", "peer", "rx", "tx", "socket")
+# Of a program.
+MAX_CPUS = 64
 # How long a program may take to start, unless its definition says more.
 START_TIMEOUT_S = 10.0
 
@@ -226,7 +228,7 @@ class Definition(Strict):
         "with the numbers 0, 1, ...; idle-main: the same, and one more beside the first, as main "
         "lcore: for programs whose main lcore never forwards",
     )
-    cpus: Annotated[int, Field(ge=1, le=64)] = Field(
+    cpus: Annotated[int, Field(ge=1, le=MAX_CPUS)] = Field(
         default=1, description="how many CPUs it works on"
     )
     memory_mib: Annotated[int, Field(gt=0)] = Field(
