@@ -214,11 +214,16 @@ def told(kind: Kind, duels: Sequence[Fought]) -> str:
 
 
 def _right(kind: Kind, duel: Fought) -> bool:
-    return duel.direction == "slower" if kind.slower else duel.answer == "equal"
+    return "slower" in _told(duel) if kind.slower else duel.answer == "equal"
 
 
 def _wrong(kind: Kind, duel: Fought) -> bool:
-    return duel.direction == "faster" if kind.slower else duel.direction is not None
+    return "faster" in _told(duel) if kind.slower else bool(_told(duel) & {"slower", "faster"})
+
+
+def _told(duel: Fought) -> set[str | None]:
+    """A claim beyond the margin says which way, too."""
+    return {duel.direction, duel.answer}
 
 
 def main() -> None:
