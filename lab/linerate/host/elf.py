@@ -51,20 +51,23 @@ class Elf:
 
 def read(path: Path) -> Elf:
     """Raises `UnreadableError` for other files, `OSError` as reading does."""
-    content = path.read_bytes()
-    # ELFCLASS64, ELFDATA2LSB
-    if content[:6] != MAGIC + b"\x02\x01":
-        raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
+    content = _content(path)
     try:
         return _read(path, content)
     except (struct.error, ValueError, OverflowError) as error:
         raise UnreadableError(f"{path}: {error}") from error
 
 
+def _content(path: Path) -> bytes:
+    content = path.read_bytes()
+    # ELFCLASS64, ELFDATA2LSB
+    if content[:6] != MAGIC + b"\x02\x01":
+        raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
+    return content
+
+
 def _read(path: Path, content: bytes) -> Elf:
-    header = _HEADER.unpack_from(content)
-    at, size, number = header[5], header[9], header[10]
-    segments = [_SEGMENT.unpack_from(content, at + index * size) for index in range(number)]
+    segments = _segments(content)
     loader: str | None = None
     names: frozenset[bytes] = frozenset()
     dynamic = False
@@ -80,19 +83,22 @@ def _read(path: Path, content: bytes) -> Elf:
     return Elf(path, loader, dynamic, names)
 
 
+def _segments(content: bytes | bytearray) -> list[tuple[int, ...]]:
+    """The program headers; raises `struct.error`."""
+    header = _HEADER.unpack_from(content)
+    at, size, number = header[5], header[9], header[10]
+    return [_SEGMENT.unpack_from(content, at + index * size) for index in range(number)]
+
+
 def loaded_digest(path: Path) -> str:
     """SHA-256 of what is loaded of a file. Two builds of the same sources in different directories
     have the same, although what they hold for a debugger differs, and so the build ID made from it.
 
     Raises `UnreadableError` for what is no such file, `OSError` as reading does.
     """
-    content = bytearray(path.read_bytes())
-    if content[:6] != MAGIC + b"\x02\x01":
-        raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
+    content = bytearray(_content(path))
     try:
-        header = _HEADER.unpack_from(content)
-        at, size, number = header[5], header[9], header[10]
-        segments = [_SEGMENT.unpack_from(content, at + index * size) for index in range(number)]
+        segments = _segments(content)
         for kind, _, offset, _, _, length, _, _ in segments:
             if kind == _NOTES:
                 _forget_build_id(content, offset, offset + length)
