@@ -42,7 +42,7 @@ from linerate_bench.trust.beside import compilers
 
 LINK = "nearfree2"
 BURST = 32
-# In each of so many rounds a start of each program is measured alone on the core.
+# Rounds; in each, one start of every program is measured alone on the core.
 ROUNDS = 12
 # The cost of a burst is measured with each of these numbers of multiplications, and interpolated
 # between them: a processor does some of them beside the burst's other work.
