@@ -19,6 +19,7 @@ from linerate.experiments.duel.programs import program_of, side_of
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.scheduling import Meeting
 from linerate.experiments.duel.sentences import notes, round_line, sentence
+from linerate.experiments.duel.verdict import log_ratio
 from linerate.forwarders import FORWARDERS, Forwarder
 from linerate.host import elf
 from linerate.host.errors import TelemetryError
@@ -38,13 +39,19 @@ NAMES = ["A (old)", "B (new)"]
 class Wire:
     """A link on which the second program does `second` times what the first one does.
 
-    `failing`: with the probe in it, it does not start. `faster`: than the generator.
+    `failing`: with the probe in it, it does not start. `faster`: than the generator. `disagreeing`:
+    what the second program does more alone than beside the first. `alone_in`: the rounds in which
+    that was asked.
     """
+
+    disagreeing = 1.0
 
     def __init__(self, asked: Asked, *, failing: bool, faster: bool, second: float) -> None:
         self.asked = asked
         self.failing, self.faster, self.second = failing, faster, second
         self.source = random.Random(1)
+        self.alone_in: list[int] = []
+        self.rounds = 0
 
     @contextmanager
     def started(self, order: Sequence[int]) -> Iterator[Sequence[SimpleNamespace]]:
@@ -53,14 +60,16 @@ class Wire:
         yield [SimpleNamespace(arm=arm, said=f"words of {arm}") for arm in order]
 
     def measure(self, starts: Sequence[SimpleNamespace]) -> list[Window]:
+        self.rounds += 1
         return [self._window(start.arm) for start in starts]
 
     def alone(self, starts: Sequence[SimpleNamespace]) -> list[Window]:
-        del starts
-        return []
+        """As beside each other, or not so by `disagreeing`."""
+        self.alone_in.append(self.rounds - 1)
+        return [self._window(start.arm, self.disagreeing) for start in starts]
 
-    def _window(self, arm: int) -> Window:
-        sent = round(1e6 * (self.second if arm else 1) * self.source.gauss(1, 0.003))
+    def _window(self, arm: int, more: float = 1.0) -> Window:
+        sent = round(1e6 * (self.second * more if arm else 1) * self.source.gauss(1, 0.003))
         offered = Offered(sent, 0 if self.faster else 1000 * sent)
         return Window(arm, (Slice((sent,), (sent,), 10**9, offered, self.asked.per == "busy"),))
 
@@ -127,6 +136,26 @@ def test_the_same_code_ends_a_duel_unless_figures_alone_are_asked(
     assert looks == [8, 8, 8]
     found = fought(monkeypatch, Wires())
     assert (found.answer, found.same_code) == ("slower", True)
+
+
+@pytest.mark.parametrize(
+    ("disagreeing", "looks"), [(1.0, [0, 1, 2, 3, 6, 9, 12, 15, 18]), (1.03, list(range(20)))]
+)
+def test_starts_run_alone_at_first_then_in_every_third_round_and_wherever_it_is_in_doubt(
+    monkeypatch: pytest.MonkeyPatch, disagreeing: float, looks: list[int]
+) -> None:
+    wire = Wire(ASKED, failing=False, faster=False, second=0.98)
+    wire.disagreeing = disagreeing
+    meeting = Meeting(None, None, (), ASKED, random.Random(1))  # type: ignore[arg-type]
+    fighting = fight._Fight(meeting, lambda duel: None)
+    monkeypatch.setattr(fight, "same_code", lambda programs, starts: False)
+    monkeypatch.setattr(fight._Fight, "_stolen", lambda self: 0)
+    for _ in range(20):
+        done = fighting._round(wire, [0, 1] * 4)  # type: ignore[arg-type]
+        fighting.found.rounds.append(done)
+        if done.alone:
+            fighting.found.agreement.add(log_ratio(done.windows), log_ratio(done.alone))
+    assert wire.alone_in == looks
 
 
 @pytest.mark.parametrize("faster", [False, True])

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import ctypes
 import os
+import platform
 import signal
 import subprocess
 import sys
@@ -26,6 +28,7 @@ from linerate.host.process import (
     ended_with,
     interruptible,
     pause,
+    prefer_threads,
     remove_stale,
     start_time,
     started_for,
@@ -164,6 +167,33 @@ def test_a_child_on_all_cpus_is_reaped(tmp_path: Path) -> None:
         child = Child(Command("busy", ("sleep", "60"), tuple(range(os.cpu_count() or 1))), run)
         assert child.stop() == -signal.SIGINT
     assert os.sched_getaffinity(0) == usual
+
+
+def slice_of(pid: int) -> int:
+    """What it asks the scheduler for, in nanoseconds (sched_getattr); 0: nothing."""
+    read = ctypes.create_string_buffer(48)
+    number = {"x86_64": 315, "aarch64": 275}[platform.machine()]
+    assert ctypes.CDLL(None, use_errno=True).syscall(number, pid, read, 48, 0) == 0
+    return int.from_bytes(read.raw[24:32], sys.byteorder)
+
+
+@pytest.mark.skipif(
+    tuple(map(int, platform.release().split(".")[:2])) < (6, 12),
+    reason="before Linux 6.12 no thread can ask for a short slice",
+)
+def test_threads_of_one_name_ask_for_short_slices(tmp_path: Path) -> None:
+    with RunDirectory(tmp_path) as run, child(run, *SLEEP) as sleeping:
+        pid = sleeping.pid
+        before = slice_of(pid)
+        prefer_threads(pid, "another")
+        assert slice_of(pid) == before
+        prefer_threads(pid, "sleep")
+        assert slice_of(pid) == 100_000 < before
+        os.setpriority(os.PRIO_PROCESS, pid, 5)
+        prefer_threads(pid, "sleep")
+        assert os.getpriority(os.PRIO_PROCESS, pid) == 5
+    # Who has ended is nobody.
+    prefer_threads(pid, "sleep")
 
 
 def test_a_missing_program(tmp_path: Path) -> None:

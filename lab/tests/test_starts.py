@@ -304,16 +304,20 @@ def test_a_start_has_begun_when_all_ports_receive_and_something_is_sent(
 ) -> None:
     nothing, ports, flows = ((0, 0), (0, 0)), ((9, 0), (0, 0)), ((9, 9), (0, 9))
     start = Beginner(nothing, ports, ((9, 9), (0, 0)), flows)
-    starts_standing._await_packets(cast(Any, [start]))
+    starts_standing._await_packets(cast(Any, start), starts_standing._Patience.of(2))
     assert start.looks == [flows]
-    starts_standing._await_packets(cast(Any, [Beginner(nothing), Beginner(nothing)]))
+    left = starts_standing._Patience.of(2)
+    for _ in range(2):
+        starts_standing._await_packets(cast(Any, Beginner(nothing)), left)
     # The program may be broken in more than one way, and its window tells.
-    assert patience[0] == pytest.approx(0.06 + 20 + 10, abs=0.1)
+    assert patience[0] == pytest.approx(0.06 + 20 + 5, abs=0.1)
 
 
 def test_a_program_that_ends_before_it_forwards_does_not_start(patience: list[float]) -> None:
     with pytest.raises(FaultError, match="no memory") as raised:
-        starts_standing._await_packets(cast(Any, [Beginner(((0,), (0,)), None)]))
+        starts_standing._await_packets(
+            cast(Any, Beginner(((0,), (0,)), None)), starts_standing._Patience.of(1)
+        )
     assert (raised.value.arm, raised.value.kind) == (1, "start")
 
 

@@ -24,6 +24,9 @@ from linerate.trial.trial import Bench
 from linerate.verdict.agreement import Agreement
 
 Seen = Callable[[Duel], None]
+# In how many rounds starts are measured by themselves: of the first so many in each, then in one of
+# so many. It takes a sixth of a round.
+_ALONE_AT_FIRST, _ALONE_ONE_IN = 4, 3
 
 
 def fight(
@@ -142,8 +145,15 @@ class _Fight:
                 dropping=bool(self.found.works),
                 said=lambda place: starts[place].said,
             )
-            alone = by.alone(starts)
+            alone = by.alone(starts) if self._look_alone() else ()
         return Round(len(self.found.rounds), tuple(windows), stolen[0], tuple(alone))
+
+    def _look_alone(self) -> bool:
+        """Whether starts are measured by themselves in this round, too: in the first ones, in some
+        of the others, and for as long as an answer waits for that.
+        """
+        done = len(self.found.rounds)
+        return done < _ALONE_AT_FIRST or done % _ALONE_ONE_IN == 0 or self.found.agreement.doubtful
 
     @contextmanager
     def _steal(self) -> Iterator[list[int]]:

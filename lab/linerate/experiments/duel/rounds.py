@@ -25,7 +25,7 @@ class Asked:
     margin: float = 0.02
     within_s: float = 60.0
     starts: int = 4
-    window_s: float = 0.75
+    window_s: float = 0.45
     slices: int = 3
     turn_s: float = 0.05
     turns: int = 5

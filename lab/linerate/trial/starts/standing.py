@@ -17,6 +17,7 @@ import itertools
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 
 from linerate.forwarders import Forwarder
 from linerate.host.process import pause
@@ -52,39 +53,61 @@ def standing(
         for each in beginnings:
             if each.child:
                 stack.callback(each.child.ask_to_end)
-        starts = []
+        starts: list[Start] = []
+        patience = _Patience.of(len(order))
         for arm, beginning in zip(order, beginnings, strict=True):
             with blamed(arm):
                 running = beginning.running(programs[arm].ready.within_s * len(order))
             starts.append(Start(arm, running, "cpu"))
-        refuse_shared(starts)
-        _await_packets(starts)
+            # Nobody is stopped whom the lab did not start.
+            refuse_shared(starts)
+            _await_packets(starts[-1], patience)
+            # Those that still start have the CPU then.
+            stack.callback(starts[-1].go_on)
+            starts[-1].halt()
+        for start in starts:
+            start.answer_soon()
+            start.go_on()
         pause(SETTLE_S)
         yield starts
 
 
-def _await_packets(starts: Sequence[Start]) -> None:
+@dataclass
+class _Patience:
+    """How long all starts together are still waited for, in seconds."""
+
+    received: float
+    sent: float
+
+    @classmethod
+    def of(cls, starts: int) -> _Patience:
+        # A program that lacks a port, or sends nothing, may be broken: it has less time.
+        return cls(START_TIMEOUT_S * starts, START_TIMEOUT_S / 2)
+
+
+def _await_packets(start: Start, patience: _Patience) -> None:
     """Telemetry answers before a program has set up its ports, and ports receive before it has set
     up its tables. One that never begins is named by what it did in its window.
     """
-    _await(starts, START_TIMEOUT_S * len(starts), lambda sample: any(sample.received))
-    # A program that lacks a port, or sends nothing, may be broken: it has less time.
-    _await(starts, START_TIMEOUT_S, lambda sample: all(sample.received) and any(sample.sent))
+    patience.received -= _await(start, patience.received, lambda seen: any(seen.received))
+    patience.sent -= _await(
+        start, patience.sent, lambda seen: all(seen.received) and any(seen.sent)
+    )
 
 
-def _await(starts: Sequence[Start], seconds: float, goal: Callable[[Sample], bool]) -> None:
-    """Wait until each of them has got there, so long at most. One that ends before does not start:
-    telemetry is there before a program has made its memory pools.
+def _await(start: Start, seconds: float, goal: Callable[[Sample], bool]) -> float:
+    """Wait until it has got there, so long at most; returns how long it took. One that ends before
+    does not start: telemetry is there before a program has made its memory pools.
     """
-    ends = time.monotonic() + seconds
-    for start in starts:
-        try:
-            while not goal(start.sample()) and time.monotonic() < ends:
-                pause(_LOOK_S)
-        except FaultError as fault:
-            if fault.kind != "ended":
-                raise
-            raise FaultError(fault.arm, "start", str(fault.message)) from fault
+    begin = time.monotonic()
+    try:
+        while not goal(start.sample()) and time.monotonic() < begin + seconds:
+            pause(_LOOK_S)
+    except FaultError as fault:
+        if fault.kind != "ended":
+            raise
+        raise FaultError(fault.arm, "start", str(fault.message)) from fault
+    return time.monotonic() - begin
 
 
 def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:
