@@ -294,10 +294,14 @@ def comm(pid: int) -> str:
 
 def test_a_limit_of_memory_ends_a_load(make: Make) -> None:
     """fio needs more than this, and says or is told so; a container is never half there."""
-    with pytest.raises((ProcessError, LinkError), match="ct0"):
+
+    def until_it_ends() -> None:
+        # It may do some of its work before.
         tenant = make(Load.IO, Limits((LAST_CPU,), memory_mib=2))
-        # It may have done some of its work before.
         wait_for("its end", tenant.check)
+
+    with pytest.raises((ProcessError, LinkError), match="ct0"):
+        until_it_ends()
 
 
 def test_it_ends_when_its_time_is_over(make: Make) -> None:

@@ -5,23 +5,26 @@ In a round both programs have several starts, whose labels, order and slots were
 All figures are logarithms of what is good (packets per CPU second), so that differences are ratios.
 
 Direction. Were both programs the same, each way to deal the labels among the starts of a round
-would have been as likely. So exp(s z) over its mean over all deals is an e-value, z being the rank
-sum of one program's starts, standardised over the deals: its mean is 1 whatever the figures are
-distributed like, and however much the machine changed between rounds. The product over rounds is a
-test martingale for each strength s, and so is the mean of these over several s. By Ville's
-inequality it reaches 1 / ALPHA with a probability of at most ALPHA, at any time. For "slower by
-more than the margin" one program's figures are scaled by the margin first. Sources: Ville 1939;
-Koning and van Meer, arXiv:2501.03982 (any test made sequential); Ramdas and others, Statistical
-Science 38(4), 2023.
+would have been as likely. So exp(s z) over its mean over all deals is an e-value, z being the sum
+of exponential scores (Savage, Annals of Mathematical Statistics 27, 1956) of one program's starts,
+standardised over the deals: its mean is 1 whatever the figures are distributed like, and however
+much the machine changed between rounds. These scores weigh fast starts most: whatever disturbs a
+start slows it down, some by a few per cent and some by half, so that slow ones tell little. The
+product over rounds is a test martingale for each strength s, and so is the mean of these over
+several s. By Ville's inequality it reaches 1 / ALPHA with a probability of at most ALPHA, at any
+time. For "slower by more than the margin" one program's figures are scaled by the margin first.
+Sources: Ville 1939; Koning and van Meer, arXiv:2501.03982 (any test made sequential); Ramdas and
+others, Statistical Science 38(4), 2023.
 
-Size. A round is one observation: the difference of the two medians, for the starts of a round share
-the machine's state. The interval is a confidence sequence for the mean of the rounds: it holds for
-all numbers of rounds at once. M(m) = sqrt(c / (n + c)) (1 - S^2 / ((n + c) V))^(-n / 2), with
-S = sum(x - m) and V = sum((x - m)^2), is the Bayes factor of a normal mean with unknown variance
-(effect over deviation normal with variance 1 / c, right Haar prior on the deviation) and a test
-martingale in the filtration that forgets the scale; the interval has all m with M(m) < 1 / ALPHA.
-Assumed: rounds are independent, with one mean, and their noise is normal or nearly so. Source: Lai,
-Annals of Statistics 4(2), 1976; Wang and Ramdas, arXiv:2310.03722, theorem 4.9.
+Size. A round is one observation: the difference of what `of_starts` makes of either program, for
+the starts of a round share the machine's state. The interval is a confidence sequence for the mean
+of the rounds: it holds for all numbers of rounds at once.
+M(m) = sqrt(c / (n + c)) (1 - S^2 / ((n + c) V))^(-n / 2), with S = sum(x - m) and V = sum((x -
+m)^2), is the Bayes factor of a normal mean with unknown variance (effect over deviation normal with
+variance 1 / c, right Haar prior on the deviation) and a test martingale in the filtration that
+forgets the scale; the interval has all m with M(m) < 1 / ALPHA. Assumed: rounds are independent,
+with one mean, and their noise is normal or nearly so. Source: Lai, Annals of Statistics 4(2), 1976;
+Wang and Ramdas, arXiv:2310.03722, theorem 4.9.
 """
 
 from __future__ import annotations
@@ -31,11 +34,12 @@ import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
-from linerate.verdict.stats import midranks
+OfStarts = Literal["faster-half", "median"]
 
 ALPHA = 0.01
 # Of the mixture over strengths: a small effect needs a weak bet, of many rounds; a large one a
@@ -72,7 +76,7 @@ class Direction:
     def add(self, first: Sequence[float], second: Sequence[float]) -> None:
         """A round: the logarithms of the starts of both programs."""
         together = np.concatenate([np.asarray(first) + self._shift, np.asarray(second)])
-        ranks = midranks(together)
+        scores = exponential_scores(together)
         size = len(first), len(second)
         if (
             len(np.unique(together)) == len(together)
@@ -80,10 +84,10 @@ class Direction:
         ):
             null = _untied(*size)
         else:
-            null = _null(ranks[self._deals(*size)].sum(axis=1))
+            null = _null(scores[self._deals(*size)].sum(axis=1))
         if null.deviation == 0:
             return
-        there = (float(ranks[len(first) :].sum()) - null.mean) / null.deviation
+        there = (float(scores[len(first) :].sum()) - null.mean) / null.deviation
         for at, strength in enumerate(STRENGTHS):
             self._more[at] += strength * there - null.more[at]
             self._less[at] += -strength * there - null.less[at]
@@ -111,12 +115,39 @@ class Direction:
 
 @dataclass(frozen=True)
 class _Null:
-    """Rank sums over the deals. `more`, `less`: logarithms of the mean of exp(s z), exp(-s z)."""
+    """Sums of scores over the deals. `more`, `less`: logarithms of the mean of exp(s z), and of
+    exp(-s z).
+    """
 
     mean: float
     deviation: float
     more: tuple[float, ...]
     less: tuple[float, ...]
+
+
+def exponential_scores(
+    values: Sequence[float] | npt.NDArray[np.float64],
+) -> npt.NDArray[np.float64]:
+    """Of each value: the expected size of the order statistic of its rank among as many draws from
+    an exponential distribution with mean 1; equal values share the mean of theirs.
+    """
+    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
+    scores = np.cumsum(1.0 / np.arange(len(places), 0, -1))
+    sums = np.concatenate([[0.0], np.cumsum(scores)])
+    ends = np.cumsum(counts)
+    shared: npt.NDArray[np.float64] = (sums[ends] - sums[ends - counts]) / counts
+    return shared[places]
+
+
+def of_starts(figures: Sequence[float], of: OfStarts = "faster-half") -> float:
+    """What a program's starts in a round come to: the mean of the faster half of their logarithms.
+
+    It spreads less than the median from round to round (docs/benchmarks.md), for what disturbs a
+    start slows it down. `of`: records before had the median.
+    """
+    if of == "median":
+        return float(np.median(figures))
+    return float(np.mean(sorted(figures)[len(figures) // 2 :]))
 
 
 def _null(sums: npt.NDArray[np.float64]) -> _Null:
@@ -134,9 +165,9 @@ def _null(sums: npt.NDArray[np.float64]) -> _Null:
 
 @functools.cache
 def _untied(first: int, second: int) -> _Null:
-    """Where no two figures are the same, the rank sums hang on the numbers of starts alone."""
+    """Where no two figures are the same, the sums hang on the numbers of starts alone."""
     count = first + second
-    return _null(np.arange(1.0, count + 1)[_all_deals(count, second)].sum(axis=1))
+    return _null(exponential_scores(np.arange(float(count)))[_all_deals(count, second)].sum(axis=1))
 
 
 @functools.cache

@@ -22,6 +22,7 @@ from linerate.trial.starts import faults
 from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.ways import Method
 from linerate.trial.starts.window import Window
+from linerate.verdict.sequential import OfStarts
 
 
 class FromBaseline(Strict):
@@ -133,6 +134,11 @@ class DuelRecord(Strict):
     margin: float
     within_s: float
     starts: int = Field(description="of each program in a round")
+    of_starts: OfStarts = Field(
+        default="median",
+        description="what a program's starts in a round come to: the median, or the mean of the "
+        "faster half, both of logarithms",
+    )
     seed: int
     answer: Answer = Field(description="whether B is slower or faster by more than the margin")
     direction: Side | None = Field(default=None, description="which way they differ, if shown")
@@ -245,6 +251,7 @@ def record_of(  # noqa: PLR0917 - what it is made of
         margin=asked.margin,
         within_s=asked.within_s,
         starts=asked.starts,
+        of_starts="faster-half",
         seed=asked.seed,
         answer=duel.answer,
         direction=verdict.direction,

@@ -16,7 +16,14 @@ from typing import Literal
 
 from linerate.trial.starts.window import Window
 from linerate.verdict.agreement import MIN_ROUNDS
-from linerate.verdict.sequential import ALPHA, Direction, Interval, half_width, interval
+from linerate.verdict.sequential import (
+    ALPHA,
+    Direction,
+    Interval,
+    half_width,
+    interval,
+    of_starts,
+)
 
 Answer = Literal["slower", "faster", "equal", "undecided"]
 Side = Literal["slower", "faster"]
@@ -28,14 +35,13 @@ _MOST_TIMES = 10
 
 
 def log_ratio(windows: Sequence[Window]) -> float:
-    """The logarithm of a round's ratio: the second program's median over the first's."""
-    one, other = ([max(each.pps, 1.0) for each in windows if each.arm == arm] for arm in (0, 1))
-    return log_of_medians(one, other)
-
-
-def log_of_medians(first: Sequence[float], second: Sequence[float]) -> float:
-    """The logarithm of the second median over the first, of figures above 0."""
-    one, other = (statistics.median(map(math.log, figures)) for figures in (first, second))
+    """The logarithm of a round's ratio: what the second program's starts come to over the first's
+    (`of_starts`).
+    """
+    one, other = (
+        of_starts([math.log(max(each.pps, 1.0)) for each in windows if each.arm == arm])
+        for arm in (0, 1)
+    )
     return other - one
 
 
@@ -64,12 +70,12 @@ class Verdict:
         one, other = ([math.log(each) for each in figures] for figures in (first, second))
         for direction in (self._differs, self._low, self._high):
             direction.add(one, other)
-        self.rounds.append(statistics.median(other) - statistics.median(one))
+        self.rounds.append(of_starts(other) - of_starts(one))
         if len(one) >= 2:
             # Labels were drawn: halves by slot are halves at random.
             halves = one[::2], one[1::2]
             self._itself.add(*halves)
-            self.control.append(statistics.median(halves[1]) - statistics.median(halves[0]))
+            self.control.append(of_starts(halves[1]) - of_starts(halves[0]))
 
     @property
     def interval(self) -> Interval | None:

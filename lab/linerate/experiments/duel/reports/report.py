@@ -11,9 +11,10 @@ from typing import Literal
 
 from linerate.experiments.duel.programs import LETTERS
 from linerate.experiments.duel.record import DuelRecord
+from linerate.experiments.duel.record import Round as RoundRecord
 from linerate.experiments.duel.sentences import UNITS, listed, named, side_called
-from linerate.experiments.duel.verdict import log_of_medians
 from linerate.host.errors import LabError
+from linerate.verdict.sequential import OfStarts, of_starts
 
 # As test reports know them. What is not decided is skipped: it is no failure of the program's, and
 # many CI systems count an error as one.
@@ -110,16 +111,9 @@ def of_error(error: LabError, asked: str, repeat: str) -> Report:
 def figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
     if not record.rounds or record.ratio is None:
         return None
-    one, other = (
-        statistics.median(
-            statistics.median(
-                pps for pps, whose in zip(each.pps, each.order, strict=True) if whose == letter
-            )
-            for each in record.rounds
-        )
-        for letter in LETTERS
-    )
-    ratios = tuple(_ratio(each.pps, each.order) for each in record.rounds)
+    rounds = [_logarithms(each, record.of_starts) for each in record.rounds]
+    one, other = (math.exp(statistics.median(figures)) for figures in zip(*rounds, strict=True))
+    ratios = tuple(math.exp(second - first) for first, second in rounds)
     if record.low is not None and record.high is not None and not record.moves:
         between, how = (record.low, record.high), "99 % interval"
     else:
@@ -130,10 +124,17 @@ def figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
     )  # fmt: skip
 
 
-def _ratio(pps: Sequence[float], order: Sequence[str]) -> float:
-    """Of one round, B over A."""
+def _logarithms(done: RoundRecord, of: OfStarts) -> tuple[float, float]:
+    """What A and B came to in a round."""
     one, other = (
-        [each for each, whose in zip(pps, order, strict=True) if whose == letter]
+        of_starts(
+            [
+                math.log(pps)
+                for pps, whose in zip(done.pps, done.order, strict=True)
+                if whose == letter
+            ],
+            of,
+        )
         for letter in LETTERS
     )
-    return math.exp(log_of_medians(one, other))
+    return one, other
