@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import statistics
 from dataclasses import replace
 from datetime import datetime
 from pathlib import Path
@@ -16,7 +18,7 @@ from linerate.experiments.duel.programs import program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.reports.junit import junit
 from linerate.experiments.duel.reports.markdown import markdown
-from linerate.experiments.duel.reports.report import Report, of_duel, of_error
+from linerate.experiments.duel.reports.report import Report, figures, of_duel, of_error
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import notes, sentence
 from linerate.host.errors import MissingError, OutputError, UsageError
@@ -164,6 +166,29 @@ def test_before_there_is_an_interval_the_rounds_stand_in_its_place() -> None:
     assert row[4] == f"{low:.3f} to {high:.3f}"
     heads, _, row = table_of(markdown([report(duel(1.0, 30))]))
     assert heads[4] == "99 % interval"
+
+
+def test_records_of_before_have_the_median_of_the_starts() -> None:
+    """The ticks of a report are what the record's ratio was made of."""
+    found = duel(0.9, 6)
+    programs = [program_of(word, letter) for word, letter in zip(WORDS, "AB", strict=True)]
+    record = record_of(
+        found, WORDS, programs, "null2", Asked(), ["It is."], REPEAT, hugepages=False
+    )
+    now = figures(record, ("A", "B"))
+    before = figures(record.model_copy(update={"of_starts": "median"}), ("A", "B"))
+    assert now
+    assert before
+    assert now.ratios == pytest.approx([math.exp(ratio) for ratio in found.verdict.rounds])
+    medians = [
+        statistics.median(done.figures(1)) / statistics.median(done.figures(0))
+        for done in found.rounds
+    ]
+    assert before.ratios == pytest.approx(medians, rel=1e-3)
+    assert before.ratios != pytest.approx(now.ratios, rel=1e-6)
+    old = record.model_dump(mode="json", by_alias=True)
+    del old["of_starts"]
+    assert type(record).model_validate(old).of_starts == "median"
 
 
 def test_marks_and_fences_in_texts_stay_texts() -> None:
