@@ -150,6 +150,10 @@ fn agree(frame: &[u8]) -> bool {
             if ip.header().payload_length() == 0 {
                 return false;
             }
+            // It does not read headers of mobility, HIP and Shim6, and takes them for the payload.
+            if matches!(ip.payload().ip_number.0, 135 | 139 | 140) {
+                return false;
+            }
             (ip.payload(), ip.is_payload_fragmented())
         }
         _ => return false,
@@ -173,10 +177,6 @@ fn agree(frame: &[u8]) -> bool {
     }
     // Behind a later fragment's header it reads on, in the middle of something.
     if ours.is_ipv6() && ours.fragment == Fragment::Later {
-        return false;
-    }
-    // It does not read headers of mobility, HIP and Shim6, and takes them for the payload.
-    if ours.is_ipv6() && matches!(payload.ip_number.0, 135 | 139 | 140) {
         return false;
     }
     let found = place(frame, payload.payload);
