@@ -186,7 +186,7 @@ class _Session:
         self._await(self._received() + _WARM_UP, _COUNT_S, "it received too few packets")
         rounds = [self._round(), self._round()]
         until = time.monotonic() + _COUNT_S
-        while (rest := wanted - _received(rounds[1], rounds[-1])) > 0:
+        while (rest := wanted - _without_asking(rounds)) > 0:
             if time.monotonic() > until:
                 raise LinkError(f"it received {wanted - rest} packets in {_COUNT_S:g} s")
             spent = (rounds[-1][0].ns - rounds[0][0].ns) / 1e9
@@ -288,6 +288,12 @@ class _Session:
         if number not in self._parts:
             self._parts[number] = profile.read(self.folder / f"out.{self.start.pid}.{number}")
         return self._parts[number]
+
+
+def _without_asking(rounds: Sequence[Round]) -> int:
+    """Packets from the second round to the last, less what it received while it was asked."""
+    asked = (len(rounds) - 2) * _received(rounds[0], rounds[1])
+    return _received(rounds[1], rounds[-1]) - asked
 
 
 def _received(first: Round, last: Round) -> int:
