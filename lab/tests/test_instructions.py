@@ -187,6 +187,7 @@ def test_further_rounds_are_taken_off_as_well(tmp_path: Path) -> None:
     found = session(tmp_path, 1)._counted(rounds)
     assert found.total() == pytest.approx(20)
     assert found.packets == 89_000 - 2 * 1000
+    assert callgrind._without_asking(rounds) == found.packets
 
 
 def test_a_program_that_stands_still_is_not_counted(tmp_path: Path) -> None:
