@@ -170,7 +170,7 @@ def test_a_child_on_all_cpus_is_reaped(tmp_path: Path) -> None:
 
 
 def slice_of(pid: int) -> int:
-    """What it asks the scheduler for, in nanoseconds (sched_getattr); 0: nothing."""
+    """The slice that a thread asked the scheduler for, in nanoseconds (sched_getattr)."""
     read = ctypes.create_string_buffer(48)
     number = {"x86_64": 315, "aarch64": 275}[platform.machine()]
     assert ctypes.CDLL(None, use_errno=True).syscall(number, pid, read, 48, 0) == 0

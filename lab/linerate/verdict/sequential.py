@@ -128,8 +128,8 @@ class _Null:
 def exponential_scores(
     values: Sequence[float] | npt.NDArray[np.float64],
 ) -> npt.NDArray[np.float64]:
-    """Of each value: the expected size of the order statistic of its rank among as many draws from
-    an exponential distribution with mean 1; equal values share the mean of theirs.
+    """Savage's score of each value: 1/n for the least of n, 1/n + 1/(n-1) for the next, and so on.
+    Equal values share the mean of their scores.
     """
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     scores = np.cumsum(1.0 / np.arange(len(places), 0, -1))
@@ -140,10 +140,11 @@ def exponential_scores(
 
 
 def of_starts(figures: Sequence[float], of: OfStarts = "faster-half") -> float:
-    """What a program's starts in a round come to: the mean of the faster half of their logarithms.
+    """One figure for all starts of a program in a round: the mean of the faster half of their
+    logarithms.
 
-    It spreads less than the median from round to round (docs/benchmarks.md), for what disturbs a
-    start slows it down. `of`: records before had the median.
+    This mean varies less from round to round than the median (docs/benchmarks.md), because whatever
+    disturbs a start slows it down. `of`: older records have the median.
     """
     if of == "median":
         return float(np.median(figures))
@@ -165,7 +166,7 @@ def _null(sums: npt.NDArray[np.float64]) -> _Null:
 
 @functools.cache
 def _untied(first: int, second: int) -> _Null:
-    """Where no two figures are the same, the sums hang on the numbers of starts alone."""
+    """If no two figures are equal, the sums depend only on how many starts each program has."""
     count = first + second
     return _null(exponential_scores(np.arange(float(count)))[_all_deals(count, second)].sum(axis=1))
 

@@ -49,7 +49,7 @@ def scipy_stats() -> ModuleType:
 def midranks(values: Sequence[float] | Floats) -> Floats:
     """The rank of each value, from 1; equal values share the mean of their ranks.
 
-    As `scipy.stats.rankdata`, for duels, which need no more of scipy.
+    As `scipy.stats.rankdata`, without the time that it takes to import scipy.
     """
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     last: Floats = np.cumsum(counts) - (counts - 1) / 2

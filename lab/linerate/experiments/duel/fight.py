@@ -24,8 +24,8 @@ from linerate.trial.trial import Bench
 from linerate.verdict.agreement import Agreement
 
 Seen = Callable[[Duel], None]
-# In how many rounds starts are measured by themselves: of the first so many in each, then in one of
-# so many. It takes a sixth of a round.
+# Each start also runs alone in each of the first 4 rounds, and then in every third round, because
+# that takes a sixth of a round.
 _ALONE_AT_FIRST, _ALONE_ONE_IN = 4, 3
 
 
@@ -149,8 +149,8 @@ class _Fight:
         return Round(len(self.found.rounds), tuple(windows), stolen[0], tuple(alone))
 
     def _look_alone(self) -> bool:
-        """Whether starts are measured by themselves in this round, too: in the first ones, in some
-        of the others, and for as long as an answer waits for that.
+        """Whether each start also runs alone in this round. It always does while the answer waits
+        for that.
         """
         done = len(self.found.rounds)
         return done < _ALONE_AT_FIRST or done % _ALONE_ONE_IN == 0 or self.found.agreement.doubtful

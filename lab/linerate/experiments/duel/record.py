@@ -136,8 +136,8 @@ class DuelRecord(Strict):
     starts: int = Field(description="of each program in a round")
     of_starts: OfStarts = Field(
         default="median",
-        description="what a program's starts in a round come to: the median, or the mean of the "
-        "faster half, both of logarithms",
+        description="how the figures of a program's starts in a round become one: their median, "
+        "or the mean of the faster half, both of logarithms",
     )
     seed: int
     answer: Answer = Field(description="whether B is slower or faster by more than the margin")

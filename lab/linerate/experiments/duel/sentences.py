@@ -12,12 +12,11 @@ from difflib import SequenceMatcher
 
 from linerate.experiments.duel.advice import advice
 from linerate.experiments.duel.rounds import Asked, Duel
-from linerate.experiments.duel.verdict import Verdict
+from linerate.experiments.duel.verdict import Verdict, log_of_starts
 from linerate.forwarders import Forwarder
 from linerate.host.text import counted
 from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import Kind
-from linerate.verdict.sequential import of_starts
 
 UNITS: dict[Per, str] = {
     "cpu": "CPU second",
@@ -106,10 +105,7 @@ def side_called(names: Sequence[str], letter: str) -> str:
 def round_line(duel: Duel) -> str:
     """What the last round brought."""
     last = duel.rounds[-1]
-    figures = " and ".join(
-        _millions(math.exp(of_starts([math.log(pps) for pps in last.figures(arm)])))
-        for arm in (0, 1)
-    )
+    figures = " and ".join(_millions(math.exp(log_of_starts(last.figures(arm)))) for arm in (0, 1))
     steal = f", the hypervisor took {last.steal * 10} ms of the CPU" if last.steal else ""
     return (
         f"round {last.number + 1}, {duel.took_s:.0f} s: {figures} M packets per {UNITS[duel.per]}"

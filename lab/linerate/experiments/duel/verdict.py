@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -20,6 +20,7 @@ from linerate.verdict.sequential import (
     ALPHA,
     Direction,
     Interval,
+    OfStarts,
     half_width,
     interval,
     of_starts,
@@ -38,11 +39,13 @@ def log_ratio(windows: Sequence[Window]) -> float:
     """The logarithm of a round's ratio: what the second program's starts come to over the first's
     (`of_starts`).
     """
-    one, other = (
-        of_starts([math.log(max(each.pps, 1.0)) for each in windows if each.arm == arm])
-        for arm in (0, 1)
-    )
+    one, other = (log_of_starts(each.pps for each in windows if each.arm == arm) for arm in (0, 1))
     return other - one
+
+
+def log_of_starts(pps: Iterable[float], of: OfStarts = "faster-half") -> float:
+    """The logarithm of what a program's starts in a round come to (`of_starts`)."""
+    return of_starts([math.log(max(each, 1.0)) for each in pps], of)
 
 
 @dataclass

@@ -155,7 +155,7 @@ class Counting:
         with launching as beginning:
             running = beginning.running(max(_START_S, _SLOWER * program.ready.within_s))
             start = Start(arm, running, "time")
-            refuse_shared([start])
+            refuse_shared(start)
             yield start
 
     def under_valgrind(self, plain: Command, folder: Path) -> Command:
@@ -275,7 +275,7 @@ class _Session:
         took = rounds[-1][0].ns - rounds[1][0].ns
         return Counted(
             costs,
-            round(packets),
+            sum(received),
             Window(self.start.arm, (_slice(rounds[1], rounds[-1], took),)),
             took / _received(rounds[1], rounds[-1]),
         )

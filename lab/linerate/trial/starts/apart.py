@@ -64,7 +64,7 @@ def apart(  # noqa: PLR0917 - as `standing`, and how packets are counted
             setup = stack.enter_context(LinkSetup(link, context, sent))
             starts.append(stack.enter_context(_started(bench, setup, programs[arm], arm, per)))
             # Nobody is stopped whom the lab did not start.
-            refuse_shared(starts)
+            refuse_shared(starts[-1], starts[:-1])
             starts[-1].halt()
         yield starts
 

@@ -60,7 +60,7 @@ def standing(
                 running = beginning.running(programs[arm].ready.within_s * len(order))
             starts.append(Start(arm, running, "cpu"))
             # Nobody is stopped whom the lab did not start.
-            refuse_shared(starts)
+            refuse_shared(starts[-1], starts[:-1])
             _await_packets(starts[-1], patience)
             # Those that still start have the CPU then.
             stack.callback(starts[-1].go_on)

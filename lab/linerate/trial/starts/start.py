@@ -104,8 +104,8 @@ class Start:
         return complaints(self.running.forwarder.output()) if self.running.forwarder else ""
 
     def answer_soon(self) -> None:
-        """Where it shares its CPU with other starts, its telemetry has the CPU when it is asked.
-        Else each answer waits for a turn of the scheduler, 4 ms here.
+        """Let its telemetry run as soon as it is asked, although other starts want the same CPU.
+        Otherwise each answer waits 4 ms here for the scheduler.
         """
         if self.pid:
             prefer_threads(self.pid, _TELEMETRY)
@@ -221,22 +221,19 @@ def _counts(ports: Ports, name: str) -> tuple[int, ...]:
     return tuple(int(each.value[name]) for each in ports.readings())
 
 
-def refuse_shared(starts: Sequence[Start]) -> None:
-    """Raise `FaultError` unless each is a process of its own, started for this."""
-    seen = set()
-    for start in starts:
-        if start.pid is None:
-            continue
-        if start.pid in seen:
-            raise FaultError(
-                start.arm, "shared", f"process {start.pid} answers for two starts of it"
-            )
-        seen.add(start.pid)
-        child, telemetry = start.running.forwarder, start.running.telemetry
-        if child and telemetry and not started_by(child, telemetry):
-            raise FaultError(
-                start.arm,
-                "shared",
-                f"process {start.pid} answers, which was not started for this: it is no child of "
-                "the command line, and has not the RUNTIME_DIRECTORY and the --file-prefix of it",
-            )
+def refuse_shared(start: Start, before: Sequence[Start] = ()) -> None:
+    """Raise `FaultError` unless it is a process of its own, started for this. `before`: the starts
+    that were looked at already.
+    """
+    if start.pid is None:
+        return
+    if start.pid in (each.pid for each in before):
+        raise FaultError(start.arm, "shared", f"process {start.pid} answers for two starts of it")
+    child, telemetry = start.running.forwarder, start.running.telemetry
+    if child and telemetry and not started_by(child, telemetry):
+        raise FaultError(
+            start.arm,
+            "shared",
+            f"process {start.pid} answers, which was not started for this: it is no child of "
+            "the command line, and has not the RUNTIME_DIRECTORY and the --file-prefix of it",
+        )

@@ -13,8 +13,9 @@ from linerate.experiments.duel.programs import LETTERS
 from linerate.experiments.duel.record import DuelRecord
 from linerate.experiments.duel.record import Round as RoundRecord
 from linerate.experiments.duel.sentences import UNITS, listed, named, side_called
+from linerate.experiments.duel.verdict import log_of_starts
 from linerate.host.errors import LabError
-from linerate.verdict.sequential import OfStarts, of_starts
+from linerate.verdict.sequential import OfStarts
 
 # As test reports know them. What is not decided is skipped: it is no failure of the program's, and
 # many CI systems count an error as one.
@@ -127,13 +128,8 @@ def figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
 def _logarithms(done: RoundRecord, of: OfStarts) -> tuple[float, float]:
     """What A and B came to in a round."""
     one, other = (
-        of_starts(
-            [
-                math.log(pps)
-                for pps, whose in zip(done.pps, done.order, strict=True)
-                if whose == letter
-            ],
-            of,
+        log_of_starts(
+            (pps for pps, whose in zip(done.pps, done.order, strict=True) if whose == letter), of
         )
         for letter in LETTERS
     )
