@@ -4,9 +4,10 @@
     python -m linerate_bench.trust.duels --records FILE [--only NAME]... [--count N]
 
 Duels of a program against itself, and against itself with a fixed number of dependent
-multiplications more in each burst; some with a compiler beside on both CPUs. What a multiplication
-costs is measured first, by the program alone on its core, in turns. Each duel is a line of FILE:
-those that are there are not fought again, so that hours of them can be fought in several goes.
+multiplications more in each burst; some with a compiler beside on both CPUs. The program is the
+plain forwarder as l2fwd is, with a buffer before each port. What a multiplication costs is measured
+first, by starts that have the core to themselves, in turns. Each duel is a line of FILE: those that
+are there are not fought again, so that hours of them can be fought in several goes.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from scipy import stats as scipy_stats
 
 from linerate.experiments.duel.fight import fight
 from linerate.experiments.duel.rounds import Asked
-from linerate.experiments.duel.verdict import log_ratio
+from linerate.experiments.duel.verdict import log_of_starts, log_ratio
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
 from linerate.host import cpus
@@ -42,8 +43,8 @@ from linerate_bench.trust.beside import compilers
 
 LINK = "nearfree2"
 BURST = 32
-# Rounds; in each, one start of every program is measured alone on the core.
-ROUNDS = 12
+# Rounds; in each, so many starts of every program are measured alone on the core.
+ROUNDS, STARTS = 12, 2
 # The cost of a burst is measured with each of these numbers of multiplications, and interpolated
 # between them: a processor does some of them beside the burst's other work.
 CHAINS = (0, 6, 12, 24, 48)
@@ -105,8 +106,7 @@ def program(chain: int) -> Forwarder:
             language="C",
             kind="dpdk",
             build=BenchBuild(recipe="bench", folder="plain", product="chained"),
-            command="{program} {eal} -- -p {portmask} -q {ports} -T 0 --burst-forwarding "
-            f"--chain {chain}",
+            command=f"{{program}} {{eal}} -- -p {{portmask}} -q {{ports}} -T 0 --chain {chain}",
             polls="nothing",
             spans="nothing",
         )
@@ -126,13 +126,18 @@ def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
     times: list[list[float]] = [[] for _ in chains]
     for _ in range(ROUNDS):
         checkpoint()
-        order = list(range(len(chains)))
+        order = [*range(len(chains))] * STARTS
         source.shuffle(order)
         with standing(bench, wire, programs, order) as starts:
-            seconds = {each.arm: BURST / each.pps for each in by_itself(starts, source)}
-        first.append(seconds[0])
-        for arm, found in enumerate(times):
-            found.append(seconds[arm] / seconds[0])
+            windows = by_itself(starts, source)
+        # As a duel makes one figure of a program's starts.
+        pps = [
+            math.exp(log_of_starts(each.pps for each in windows if each.arm == arm))
+            for arm in range(len(chains))
+        ]
+        first.append(BURST / pps[0])
+        for found, mine in zip(times, pps, strict=True):
+            found.append(pps[0] / mine)
     return [statistics.median(first) * statistics.median(each) for each in times]
 
 
