@@ -34,7 +34,7 @@ def test_the_drawn_commits_can_be_told_apart() -> None:
 
 @pytest.fixture
 def by_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that reads the commit's number of multiplications, and measures nothing."""
+    """A step that reads the commit's number of additions, and measures nothing."""
     script = "grep -q error version.h && exit 125; grep -q 'CHAIN 0$' version.h && exit 0; exit 1"
     monkeypatch.setattr(bisects, "step", lambda baseline: ["sh", "-c", script])
 

@@ -58,7 +58,7 @@ def pairs() -> list[Pair]:
         named("null2", "c-l2fwd", "testpmd-mac"),
         named("nearfree2", "rust-l2fwd", "rust-l2fwd-burst"),
         named("nearfree2-ip", "c-l3fwd-lpm", "c-l3fwd-em"),
-        Pair("chained 0, chained 12", "nearfree2", (program(0), program(12))),
+        Pair("chained 0, chained 20", "nearfree2", (program(0), program(20))),
     ]
 
 

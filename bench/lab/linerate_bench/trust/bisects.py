@@ -4,7 +4,7 @@
     python -m linerate_bench.trust.bisects --records FILE [--count N]
 
 Each bisect has a repository of its own with 32 commits. One of them does not build. From another
-one on, each burst is followed by dependent multiplications, which lower the program's rate by a
+one on, each burst is followed by dependent additions, which lower the program's rate by a
 tenth when it is alone on its core. The seed draws which commits these are. Programs run on small
 pages, and a compiler runs on each CPU. Each bisect is a line of FILE, and is not made again.
 
@@ -49,7 +49,7 @@ COUNT = 20
 RIGHT = 19
 # What `git bisect run` ends with where skipped commits hide the first bad one.
 ONLY_SKIPPED_LEFT = 2
-CHAINS = (0, 24, 48, 96, 192)
+CHAINS = (0, 96, 192, 384, 768)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def told(done: Sequence[Bisected]) -> str:
 
 
 def costs() -> Costs:
-    """What multiplications cost on this machine, alone on the core."""
+    """What additions cost on this machine, alone on the core."""
     with leased(), RunDirectory() as run:
         cores = cpus.Cores.choose()
         bench = Bench(

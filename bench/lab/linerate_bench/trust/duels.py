@@ -4,8 +4,8 @@
     python -m linerate_bench.trust.duels --records FILE [--only NAME]... [--count N]
 
 Duels of a program against itself, and against itself with a fixed number of dependent
-multiplications more in each burst; some with a compiler beside on both CPUs. The program is the
-plain forwarder as l2fwd is, with a buffer before each port. What a multiplication costs is measured
+additions more in each burst; some with a compiler beside on both CPUs. The program is the
+plain forwarder as l2fwd is, with a buffer before each port. What an addition costs is measured
 first, by starts that have the core to themselves, in turns. Each duel is a line of FILE: those that
 are there are not fought again, so that hours of them can be fought in several goes.
 """
@@ -45,9 +45,8 @@ LINK = "nearfree2"
 BURST = 32
 # Rounds; in each, so many starts of every program are measured alone on the core.
 ROUNDS, STARTS = 12, 2
-# The cost of a burst is measured with each of these numbers of multiplications, and interpolated
-# between them: a processor does some of them beside the burst's other work.
-CHAINS = (0, 6, 12, 24, 48)
+# The cost of a burst is measured with each of these numbers of additions, and a line laid through.
+CHAINS = (0, 5, 10, 20, 40)
 
 
 @dataclass(frozen=True)
@@ -99,7 +98,7 @@ class Fought:
 
 
 def program(chain: int) -> Forwarder:
-    """The plain forwarder with `chain` multiplications after each burst."""
+    """The plain forwarder with `chain` additions after each burst."""
     return Forwarder(
         Definition(
             name=f"chained-{chain}",
@@ -143,14 +142,17 @@ def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds that a burst takes (`bursts_s`) with each number of multiplications (`chains`)."""
+    """Seconds that a burst takes (`bursts_s`) with each number of additions (`chains`), and by the
+    straight line that lies nearest to these.
+    """
 
     chains: tuple[int, ...]
     bursts_s: tuple[float, ...]
 
     def slower(self, chain: int) -> float:
-        """The share by which `chain` multiplications lower the rate."""
-        return 1 - self.bursts_s[0] / float(np.interp(chain, self.chains, self.bursts_s))
+        """The share by which `chain` additions lower the rate."""
+        each, none = np.polyfit(self.chains, self.bursts_s, 1)
+        return 1 - float(none / (none + each * chain))
 
     def chain(self, slower: float) -> int:
         """How many lower the rate by that share, as near as can be; 0 for none."""

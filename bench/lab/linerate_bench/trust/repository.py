@@ -2,7 +2,7 @@
 """A git repository of a forwarder, with commits of which each is another program.
 
 The forwarder is `bench/plain/plain.c` as it was when the repository was made. `version.h` changes
-with each commit: a text that is in the program, and how many dependent multiplications it does
+with each commit: a text that is in the program, and how many dependent additions it does
 after each burst. `make` builds `fw`, and fails where a commit is broken.
 """
 
@@ -64,7 +64,7 @@ class Repository:
         return done.output.strip()
 
     def commit(self, name: str, chain: int, *, broken: bool = False) -> str:
-        """The id of a new commit. `chain`: multiplications after each burst."""
+        """The id of a new commit. `chain`: additions after each burst."""
         text = _VERSION.format(name=name, chain=chain)
         (self.path / "version.h").write_text(text + (_BROKEN if broken else ""))
         self.git("add", "--all")
