@@ -117,7 +117,9 @@ fn keys(
 /// Rules about addresses and ports, and headers that match one each.
 fn rules(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Rules, Vec<Header>), Failed> {
     let config = AclConfig { max_rules: RULES, ..AclConfig::named(ACL) };
-    let mut acl: Acl<'static, _, 5> = Acl::new(eal, &IPV4_5TUPLE, &config)?;
+    // C does not look behind options.
+    let layout = IPV4_5TUPLE.at_fixed_places();
+    let mut acl: Acl<'static, _, 5> = Acl::new(eal, &layout, &config)?;
     let mut drawn = Vec::new();
     for n in 0..RULES {
         let (source, destination) = (numbers.next(), numbers.next());

@@ -5,6 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::num::NonZeroU32;
 
+use super::five_tuple::{FiveTuple, Ip};
 use super::layout::MAX_INPUT;
 use super::{Acl, Built, ClassifyError};
 use crate::burst::Burst;
@@ -17,7 +18,7 @@ pub type Verdict = Option<NonZeroU32>;
 /// Packets handed to DPDK at once by [`Acl::classify_slices`].
 const GROUP: usize = 64;
 
-/// Read in place of packets that are too short.
+/// Read in place of packets that match nothing.
 static NOTHING: [u8; MAX_INPUT] = [0; MAX_INPUT];
 
 /// Up to `N` packets, or later parts of packets, each as long as a layout needs: what [`Acl::classify`]
@@ -34,7 +35,7 @@ static NOTHING: [u8; MAX_INPUT] = [0; MAX_INPUT];
 /// ) -> Result<[[Verdict; 1]; 32], ClassifyError> {
 ///     let mut inputs: Inputs<'_, 5, 32> = acl.inputs();
 ///     for packet in packets {
-///         // An error says that it is too short, or one too many: an ACL node would drop it here.
+///         // An error says that it has no ports where they are looked for, or is one too many: an ACL node would see to it here.
 ///         let _ = inputs.push_packet(packet, 14);
 ///     }
 ///     let mut verdicts = [[None; 1]; 32];
@@ -47,6 +48,7 @@ pub struct Inputs<'p, const FIELDS: usize, const N: usize> {
     starts: [MaybeUninit<*const u8>; N],
     len: usize,
     needed: usize,
+    ip: Option<Ip>,
     packets: PhantomData<&'p [u8]>,
 }
 
@@ -64,6 +66,16 @@ pub enum InputError {
         /// Bytes that the layout needs.
         needed: usize,
     },
+    /// Its ports are not where the layout has them: these bytes can be classified in its place ([`FiveTuple::Moved`]).
+    #[error("options or extension headers stand before the ports")]
+    Moved([u8; 44]),
+    /// It is a fragment without ports, which matches nothing; a list of rules without ports may be asked about these bytes
+    /// ([`FiveTuple::Fragment`]).
+    #[error("a fragment that is not the first has no ports")]
+    Fragment([u8; 44]),
+    /// Its headers are broken or end too early ([`FiveTuple`]).
+    #[error("headers that are broken or cut short")]
+    Malformed,
     /// There are `N` already.
     #[error("there are {0} inputs already: classify them first")]
     Full(usize),
@@ -71,9 +83,9 @@ pub enum InputError {
 
 impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
     #[inline]
-    fn new(needed: usize) -> Self {
+    fn new(needed: usize, ip: Option<Ip>) -> Self {
         let starts = [const { MaybeUninit::uninit() }; N];
-        Self { starts, len: 0, needed, packets: PhantomData }
+        Self { starts, len: 0, needed, ip, packets: PhantomData }
     }
 
     /// Adds a packet, from the byte on that the layout calls 0.
@@ -82,8 +94,8 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
     /// See [`InputError`].
     #[inline]
     pub fn push(&mut self, packet: &'p [u8]) -> Result<(), InputError> {
-        if packet.len() < self.needed {
-            return Err(InputError::Short { len: packet.len(), needed: self.needed });
+        if packet.len() < self.needed || !is_in_place(self.ip, packet) {
+            return Err(refused(self.ip, packet, self.needed));
         }
         let start = self.starts.get_mut(self.len).ok_or(InputError::Full(N))?;
         start.write(packet.as_ptr());
@@ -108,10 +120,31 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
     /// Where in a packet the layout begins.
     #[inline]
     fn start(&self, packet: &Mbuf<'_>, offset: usize) -> Result<*const u8, InputError> {
-        packet.bytes_at(offset, self.needed).ok_or_else(|| InputError::Short {
-            len: packet.data().len().saturating_sub(offset),
-            needed: self.needed,
-        })
+        if let Some(start) = packet.bytes_at(offset, self.needed) {
+            // SAFETY: it has so many bytes from there on, and is borrowed meanwhile.
+            let bytes = unsafe { std::slice::from_raw_parts(start, self.needed) };
+            if is_in_place(self.ip, bytes) {
+                return Ok(start);
+            }
+        }
+        let rest = packet.data().get(offset..).unwrap_or_default();
+        Err(refused(self.ip, rest, self.needed))
+    }
+
+    /// Adds bytes in the place of a packet that was refused, and says whether they are its own: others match nothing. The caller
+    /// keeps `moved` until the inputs have been classified, and adds one packet for each of its `N` at most.
+    #[cold]
+    fn push_instead(&mut self, moved: &mut Moved<N>, error: InputError) -> bool {
+        let own = matches!(error, InputError::Moved(_));
+        let found = match (error, moved.0.get_mut(self.len)) {
+            (InputError::Moved(bytes), Some(place)) => place.write(bytes).as_ptr(),
+            _ => NOTHING.as_ptr(),
+        };
+        if let Some(start) = self.starts.get_mut(self.len) {
+            start.write(found);
+            self.len += 1;
+        }
+        own
     }
 
     /// Packets inside.
@@ -129,12 +162,48 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
     }
 }
 
+/// Room for bytes that are looked at in the place of `N` packets. It must stay where it is, and be there, until they have been.
+struct Moved<const N: usize>([MaybeUninit<[u8; 44]>; N]);
+
+impl<const N: usize> Moved<N> {
+    #[inline]
+    fn new() -> Self {
+        Self([const { MaybeUninit::uninit() }; N])
+    }
+}
+
+/// Whether the fields of a packet are where its layout has them.
+#[inline]
+fn is_in_place(ip: Option<Ip>, packet: &[u8]) -> bool {
+    ip.is_none_or(|ip| matches!(ip.five_tuple(packet), Some(FiveTuple::InPlace)))
+}
+
+/// Why a packet cannot be looked at where it lies.
+#[cold]
+fn refused(ip: Option<Ip>, packet: &[u8], needed: usize) -> InputError {
+    match ip.and_then(|ip| ip.five_tuple(packet)) {
+        Some(FiveTuple::Moved(bytes)) => InputError::Moved(bytes),
+        // The last one may be shorter than what a layout needs.
+        Some(FiveTuple::Fragment(bytes)) => InputError::Fragment(bytes),
+        _ if packet.len() < needed => InputError::Short { len: packet.len(), needed },
+        _ => InputError::Malformed,
+    }
+}
+
+/// Takes back the verdicts on packets that match nothing.
+#[cold]
+fn clear<const CATEGORIES: usize>(verdicts: &mut [[Verdict; CATEGORIES]], nothing: &[bool]) {
+    for (verdict, _) in verdicts.iter_mut().zip(nothing).filter(|(_, nothing)| **nothing) {
+        *verdict = [None; CATEGORIES];
+    }
+}
+
 impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGORIES> {
     /// An empty collection of packets for [`classify`](Self::classify).
     #[inline]
     #[must_use]
     pub fn inputs<'p, const N: usize>(&self) -> Inputs<'p, FIELDS, N> {
-        Inputs::new(self.layout.input_len())
+        Inputs::new(self.layout.input_len(), self.layout.ip)
     }
 
     /// Looks all inputs up (`rte_acl_classify`). The first verdicts are theirs, in their order, one for each category; others
@@ -162,8 +231,8 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
     }
 
     /// Looks packets up that are slices, arrays or anything else that has bytes, from the byte on that the
-    /// layout calls 0. There is a verdict for each. For arrays their length is compared with the layout's
-    /// once, not for each.
+    /// layout calls 0. There is a verdict for each; none for fragments without ports, and for broken headers
+    /// ([`FiveTuple`]).
     ///
     /// # Errors
     /// See [`ClassifyError`]. After [`ClassifyError::Short`] the verdicts of packets before that one may
@@ -178,29 +247,34 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
             let (verdicts, packets) = (verdicts.len(), packets.len());
             return Err(ClassifyError::Verdicts { verdicts, packets });
         }
-        let needed = self.layout.input_len();
         let groups = packets.chunks(GROUP).zip(verdicts.chunks_mut(GROUP));
         for (group, (packets, verdicts)) in groups.enumerate() {
-            let mut starts = [const { MaybeUninit::<*const u8>::uninit() }; GROUP];
-            for (place, (start, packet)) in starts.iter_mut().zip(packets).enumerate() {
+            let mut moved = Moved::<GROUP>::new();
+            let mut inputs = self.inputs::<GROUP>();
+            let (mut nothing, mut count) = ([false; GROUP], 0);
+            for (place, packet) in packets.iter().enumerate() {
                 // Asked once: another time it might give other bytes.
                 let packet = packet.as_ref();
-                if packet.len() < needed {
+                let Err(error) = inputs.push(packet) else { continue };
+                if let InputError::Short { len, needed } = error {
                     let index = group * GROUP + place;
-                    return Err(ClassifyError::Short { index, len: packet.len(), needed });
+                    return Err(ClassifyError::Short { index, len, needed });
                 }
-                start.write(packet.as_ptr());
+                nothing[place] = !inputs.push_instead(&mut moved, error);
+                count += usize::from(nothing[place]);
             }
-            // SAFETY: as many pointers as verdicts were written, each to bytes that are long enough and
-            // borrowed for as long as `packets` is.
-            unsafe { self.look_up(starts.as_ptr().cast(), verdicts) };
+            // SAFETY: as many inputs as verdicts, all of this list; what was moved is still there.
+            unsafe { self.look_up(inputs.starts.as_ptr().cast(), verdicts) };
+            if count > 0 {
+                clear(verdicts, &nothing);
+            }
         }
         Ok(())
     }
 
     /// Looks the packets of a burst up where they lie; the layout's byte 0 is at `offset` of each (`rte_acl_classify`). Packets
-    /// whose first segment ends before the last field match nothing, and are counted: returned is how many.
-    /// Verdicts behind those of the packets are left alone.
+    /// whose first segment ends before the last field match nothing; nor do fragments without ports, and broken headers
+    /// ([`FiveTuple`]). They are counted: returned is how many. Verdicts behind those of the packets are left alone.
     #[inline]
     pub fn classify_burst<const N: usize>(
         &self,
@@ -208,23 +282,21 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
         offset: usize,
         verdicts: &mut [[Verdict; CATEGORIES]; N],
     ) -> usize {
+        let mut moved = Moved::<N>::new();
         let mut inputs = self.inputs::<N>();
-        let mut short = 0;
-        for packet in burst.iter() {
-            if inputs.push_packet(packet, offset).is_err() {
-                short += 1;
-                let _ = inputs.push(&NOTHING); // There is room for N.
+        let (mut nothing, mut count) = ([false; N], 0);
+        for (packet, nothing) in burst.iter().zip(&mut nothing) {
+            if let Err(error) = inputs.push_packet(packet, offset) {
+                *nothing = !inputs.push_instead(&mut moved, error);
+                count += usize::from(*nothing);
             }
         }
-        let _ = self.classify(&inputs, verdicts); // Nothing is left to refuse.
-        if short > 0 {
-            for (packet, verdict) in burst.iter().zip(verdicts) {
-                if inputs.start(packet, offset).is_err() {
-                    *verdict = [None; CATEGORIES];
-                }
-            }
+        // SAFETY: all inputs are of this list, and there are at most N; what was moved is still there.
+        unsafe { self.look_up(inputs.starts.as_ptr().cast(), &mut verdicts[..inputs.len]) };
+        if count > 0 {
+            clear(verdicts, &nothing);
         }
-        short
+        count
     }
 
     /// `rte_acl_classify`.

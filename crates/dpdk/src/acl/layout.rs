@@ -3,6 +3,8 @@
 
 use dpdk_sys::rte_acl_field_def;
 
+use super::five_tuple::Ip;
+
 /// How the values of a field are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
@@ -105,6 +107,8 @@ pub struct Layout<const FIELDS: usize> {
     /// The word that each field lies in, as DPDK counts them.
     words: [u8; FIELDS],
     input_len: usize,
+    /// The header whose options or extension headers may stand before the ports.
+    pub(super) ip: Option<Ip>,
 }
 
 /// What every layout lies in.
@@ -172,7 +176,15 @@ impl<const FIELDS: usize> Layout<FIELDS> {
         if end > MAX_INPUT {
             return Err(LayoutError::Far(0));
         }
-        Ok(Self { fields, words, input_len: end })
+        Ok(Self { fields, words, input_len: end, ip: None })
+    }
+
+    /// The same fields at the same places in every packet. For [`IPV4_5TUPLE`] and [`IPV6_5TUPLE`] that is how DPDK's `l3fwd`
+    /// reads them: where options or extension headers stand before the ports, or in a fragment without any, it takes other
+    /// bytes for ports, and a packet may pass that a rule about its ports denies.
+    #[must_use]
+    pub const fn at_fixed_places(self) -> Self {
+        Self { ip: None, ..self }
     }
 
     /// Bytes that a lookup reads, from the offset 0 on: packets have at least so many.
@@ -205,38 +217,45 @@ impl<const FIELDS: usize> Layout<FIELDS> {
 }
 
 /// Compiles only where the fields make a layout.
-const fn known<const FIELDS: usize>(fields: [Field; FIELDS]) -> Layout<FIELDS> {
+const fn known<const FIELDS: usize>(fields: [Field; FIELDS], ip: Ip) -> Layout<FIELDS> {
     match Layout::new(fields) {
-        Ok(layout) => layout,
+        Ok(layout) => Layout { ip: Some(ip), ..layout },
         Err(_) => panic!("a layout of this library's own is wrong"),
     }
 }
 
-/// Protocol, addresses and ports of IPv4 behind a header without options, as in DPDK's `l3fwd`. Packets
-/// are handed in from the IPv4 header on.
-pub const IPV4_5TUPLE: Layout<5> = known([
-    Field::bits(9, 1),
-    Field::prefix(12, 4),
-    Field::prefix(16, 4),
-    Field::range(20, 2),
-    Field::range(22, 2),
-]);
+/// Protocol, addresses and ports of IPv4. Packets are handed in from the IPv4 header on. Ports are looked for behind options, and
+/// a fragment that is not the first matches nothing, for it has none ([`FiveTuple`](super::FiveTuple)).
+pub const IPV4_5TUPLE: Layout<5> = known(
+    [
+        Field::bits(9, 1),
+        Field::prefix(12, 4),
+        Field::prefix(16, 4),
+        Field::range(20, 2),
+        Field::range(22, 2),
+    ],
+    Ip::V4,
+);
 
-/// Next header, addresses (four words each) and ports of IPv6 without extension headers, as in DPDK's
-/// `l3fwd`. Packets are handed in from the IPv6 header on.
-pub const IPV6_5TUPLE: Layout<11> = known([
-    Field::bits(6, 1),
-    Field::prefix(8, 4),
-    Field::prefix(12, 4),
-    Field::prefix(16, 4),
-    Field::prefix(20, 4),
-    Field::prefix(24, 4),
-    Field::prefix(28, 4),
-    Field::prefix(32, 4),
-    Field::prefix(36, 4),
-    Field::range(40, 2),
-    Field::range(42, 2),
-]);
+/// Protocol, addresses (four words each) and ports of IPv6. Packets are handed in from the IPv6 header on. Protocol and ports are
+/// looked for behind extension headers, and a fragment that is not the first matches nothing, for it has no ports
+/// ([`FiveTuple`](super::FiveTuple)).
+pub const IPV6_5TUPLE: Layout<11> = known(
+    [
+        Field::bits(6, 1),
+        Field::prefix(8, 4),
+        Field::prefix(12, 4),
+        Field::prefix(16, 4),
+        Field::prefix(20, 4),
+        Field::prefix(24, 4),
+        Field::prefix(28, 4),
+        Field::prefix(32, 4),
+        Field::prefix(36, 4),
+        Field::range(40, 2),
+        Field::range(42, 2),
+    ],
+    Ip::V6,
+);
 
 #[cfg(test)]
 mod tests {

@@ -36,7 +36,7 @@
 //! for (packet, [verdict]) in burst.iter().zip(verdicts) {
 //!     println!("{} bytes: {verdict:?}", packet.packet_len());
 //! }
-//! println!("{short} too short for an IPv4 header");
+//! println!("{short} without ports: cut short, or later fragments");
 //! # Ok(())
 //! # }
 //! # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
@@ -46,6 +46,7 @@
 
 mod classify;
 mod error;
+mod five_tuple;
 mod layout;
 mod rule;
 
@@ -65,6 +66,7 @@ use rule::RawRule;
 
 pub use classify::{InputError, Inputs, Verdict};
 pub use error::{AclError, BuildError, ClassifyError};
+pub use five_tuple::FiveTuple;
 pub use layout::{Field, IPV4_5TUPLE, IPV6_5TUPLE, Layout, LayoutError, Matching};
 pub use rule::{MAX_PRIORITY, Match, Rule, RuleError};
 

@@ -36,8 +36,8 @@ fn page() -> &'static mut [u8] {
 
 pub fn nothing_is_read_behind_a_packet(eal: &Eal) {
     let page = page();
-    check(eal, page, IPV4_5TUPLE);
-    check(eal, page, IPV6_5TUPLE);
+    check(eal, page, IPV4_5TUPLE.at_fixed_places());
+    check(eal, page, IPV6_5TUPLE.at_fixed_places());
     let layout = |fields| Layout::<5>::new(fields).unwrap();
     // The first field is the last byte, is before the last, and before a word.
     check(eal, page, layout([4, 0, 1, 2, 3].map(|offset| Field::bits(offset, 1))));

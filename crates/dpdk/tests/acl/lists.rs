@@ -13,8 +13,10 @@ use dpdk::{Eal, PerSocket};
 const ANY: [Match; 5] = [Match::Any; 5];
 const ONE: NonZeroU32 = NonZeroU32::MIN;
 
+/// For packets of any bytes.
 pub fn empty<'eal>(eal: &'eal Eal, name: &str) -> Acl<'eal, Configuring, 5> {
-    Acl::new(eal, &IPV4_5TUPLE, &AclConfig { max_rules: 2, ..AclConfig::named(name) }).unwrap()
+    let config = AclConfig { max_rules: 2, ..AclConfig::named(name) };
+    Acl::new(eal, &IPV4_5TUPLE.at_fixed_places(), &config).unwrap()
 }
 
 fn verdict(acl: &Acl<'_, Built, 5>) -> Option<NonZeroU32> {
@@ -50,7 +52,7 @@ pub fn lifecycle(eal: &Eal) {
     }
     let lists = PerSocket::try_new(eal, |socket| {
         let config = AclConfig { socket, ..AclConfig::named(format!("of {socket:?}")) };
-        Acl::<_, 5>::new(eal, &IPV4_5TUPLE, &config)
+        Acl::<_, 5>::new(eal, &IPV4_5TUPLE.at_fixed_places(), &config)
     });
     let lists = lists.unwrap().try_map(|_, acl| acl.build()).unwrap();
     assert_eq!(verdict(lists.of(eal.main_lcore())), None);

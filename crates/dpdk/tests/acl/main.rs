@@ -8,6 +8,7 @@ mod bounds;
 mod bursts;
 mod lists;
 mod oracle;
+mod ports;
 #[path = "../support/mod.rs"]
 mod support;
 
@@ -19,5 +20,6 @@ fn lists_say_what_a_plain_matcher_says() {
     lists::replaced_while_packets_are_looked_up(&eal);
     bounds::nothing_is_read_behind_a_packet(&eal);
     bursts::short_packets_match_nothing(&eal);
+    ports::found_wherever_they_are(&eal);
     oracle::agree(&eal);
 }

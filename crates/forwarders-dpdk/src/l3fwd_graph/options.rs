@@ -19,7 +19,7 @@ const USAGE: &str = "\
 l3fwd-graph [EAL options] -- -p PORTMASK [-P] [--config (port,queue,lcore)[,(port,queue,lcore)]]
     [--eth-dest=X,MM:MM:MM:MM:MM:MM] [--max-pkt-len PKTLEN] [--no-numa] [--per-port-pool]
     [--rule_ipv4 FILE] [--rule_ipv6 FILE] [--routes_ipv4 FILE] [--routes_ipv6 FILE] [--executor dpdk|fused]
-    [--model rtc]
+    [--model rtc] [--drop-fragments | --acl-as-c]
   -p PORTMASK: Hexadecimal bitmask of ports to configure
   -P : Enable promiscuous mode
   --config (port,queue,lcore): Rx queue configuration
@@ -35,6 +35,10 @@ l3fwd-graph [EAL options] -- -p PORTMASK [-P] [--config (port,queue,lcore)[,(por
       Default: 198.18.X.0/24 and 2001:200:0:X::/64 to port X
   --executor dpdk|fused: what walks the graph, DPDK's librte_graph (default) or one function made of all nodes
   --model rtc: each lcore walks its own graph from end to end, the one model of this DPDK's librte_graph
+  --drop-fragments: rules drop fragments that have no ports
+      Default: they are judged by addresses and protocol
+  --acl-as-c: rules read ports behind 20 bytes of IPv4 and 40 of IPv6, whatever is there, as l3fwd does
+      Default: behind options and extension headers
 ";
 
 /// A receive queue and the lcore that polls it.
@@ -56,6 +60,18 @@ pub enum Executor {
     Dpdk,
     /// One function for all nodes.
     Fused,
+}
+
+/// Where rules look for the ports of a packet.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
+pub enum Reading {
+    /// Behind options and extension headers. Fragments without ports are judged by addresses and protocol.
+    #[default]
+    Everywhere,
+    /// There, too, and fragments without ports match no rule.
+    NoFragments,
+    /// At fixed places, as l3fwd.
+    AsC,
 }
 
 /// What the program is to do.
@@ -85,6 +101,8 @@ pub struct Options {
     pub routes_ipv6: Option<PathBuf>,
     /// What walks the graphs.
     pub executor: Executor,
+    /// Where rules look for ports.
+    pub reading: Reading,
 }
 
 const OPTIONS: &[Opt] = &[
@@ -101,6 +119,8 @@ const OPTIONS: &[Opt] = &[
     valued("routes_ipv6"),
     valued("executor"),
     valued("model"),
+    flag("drop-fragments"),
+    flag("acl-as-c"),
     flag("pcap-enable"),
     valued("pcap-num-cap"),
     valued("pcap-file-name"),
@@ -128,6 +148,8 @@ impl CommandLine for Options {
             "routes_ipv6" => self.routes_ipv6 = Some(value.into()),
             "executor" => self.executor = executor(value)?,
             "model" => model(value)?,
+            "drop-fragments" => self.read_ports("--drop-fragments", Reading::NoFragments)?,
+            "acl-as-c" => self.read_ports("--acl-as-c", Reading::AsC)?,
             pcap => {
                 return Err(not_here(
                     &format!("--{pcap}"),
@@ -135,6 +157,19 @@ impl CommandLine for Options {
                 ));
             }
         }
+        Ok(())
+    }
+}
+
+impl Options {
+    fn read_ports(&mut self, option: &str, reading: Reading) -> Result<(), OptionsError> {
+        if self.reading != Reading::default() && self.reading != reading {
+            return Err(not_here(
+                option,
+                "either --drop-fragments or --acl-as-c, which looks for no fragments",
+            ));
+        }
+        self.reading = reading;
         Ok(())
     }
 }
@@ -229,7 +264,7 @@ mod tests {
         let options = parse(
             "-p 0x3 -P --config (0,0,1),(1,0x1,2) --eth-dest=1,2:00:0a:0B:00:ff --max-pkt-len 9600 \
              --no-numa --per-port-pool --rule_ipv4 a --rule_ipv6=b --routes_ipv4 c --routes_ipv6 d \
-             --executor fused",
+             --executor fused --drop-fragments",
         );
         assert_eq!(
             options.unwrap(),
@@ -249,10 +284,12 @@ mod tests {
                 routes_ipv4: Some("c".into()),
                 routes_ipv6: Some("d".into()),
                 executor: Executor::Fused,
+                reading: Reading::NoFragments,
             }
         );
         assert_eq!(parse("--executor dpdk").unwrap().executor, Executor::Dpdk);
         assert_eq!(parse("--model rtc").unwrap(), Options::default());
+        assert_eq!(parse("--acl-as-c --acl-as-c").unwrap().reading, Reading::AsC);
     }
 
     #[test]
@@ -275,6 +312,8 @@ mod tests {
             ("--executor c", "--executor"),
             ("--model one", "--model takes rtc"),
             ("--model dispatch", "--model dispatch: each lcore"),
+            ("--drop-fragments --acl-as-c", "--acl-as-c: either --drop-fragments"),
+            ("--acl-as-c --drop-fragments", "--drop-fragments: either"),
             ("--pcap-enable", "--pcap-enable: this program"),
             ("--pcap-num-cap 3", "--pcap-num-cap: "),
             ("--pcap-file-name=x", "--pcap-file-name: "),

@@ -3,10 +3,12 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use dpdk::acl::{
-    Acl, AclConfig, Built, IPV4_5TUPLE, IPV6_5TUPLE, Layout, MAX_PRIORITY, Match, Rule, Verdict,
+    Acl, AclConfig, Built, IPV4_5TUPLE, IPV6_5TUPLE, InputError, Layout, MAX_PRIORITY, Match, Rule,
+    Verdict,
 };
 use dpdk::qsbr::Replaceable;
 use dpdk::{Eal, Lcore, PerSocket};
@@ -14,6 +16,7 @@ use forwarders_common::rules::{AclRule, Action, Address, FiveTuple, read_acl};
 use measure::Cell;
 
 use super::error::SetupError;
+use super::options::Reading;
 
 /// In the number of a rule: it denies.
 const DENIES: u32 = 1 << 31;
@@ -31,6 +34,8 @@ pub struct Rules<'t, const FIELDS: usize> {
     /// The line of each rule, in their order, and whether it denies.
     pub rules: Vec<(usize, bool)>,
     lists: PerSocket<Acl<'t, Built, FIELDS>>,
+    /// For fragments without ports; `None` where they are dropped.
+    fragments: Option<PerSocket<Acl<'t, Built, FIELDS>>>,
     /// By the lcore's place in the plan.
     lcores: Vec<(Lcore, Counters)>,
 }
@@ -63,6 +68,25 @@ impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
     #[inline(always)]
     pub fn list(&self, lcore: usize) -> &Acl<'t, Built, FIELDS> {
         self.lists.of(self.lcores[lcore].0)
+    }
+
+    /// Judges a packet that the list cannot look at where it lies, counts it for the lcore at that place, and says whether it
+    /// passes.
+    #[cold]
+    pub fn judge(&self, lcore: usize, packet: InputError) -> bool {
+        let ask = |list: &Acl<'t, Built, FIELDS>, bytes: [u8; 44]| {
+            let mut verdict = [[None]];
+            // A verdict for one packet that is long enough: it cannot fail.
+            let _ = list.classify_slices(&[bytes], &mut verdict);
+            verdict[0][0]
+        };
+        let fragments = || Some(self.fragments.as_ref()?.of(self.lcores[lcore].0));
+        let verdict = match packet {
+            InputError::Moved(bytes) => ask(self.list(lcore), bytes),
+            InputError::Fragment(bytes) => fragments().and_then(|list| ask(list, bytes)),
+            _ => None,
+        };
+        self.count(lcore, Count::of(verdict))
     }
 
     /// Counts a packet for the lcore at that place, and says whether it passes.
@@ -144,7 +168,7 @@ impl Family<11> for Ipv6Addr {
 
 /// Protocol and ports.
 fn others<A>(asks: &FiveTuple<A>) -> [Match; 3] {
-    let range = |ports: &std::ops::RangeInclusive<u16>| Match::Range {
+    let range = |ports: &RangeInclusive<u16>| Match::Range {
         low: (*ports.start()).into(),
         high: (*ports.end()).into(),
     };
@@ -156,40 +180,66 @@ fn others<A>(asks: &FiveTuple<A>) -> [Match; 3] {
 pub fn load<'eal, A: Family<FIELDS>, const FIELDS: usize>(
     eal: &'eal Eal,
     file: &Path,
-    ports: u32,
+    (ports, reading): (u32, Reading),
     lcores: &[Lcore],
     number: u64,
 ) -> Result<Rules<'eal, FIELDS>, SetupError> {
     let rules: Vec<AclRule<A>> = read_acl(file, ports)?;
-    let lists = PerSocket::try_new(eal, |socket| {
-        let name = format!("{}-{number}-{}", A::NAME, socket.unwrap_or(0));
-        list(eal, file, &rules, &AclConfig { socket, ..AclConfig::named(name) })
-    })?;
+    let lists =
+        |layout: Layout<FIELDS>, suffix: &str, rules: &[(i32, &AclRule<A>, FiveTuple<A>)]| {
+            PerSocket::try_new(eal, |socket| {
+                let name = format!("{}-{number}-{}{suffix}", A::NAME, socket.unwrap_or(0));
+                list(eal, file, &layout, rules, &AclConfig { socket, ..AclConfig::named(name) })
+            })
+        };
+    let fixed = A::LAYOUT.at_fixed_places();
+    let all: Vec<_> =
+        (0..).zip(&rules).map(|(at, rule)| (at, rule, rule.matches.clone())).collect();
+    let of_fragments: Vec<_> =
+        (0..).zip(&rules).filter_map(|(at, rule)| Some((at, rule, of_fragment(rule)?))).collect();
+    let fragments = (reading == Reading::Everywhere)
+        .then(|| lists(fixed, "-fragments", &of_fragments))
+        .transpose()?;
+    let lists = lists(if reading == Reading::AsC { fixed } else { A::LAYOUT }, "", &all)?;
     let counters =
         || Counters { hits: rules.iter().map(|_| Cell::new(0)).collect(), unmatched: Cell::new(0) };
     Ok(Rules {
         file: file.to_owned(),
         rules: rules.iter().map(|rule| (rule.line, rule.action == Action::Deny)).collect(),
         lists,
+        fragments,
         lcores: lcores.iter().map(|lcore| (*lcore, counters())).collect(),
     })
 }
 
-/// One list. An earlier rule has a higher priority than a later one.
+/// What a rule asks of a fragment without ports; `None`: nothing. One that lets ports pass lets their fragments pass, and one that
+/// denies ports denies the first fragments, without which the others are nothing.
+fn of_fragment<A: Address>(rule: &AclRule<A>) -> Option<FiveTuple<A>> {
+    const ANY: RangeInclusive<u16> = 0..=u16::MAX;
+    let asks = &rule.matches;
+    let about_ports = asks.source_ports != ANY || asks.destination_ports != ANY;
+    if about_ports && rule.action == Action::Deny {
+        return None;
+    }
+    Some(FiveTuple { source_ports: ANY, destination_ports: ANY, ..asks.clone() })
+}
+
+/// One list. Each rule has its place in the file and what it asks; an earlier rule has a higher priority than a later one.
 fn list<'eal, A: Family<FIELDS>, const FIELDS: usize>(
     eal: &'eal Eal,
     file: &Path,
-    rules: &[AclRule<A>],
+    layout: &Layout<FIELDS>,
+    rules: &[(i32, &AclRule<A>, FiveTuple<A>)],
     config: &AclConfig,
 ) -> Result<Acl<'eal, Built, FIELDS>, SetupError> {
     let config = AclConfig { max_rules: rules.len() as u32, ..config.clone() };
     let file = || file.to_owned();
-    let mut acl = Acl::new(eal, &A::LAYOUT, &config)
+    let mut acl = Acl::new(eal, layout, &config)
         .map_err(|reason| SetupError::Acl { file: file(), reason })?;
-    for (rule, place) in rules.iter().zip(0..) {
+    for (place, rule, asks) in rules {
         let denies = if rule.action == Action::Deny { DENIES } else { 0 };
-        let userdata = NonZeroU32::MIN.saturating_add(place as u32) | denies;
-        acl.add(&Rule::new(userdata, MAX_PRIORITY - place, A::fields(&rule.matches)))
+        let userdata = NonZeroU32::MIN.saturating_add(*place as u32) | denies;
+        acl.add(&Rule::new(userdata, MAX_PRIORITY - place, A::fields(asks)))
             .map_err(|reason| SetupError::Rule { file: file(), line: rule.line, reason })?;
     }
     acl.build().map_err(|reason| SetupError::Build { file: file(), reason })

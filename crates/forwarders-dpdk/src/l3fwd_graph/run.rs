@@ -20,7 +20,7 @@ use super::nodes::{
     BURST, Classify, Discard, Filter, Ip4Lookup, Ip4Rewrite, Ip6Lookup, Ip6Rewrite, Receive,
     Transmit, addresses_by_port,
 };
-use super::options::Options;
+use super::options::{Options, Reading};
 use super::plan::Plan;
 use super::rules::{self, Rules};
 use super::screen::Screen;
@@ -176,7 +176,8 @@ impl<'port> QueuesByPort<'port> {
 /// The access control lists and what is needed to make others.
 struct Filters<'q, 'eal> {
     tables: rules::Tables<'q, 'eal>,
-    ports: u32,
+    /// The mask of the program's ports, and where rules look for those of packets.
+    read: (u32, Reading),
     lcores: &'q [Lcore],
 }
 
@@ -187,16 +188,16 @@ impl<'q, 'eal> Filters<'q, 'eal> {
         options: &Options,
         lcores: &'q [Lcore],
     ) -> Result<Self, SetupError> {
-        let ports = options.port_mask;
+        let read = (options.port_mask, options.reading);
         let ipv4 = options.rules_ipv4.as_deref();
         let ipv6 = options.rules_ipv6.as_deref();
-        let ipv4 = ipv4.map(|file| rules::load::<Ipv4Addr, 5>(eal, file, ports, lcores, 0));
-        let ipv6 = ipv6.map(|file| rules::load::<Ipv6Addr, 11>(eal, file, ports, lcores, 0));
+        let ipv4 = ipv4.map(|file| rules::load::<Ipv4Addr, 5>(eal, file, read, lcores, 0));
+        let ipv6 = ipv6.map(|file| rules::load::<Ipv6Addr, 11>(eal, file, read, lcores, 0));
         let tables = rules::Tables {
             ipv4: ipv4.transpose()?.map(|rules| Replaceable::new(qsbr, rules)),
             ipv6: ipv6.transpose()?.map(|rules| Replaceable::new(qsbr, rules)),
         };
-        Ok(Self { tables, ports, lcores })
+        Ok(Self { tables, read, lcores })
     }
 
     fn are_none(&self) -> bool {
@@ -281,8 +282,8 @@ impl<'q, 'eal> Office<'_, 'q, 'eal> {
         let Some(table) = table else {
             return commands::error(format!("the program was started without {option}"));
         };
-        let Filters { ports, lcores, .. } = *self.filters;
-        match rules::load::<A, FIELDS>(self.eal, file, ports, lcores, self.number) {
+        let Filters { read, lcores, .. } = *self.filters;
+        match rules::load::<A, FIELDS>(self.eal, file, read, lcores, self.number) {
             Ok(rules) => {
                 self.number += 1;
                 drop(table.replace(rules)); // Waits until no lcore looks up in the old ones.

@@ -133,17 +133,19 @@ impl<'a, 'eal, const FIELDS: usize> Asked<'a, 'eal, FIELDS> {
         Self { rules, inputs, places: [0; BURST], lcore }
     }
 
-    /// Whether a packet passes without being asked. One that is cut short matches no rule.
+    /// Whether a packet passes that need not wait for the others: no rules are about it, or its ports are not where they are
+    /// in others. One that is cut short matches no rule.
     #[inline]
     fn ask(&mut self, packet: &'a Mbuf<'_>, place: usize) -> bool {
         let Some(inputs) = &mut self.inputs else { return true };
         let at = inputs.len();
-        if inputs.push_packet(packet, ETHERNET).is_ok() {
-            self.places[at] = place as u8;
-        } else if let Some(rules) = self.rules {
-            rules.count(self.lcore, Count::Unmatched);
+        match inputs.push_packet(packet, ETHERNET) {
+            Ok(()) => {
+                self.places[at] = place as u8;
+                false
+            }
+            Err(error) => self.rules.is_some_and(|rules| rules.judge(self.lcore, error)),
         }
-        false
     }
 
     #[inline]

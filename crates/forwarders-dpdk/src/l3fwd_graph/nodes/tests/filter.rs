@@ -8,21 +8,23 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 use dpdk::qsbr::{Qsbr, Replaceable};
 
 use super::alone::{Bench, ByEdge, CAME, EXECUTORS, SIZES, alone, assert_alike, mixed, run};
-use super::frames::{Ip4, cut, ethernet, ip6};
+use super::frames::{Ip4, cut, ethernet, ip6, ip6_behind};
 use crate::l3fwd_graph::nodes::{BURST, Filter};
-use crate::l3fwd_graph::options::Executor;
+use crate::l3fwd_graph::options::{Executor, Reading};
 use crate::l3fwd_graph::rules::{Tables, load};
 
 alone!(Alone<'port, 'eal>:
     filter_left, filter_right => node filter: Filter<'port, 'eal> => Pass, Deny);
 
-/// By the destination's port, and one by the bytes where ports are behind a header without options.
+/// By the destination's port, and one by the bytes that are behind 20 of a header with options.
 const RULES4: &str = "\
     @0.0.0.0/0 198.18.0.0/16 0 : 65535 7 : 7 17/0xff\n\
     R0.0.0.0/0 198.18.0.0/16 0 : 65535 7 : 9 17/0xff 0\n\
     @0.0.0.0/0 198.18.0.0/16 0x0101 : 0x0101 0x0101 : 0x0101 0/0\n";
 const RULES6: &str = "\
     R::/0 2001:db8:1::/48 0 : 65535 0 : 65535 0/0 0\n\
+    @::/0 2001:db8:3::/48 0 : 65535 2000 : 2000 17/0xff\n\
+    R::/0 2001:db8:3::/48 0 : 65535 0 : 65535 0/0 0\n\
     @::/0 2001:db8::/32 0 : 65535 0 : 65535 0/0\n";
 
 /// What decides about a packet.
@@ -43,6 +45,7 @@ enum By {
 struct Given {
     ip4: bool,
     ip6: bool,
+    reading: Reading,
 }
 
 impl By {
@@ -57,12 +60,13 @@ impl By {
 
     fn edge(self) -> &'static str {
         match self {
-            Self::Ip4(1) | Self::Ip6(0) | Self::Nobody => "Pass",
+            Self::Ip4(1) | Self::Ip6(0 | 2) | Self::Nobody => "Pass",
             _ => "Deny",
         }
     }
 }
 
+/// What becomes of frames that are read alike whatever was asked for.
 fn frames() -> Vec<(Vec<u8>, By)> {
     let to = |port| Ip4::to([198, 18, 0, 1]).ports(1000, port);
     let tcp = Ip4 { protocol: 6, ..to(7) };
@@ -77,9 +81,8 @@ fn frames() -> Vec<(Vec<u8>, By)> {
         // Nobody looks at the time to live or at the version.
         (to(8).ttl(0).frame(), By::Ip4(1)),
         (to(8).version(6).frame(), By::Ip4(1)),
-        // Ports are read where options stand.
-        (to(8).options(&[[1; 4]]).frame(), By::Ip4(2)),
-        (to(8).options(&[[0, 0, 0, 8]]).frame(), By::Ip4(1)),
+        // A first fragment has ports.
+        (to(7).fragment(0x2000).frame(), By::Ip4(0)),
         // With their ports, and without a byte of them.
         (cut(to(8).frame(), 38), By::Ip4(1)),
         (cut(to(8).frame(), 37), By::Nothing4),
@@ -89,26 +92,120 @@ fn frames() -> Vec<(Vec<u8>, By)> {
         (Vec::new(), By::Nobody),
         (ethernet(0x0806, &[0; 46]), By::Nobody),
         (ip6("2001:db8:1::1", 64), By::Ip6(0)),
-        (ip6("2001:db8:2::1", 0), By::Ip6(1)),
+        (ip6("2001:db8:2::1", 0), By::Ip6(3)),
+        (ip6("2001:db8:3::1", 64), By::Ip6(1)),
         (ip6("2001:db9::1", 64), By::Nothing6),
         (cut(ip6("2001:db8:1::1", 64), 58), By::Ip6(0)),
         (cut(ip6("2001:db8:1::1", 64), 57), By::Nothing6),
     ]
 }
 
+/// What becomes of those whose ports are elsewhere, or nowhere.
+fn elsewhere(reading: Reading) -> Vec<(Vec<u8>, By)> {
+    let to = |port| Ip4::to([198, 18, 0, 1]).ports(1000, port);
+    let nops = |port| to(port).options(&[[1; 4]]);
+    let longest = |port| to(port).options(&[[1; 4]; 10]);
+    let behind = |next, headers: &[u8]| ip6_behind("2001:db8:3::1", 64, next, headers);
+    // A header whose first byte names the next, a TCP fragment that begins in its header, one that is cut short.
+    let (options, first, later) =
+        ([17, 0, 1, 4, 0, 0, 0, 0], [17, 0, 0, 1, 0, 0, 0, 1], [17, 0, 0, 9, 0, 0, 0, 1]);
+    let tcp = Ip4 { protocol: 6, ..to(8).fragment(1) };
+    let frames = [
+        nops(7).frame(),
+        nops(8).frame(),
+        longest(7).frame(),
+        longest(9).frame(),
+        cut(longest(8).frame(), 77),
+        to(8).options(&[[0, 0, 0, 8]]).frame(),
+        to(7).fragment(0x2003).frame(),
+        nops(7).fragment(0x2003).frame(),
+        Ip4::to([198, 19, 0, 1]).fragment(3).frame(),
+        tcp.frame(),
+        behind(60, &options),
+        behind(44, &first),
+        behind(44, &later),
+        cut(behind(60, &options), 65),
+    ];
+    use By::{Ip4 as V4, Ip6 as V6, Nothing4, Nothing6};
+    let decided = match reading {
+        Reading::Everywhere => [
+            V4(0),
+            V4(1),
+            V4(0),
+            V4(1),
+            Nothing4,
+            V4(1),
+            // The rule that lets ports pass lets fragments pass.
+            V4(1),
+            V4(1),
+            Nothing4,
+            Nothing4,
+            V6(1),
+            V6(1),
+            V6(2),
+            Nothing6,
+        ],
+        Reading::NoFragments => [
+            V4(0),
+            V4(1),
+            V4(0),
+            V4(1),
+            Nothing4,
+            V4(1),
+            Nothing4,
+            Nothing4,
+            Nothing4,
+            Nothing4,
+            V6(1),
+            V6(1),
+            Nothing6,
+            Nothing6,
+        ],
+        // Ports are read where options stand.
+        Reading::AsC => [
+            V4(2),
+            V4(2),
+            V4(2),
+            V4(2),
+            V4(2),
+            V4(1),
+            V4(0),
+            V4(2),
+            Nothing4,
+            Nothing4,
+            V6(2),
+            V6(2),
+            V6(2),
+            V6(2),
+        ],
+    };
+    frames.into_iter().zip(decided).collect()
+}
+
 pub fn alone(bench: Bench<'_>) {
+    for reading in [Reading::Everywhere, Reading::NoFragments, Reading::AsC] {
+        let mut frames = elsewhere(reading);
+        let given = Given { ip4: true, ip6: true, reading };
+        for frame in &frames {
+            decide(bench, Executor::Dpdk, given, &[frame]);
+        }
+        frames.extend(self::frames());
+        for executor in EXECUTORS {
+            decide(bench, executor, given, &mixed(&frames).take(2 * BURST).collect::<Vec<_>>());
+        }
+    }
     let frames = frames();
     let one = |by| frames.iter().find(|(_, decided)| *decided == by).unwrap();
     for executor in EXECUTORS {
         for (ip4, ip6) in [(true, false), (false, true), (true, true)] {
-            let given = Given { ip4, ip6 };
+            let given = Given { ip4, ip6, reading: Reading::default() };
             for frame in &frames {
                 decide(bench, executor, given, &[frame]);
             }
             for size in SIZES {
                 decide(bench, executor, given, &mixed(&frames).take(size).collect::<Vec<_>>());
                 // Of one family each of them is an input.
-                for by in [By::Ip4(1), By::Ip4(0), By::Ip6(0), By::Ip6(1)] {
+                for by in [By::Ip4(1), By::Ip4(0), By::Ip6(0), By::Ip6(3)] {
                     decide(bench, executor, given, &vec![one(by); size]);
                 }
                 // All alike but the last, which has the highest place.
@@ -136,8 +233,9 @@ fn decide(bench: Bench<'_>, executor: Executor, given: Given, frames: &[&(Vec<u8
         path
     };
     let qsbr = Qsbr::new(2);
-    let ip4 = || load::<Ipv4Addr, 5>(bench.eal, &file("4", RULES4), 1, &lcores, 0).unwrap();
-    let ip6 = || load::<Ipv6Addr, 11>(bench.eal, &file("6", RULES6), 1, &lcores, 0).unwrap();
+    let read = (1, given.reading);
+    let ip4 = || load::<Ipv4Addr, 5>(bench.eal, &file("4", RULES4), read, &lcores, 0).unwrap();
+    let ip6 = || load::<Ipv6Addr, 11>(bench.eal, &file("6", RULES6), read, &lcores, 0).unwrap();
     let tables = Tables {
         ipv4: given.ip4.then(|| Replaceable::new(&qsbr, ip4())),
         ipv6: given.ip6.then(|| Replaceable::new(&qsbr, ip6())),
@@ -171,8 +269,8 @@ fn decide(bench: Bench<'_>, executor: Executor, given: Given, frames: &[&(Vec<u8
     }
     if let Some(table) = &tables.ipv6 {
         let rules = table.read(&online);
-        let hits = [0, 1].map(|rule| rules.hits(rule));
-        assert_eq!(hits, [0, 1].map(|rule| decided(By::Ip6(rule))), "{context}");
+        let hits = [0, 1, 2, 3].map(|rule| rules.hits(rule));
+        assert_eq!(hits, [0, 1, 2, 3].map(|rule| decided(By::Ip6(rule))), "{context}");
         assert_eq!(rules.unmatched(), decided(By::Nothing6), "{context}");
     }
 }

@@ -20,6 +20,8 @@ pub struct Ip4 {
     pub options: Vec<[u8; 4]>,
     /// What stands where a 4 belongs.
     pub version: u8,
+    /// Flags, and where in the whole packet it begins, in units of eight bytes.
+    pub fragment: u16,
 }
 
 impl Ip4 {
@@ -31,6 +33,7 @@ impl Ip4 {
             ports: (1000, 2000),
             options: Vec::new(),
             version: 4,
+            fragment: 0,
         }
     }
 
@@ -50,10 +53,15 @@ impl Ip4 {
         Self { version, ..self }
     }
 
+    pub fn fragment(self, fragment: u16) -> Self {
+        Self { fragment, ..self }
+    }
+
     /// The frame, with a right checksum, padded to 60 bytes.
     pub fn frame(&self) -> Vec<u8> {
         let words = 5 + self.options.len() as u8;
-        let mut header = vec![self.version << 4 | words, 0, 0, 46, 0, 1, 0, 0, self.ttl];
+        let [high, low] = self.fragment.to_be_bytes();
+        let mut header = vec![self.version << 4 | words, 0, 0, 46, 0, 1, high, low, self.ttl];
         header.extend([self.protocol, 0, 0, 10, 0, 0, 1]);
         header.extend(self.destination.octets());
         header.extend(self.options.iter().flatten());
@@ -74,9 +82,15 @@ pub fn numbered(number: usize) -> Vec<u8> {
 
 /// A frame of IPv6, of 80 bytes.
 pub fn ip6(destination: &str, hops: u8) -> Vec<u8> {
-    let mut header = vec![0x60, 0, 0, 0, 0, 26, 17, hops];
+    ip6_behind(destination, hops, 17, &[])
+}
+
+/// The same with extension headers, of which the first has this number.
+pub fn ip6_behind(destination: &str, hops: u8, next: u8, extensions: &[u8]) -> Vec<u8> {
+    let mut header = vec![0x60, 0, 0, 0, 0, 26, next, hops];
     header.extend(Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 1).octets());
     header.extend(destination.parse::<Ipv6Addr>().unwrap().octets());
+    header.extend(extensions);
     header.extend([0x03, 0xe8, 0x07, 0xd0]);
     let mut frame = ethernet(0x86dd, &header);
     frame.resize(80, 0x5a);

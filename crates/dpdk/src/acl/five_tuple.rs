@@ -1,0 +1,290 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Where the ports of a packet are: behind options, behind extension headers, or in another fragment.
+
+/// Bytes that hold what [`IPV6_5TUPLE`](super::IPV6_5TUPLE) reads, and more than
+/// [`IPV4_5TUPLE`](super::IPV4_5TUPLE) does.
+const LEN: usize = 44;
+
+/// Which header a layout begins with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ip {
+    V4,
+    V6,
+}
+
+/// Where protocol, addresses and ports of a packet are.
+///
+/// Bytes in here are a header as [`IPV4_5TUPLE`](super::IPV4_5TUPLE) or [`IPV6_5TUPLE`](super::IPV6_5TUPLE) reads it, with the
+/// ports right behind it: hand them in in the packet's place
+/// ([`Acl::classify_slices`](super::Acl::classify_slices)). Other fields may differ from the packet's.
+///
+/// Protocols without ports have the first four bytes behind the header in their place, as in DPDK's `l3fwd`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FiveTuple {
+    /// Where the layout has them.
+    InPlace,
+    /// Further behind: there are options or extension headers.
+    Moved([u8; LEN]),
+    /// There are no ports: it is a fragment, and not the first. They are 0 in the bytes, and rules about ports say nothing
+    /// about it.
+    Fragment([u8; LEN]),
+}
+
+impl FiveTuple {
+    /// Of a packet, from its IPv4 header on. `None`: it ends before the ports, its header has less than five words, or it is a
+    /// fragment that would overwrite the flags of a TCP header (RFC 1858, section 3.2).
+    #[inline]
+    #[must_use]
+    pub fn of_ipv4(packet: &[u8]) -> Option<Self> {
+        let header: &[u8; ipv4::LEN] = packet.first_chunk()?;
+        if header[0] & 0x0f == 5 && ipv4::offset(header) == 0 {
+            return (packet.len() >= ipv4::LEN + PORTS).then_some(Self::InPlace);
+        }
+        ipv4::elsewhere(header, packet)
+    }
+
+    /// Of a packet, from its IPv6 header on. `None`: it ends before the ports. A fragment has the protocol that its fragment
+    /// header names.
+    #[inline]
+    #[must_use]
+    pub fn of_ipv6(packet: &[u8]) -> Option<Self> {
+        let header: &[u8; ipv6::LEN] = packet.first_chunk()?;
+        if !ipv6::is_extension(header[ipv6::NEXT]) {
+            return (packet.len() >= ipv6::LEN + PORTS).then_some(Self::InPlace);
+        }
+        ipv6::elsewhere(header, packet)
+    }
+}
+
+impl Ip {
+    #[inline]
+    pub(super) fn five_tuple(self, packet: &[u8]) -> Option<FiveTuple> {
+        match self {
+            Self::V4 => FiveTuple::of_ipv4(packet),
+            Self::V6 => FiveTuple::of_ipv6(packet),
+        }
+    }
+}
+
+/// Bytes of both ports.
+const PORTS: usize = 4;
+
+/// A header, and the ports that are at `at` in the packet behind it.
+fn moved<const N: usize>(header: &[u8; N], packet: &[u8], at: usize) -> Option<[u8; LEN]> {
+    let ports: &[u8; PORTS] = packet.get(at..)?.first_chunk()?;
+    let mut bytes = alone(header);
+    bytes[N..N + PORTS].copy_from_slice(ports);
+    Some(bytes)
+}
+
+/// A header, and ports of 0.
+fn alone<const N: usize>(header: &[u8; N]) -> [u8; LEN] {
+    let mut bytes = [0; LEN];
+    bytes[..N].copy_from_slice(header);
+    bytes
+}
+
+mod ipv4 {
+    use super::{FiveTuple, alone, moved};
+
+    pub const LEN: usize = 20;
+    const PROTOCOL: usize = 9;
+    const TCP: u8 = 6;
+
+    /// Where in the whole packet a fragment begins, in units of eight bytes.
+    #[inline(always)]
+    pub fn offset(header: &[u8; LEN]) -> u16 {
+        u16::from_be_bytes([header[6], header[7]]) & 0x1fff
+    }
+
+    #[cold]
+    pub fn elsewhere(header: &[u8; LEN], packet: &[u8]) -> Option<FiveTuple> {
+        let len = usize::from(header[0] & 0x0f) * 4;
+        // A header without options that is whole, as the bytes have it.
+        let mut plain = *header;
+        plain[0] = header[0] & 0xf0 | 5;
+        plain[6..8].fill(0);
+        match offset(header) {
+            _ if len < LEN => None,
+            0 => moved(&plain, packet, len).map(FiveTuple::Moved),
+            1 if header[PROTOCOL] == TCP => None,
+            _ => Some(FiveTuple::Fragment(alone(&plain))),
+        }
+    }
+}
+
+mod ipv6 {
+    use super::{FiveTuple, alone, moved};
+
+    pub const LEN: usize = 40;
+    pub const NEXT: usize = 6;
+    const HOP_BY_HOP: u8 = 0;
+    const ROUTING: u8 = 43;
+    const FRAGMENT: u8 = 44;
+    const AUTHENTICATION: u8 = 51;
+    const DESTINATION: u8 = 60;
+
+    /// Whether this is a header that another one follows (RFC 8200, section 4; RFC 4302).
+    #[inline(always)]
+    pub fn is_extension(protocol: u8) -> bool {
+        matches!(protocol, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION)
+    }
+
+    #[cold]
+    pub fn elsewhere(header: &[u8; LEN], packet: &[u8]) -> Option<FiveTuple> {
+        let mut plain = *header;
+        let mut at = LEN;
+        while is_extension(plain[NEXT]) {
+            let [next, len, high, low] = *packet.get(at..)?.first_chunk()?;
+            at += match plain[NEXT] {
+                FRAGMENT => {
+                    if u16::from_be_bytes([high, low]) >> 3 != 0 {
+                        plain[NEXT] = next;
+                        return Some(FiveTuple::Fragment(alone(&plain)));
+                    }
+                    8
+                }
+                AUTHENTICATION => (usize::from(len) + 2) * 4,
+                _ => (usize::from(len) + 1) * 8,
+            };
+            plain[NEXT] = next;
+        }
+        moved(&plain, packet, at).map(FiveTuple::Moved)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const PORTS: [u8; 4] = [0x30, 0x39, 0, 53];
+    const UDP: u8 = 17;
+
+    fn ipv4(words: u8, fragment: u16, protocol: u8) -> Vec<u8> {
+        let mut header: Vec<u8> = (0..words * 4).collect();
+        header.resize(header.len().max(20), 0xee);
+        header[0] = 0x40 | words;
+        header[6..8].copy_from_slice(&fragment.to_be_bytes());
+        header[9] = protocol;
+        [&header[..], &PORTS].concat()
+    }
+
+    fn with_ports(header: &[u8], ports: [u8; 4]) -> [u8; LEN] {
+        let mut bytes = [0; LEN];
+        bytes[..header.len()].copy_from_slice(header);
+        bytes[header.len()..header.len() + 4].copy_from_slice(&ports);
+        bytes
+    }
+
+    #[test]
+    fn ports_are_found_behind_options() {
+        for words in 6..=15 {
+            let packet = ipv4(words, 0x4000, 6);
+            let mut header: [u8; 20] = *packet.first_chunk().unwrap();
+            header[0] = 0x45;
+            header[6] = 0;
+            let found = FiveTuple::of_ipv4(&packet);
+            assert_eq!(found, Some(FiveTuple::Moved(with_ports(&header, PORTS))), "{words} words");
+            assert_eq!(FiveTuple::of_ipv4(&packet[..packet.len() - 1]), None, "a byte is missing");
+        }
+    }
+
+    #[test]
+    fn a_first_fragment_has_ports_and_a_later_one_none() {
+        assert_eq!(FiveTuple::of_ipv4(&ipv4(5, 0x2000, 6)), Some(FiveTuple::InPlace));
+        for (words, fragment) in [(5, 0x2001), (5, 0x1fff), (5, 2), (7, 185)] {
+            let packet = ipv4(words, fragment, UDP);
+            let Some(FiveTuple::Fragment(bytes)) = FiveTuple::of_ipv4(&packet) else {
+                panic!("{words} words, {fragment:#x}");
+            };
+            assert_eq!(bytes[9..20], packet[9..20], "protocol and addresses");
+            assert_eq!(bytes[20..24], [0; 4]);
+            assert_eq!(FiveTuple::of_ipv4(&bytes), Some(FiveTuple::InPlace), "can be handed in");
+        }
+    }
+
+    #[test]
+    fn what_has_no_ports_to_be_trusted_is_none() {
+        assert_eq!(FiveTuple::of_ipv4(&ipv4(5, 1, 6)), None, "it would overwrite TCP's flags");
+        for words in 0..5 {
+            assert_eq!(FiveTuple::of_ipv4(&ipv4(words, 0, UDP)), None, "{words} words");
+            assert_eq!(FiveTuple::of_ipv4(&ipv4(words, 3, UDP)), None, "{words} words, a fragment");
+        }
+        let whole = ipv4(5, 0, UDP);
+        assert_eq!(FiveTuple::of_ipv4(&whole), Some(FiveTuple::InPlace));
+        (0..24).for_each(|len| assert_eq!(FiveTuple::of_ipv4(&whole[..len]), None, "{len} bytes"));
+    }
+
+    /// An extension header of IPv6: its number, and its length in units of its own.
+    fn extension() -> impl Strategy<Value = (u8, u8)> {
+        (prop::sample::select(vec![0u8, 43, 44, 51, 60]), 0u8..6)
+    }
+
+    /// A packet with these extension headers, and what follows them; the first byte of each is the next one's number.
+    fn ipv6(extensions: &[(u8, u8)], protocol: u8, offset: u16) -> Vec<u8> {
+        let mut packet = vec![0xab; 40];
+        let mut numbers = extensions.iter().map(|it| it.0).chain([protocol]);
+        packet[6] = numbers.next().unwrap();
+        for ((number, len), next) in extensions.iter().zip(numbers) {
+            let bytes = match number {
+                44 => 8,
+                51 => (usize::from(*len) + 2) * 4,
+                _ => (usize::from(*len) + 1) * 8,
+            };
+            let mut header = vec![0xcd; bytes];
+            header[..2].copy_from_slice(&[next, *len]);
+            if *number == 44 {
+                header[2..4].copy_from_slice(&(offset << 3 | 1).to_be_bytes());
+            }
+            packet.extend(header);
+        }
+        packet.extend(PORTS);
+        packet
+    }
+
+    proptest! {
+        #[test]
+        fn ports_are_found_behind_extension_headers(
+            extensions in prop::collection::vec(extension(), 0..6), cut in 1usize..60,
+        ) {
+            let packet = ipv6(&extensions, UDP, 0);
+            let mut header: [u8; 40] = *packet.first_chunk().unwrap();
+            header[6] = UDP;
+            let expected = match extensions.is_empty() {
+                true => FiveTuple::InPlace,
+                false => FiveTuple::Moved(with_ports(&header, PORTS)),
+            };
+            prop_assert_eq!(FiveTuple::of_ipv6(&packet), Some(expected));
+            let rest = &packet[..packet.len().saturating_sub(cut)];
+            prop_assert_eq!(FiveTuple::of_ipv6(rest), None);
+        }
+
+        #[test]
+        fn a_later_fragment_of_ipv6_has_the_protocol_of_its_fragment_header(
+            before in prop::collection::vec((prop::sample::select(vec![0u8, 43, 60]), 0u8..6), 0..3),
+            protocol: u8, offset in 1u16..1 << 13,
+        ) {
+            let extensions = [before, vec![(44, 0)]].concat();
+            let packet = ipv6(&extensions, protocol, offset);
+            let mut header: [u8; 40] = *packet.first_chunk().unwrap();
+            header[6] = protocol;
+            let expected = FiveTuple::Fragment(with_ports(&header, [0; 4]));
+            prop_assert_eq!(FiveTuple::of_ipv6(&packet), Some(expected));
+        }
+
+        #[test]
+        fn any_bytes_end_in_bytes_that_can_be_handed_in(
+            packet in prop::collection::vec(any::<u8>(), 0..200),
+        ) {
+            for (found, again) in [
+                (FiveTuple::of_ipv4(&packet), FiveTuple::of_ipv4 as fn(&[u8]) -> _),
+                (FiveTuple::of_ipv6(&packet), FiveTuple::of_ipv6),
+            ] {
+                if let Some(FiveTuple::Moved(bytes)) = found {
+                    prop_assert_eq!(again(&bytes), Some(FiveTuple::InPlace));
+                }
+            }
+        }
+    }
+}
