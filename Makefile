@@ -81,7 +81,7 @@ bench-trust: $(if $(filter 0,$(REAL)),setup,build) ## count wrong verdicts and s
 	$(Q)$(BENCH).trust --json '$(OUT)/trust.json' \
 	  $(if $(filter 0,$(REAL)),--simulated-only,--real $(REAL) --records '$(OUT)/records.jsonl') | tee '$(OUT)/trust.txt'
 
-bench-duels: build ## count how often a duel is right, alone and beside a compiler (3 hours; resumes: ONLY="5 %" COUNT=3)
+bench-duels: build ## count how often a duel is right, alone and beside a compiler (2 hours; resumes: ONLY="5 %" COUNT=3)
 	$(Q)mkdir -p '$(OUT)'
 	$(Q)$(BENCH).trust.duels --records '$(OUT)/duels.jsonl' $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT))
 
