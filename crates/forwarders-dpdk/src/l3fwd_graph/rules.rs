@@ -195,10 +195,12 @@ pub fn load<'eal, A: Family<FIELDS>, const FIELDS: usize>(
     let fixed = A::LAYOUT.at_fixed_places();
     let all: Vec<_> =
         (0..).zip(&rules).map(|(at, rule)| (at, rule, rule.matches.clone())).collect();
-    let of_fragments: Vec<_> =
-        (0..).zip(&rules).filter_map(|(at, rule)| Some((at, rule, of_fragment(rule)?))).collect();
     let fragments = (reading == Reading::Everywhere)
-        .then(|| lists(fixed, "-fragments", &of_fragments))
+        .then(|| {
+            let of_fragment = |(at, rule)| Some((at, rule, of_fragment(rule)?));
+            let rules: Vec<_> = (0..).zip(&rules).filter_map(of_fragment).collect();
+            lists(fixed, "-fragments", &rules)
+        })
         .transpose()?;
     let lists = lists(if reading == Reading::AsC { fixed } else { A::LAYOUT }, "", &all)?;
     let counters =
