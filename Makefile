@@ -22,7 +22,7 @@ CARGO := scripts/cargo
 # The lab builds the C forwarder by its own Makefile: that make must not take itself for one of ours.
 LINERATE := env -u MAKELEVEL .venv/bin/linerate
 # Measurements of the project itself, which are no part of the lab.
-BENCH := env -u MAKELEVEL PYTHONPATH=bench/lab .venv/bin/python -m linerate_bench
+BENCH := env -u MAKELEVEL PYTHONPATH='$(CURDIR)/bench/lab' .venv/bin/python -m linerate_bench
 # With the forwarders that only the benchmarks have, plain-c and others.
 BENCH_LINERATE := LINERATE_FORWARDERS=bench/lab/linerate_bench/forwarders $(LINERATE)
 comma := ,
