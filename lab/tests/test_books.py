@@ -7,6 +7,7 @@ import random
 from dataclasses import replace
 from typing import Literal
 
+import pytest
 from conftest import simulated_trial
 
 from linerate.records.cells import Cell
@@ -80,6 +81,36 @@ def test_a_late_sender_is_invalid() -> None:
     trial = blank("paced")
     books.enter(trial, replace(sent, late=10), Forwarded(10_000, 10_000))
     assert trial.valid
+
+
+def test_disturbed_frames_void_a_window_when_they_are_most_of_it() -> None:
+    sent = Sent(
+        attempted=10_000, intended=10_000, accepted=10_000, received=9_990, lost_at_ingress=0,
+        late=900, disturbed=5_000, disturbed_lost=8,
+    )  # fmt: skip
+    trial = blank("paced")
+    books.enter(trial, sent, Forwarded(10_000, 9_990))
+    assert trial.valid
+    # Two were lost away from the disturbance.
+    assert trial.frames.undisturbed == (5_000, 4_998)
+    trial = blank("paced")
+    books.enter(trial, replace(sent, disturbed=5_001), Forwarded(10_000, 9_990))
+    assert (trial.invalid_code, "limit 50%" in (trial.invalid_why or "")) == ("late", True)
+
+
+@pytest.mark.parametrize("then_pps", [None, 1e6])
+def test_what_has_to_be_whole_is_judged_by_every_late_frame(then_pps: float | None) -> None:
+    """A burst, and a window in which the rate changes."""
+    sent = Sent(
+        attempted=10_000, intended=10_000, accepted=10_000, received=9_990, lost_at_ingress=0,
+        late=11, disturbed=30, disturbed_lost=8,
+    )  # fmt: skip
+    trial = blank("paced")
+    trial.request.load = "paced" if then_pps else "burst"
+    trial.request.then_pps = then_pps
+    books.enter(trial, sent, Forwarded(10_000, 9_990))
+    assert trial.invalid_code == "late"
+    assert (trial.frames.disturbed_frames, trial.frames.undisturbed) == (None, (10_000, 9_990))
 
 
 def test_nothing_accepted_is_invalid_not_zero() -> None:

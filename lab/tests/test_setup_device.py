@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -178,6 +179,17 @@ def test_late_windows_are_void_recorded_and_repeated() -> None:
 def test_loss_is_never_a_reason_to_repeat() -> None:
     stage = Stage(lambda _, __: counted(10_000, received=1))
     assert stage.device.send(1e5, 0.1).lost == 9999
+    assert len(stage.records) == 1
+
+
+def test_a_search_sees_what_was_not_disturbed() -> None:
+    stage = Stage(
+        lambda _, __: replace(
+            counted(10_000, received=9_900, late=400), disturbed=2_000, disturbed_lost=99
+        )
+    )
+    outcome = stage.device.send(1e5, 0.1)
+    assert (outcome.intended, outcome.received, outcome.lost) == (8_000, 7_999, 1)
     assert len(stage.records) == 1
 
 

@@ -9,6 +9,8 @@ use std::sync::atomic::{AtomicU8, Ordering};
 
 use measure::{Cell, DelayBooks, Distribution, SequenceBooks};
 
+use crate::ranges::Ranges;
+
 /// What a flow does.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
@@ -49,6 +51,12 @@ pub struct TxBooks {
     pub last_slot: Cell,
     /// Paced: gaps between departures.
     pub gaps: Distribution,
+    /// Paced: frames that left while the sender was behind its slots, and until it had been on time for as long as it was late.
+    pub disturbed: Ranges,
+    /// Of these, those that the port took.
+    pub accepted_disturbed: Cell,
+    /// Of these, those that found the link's ring full.
+    pub lost_disturbed: Cell,
     state: AtomicU8,
 }
 
@@ -98,10 +106,13 @@ impl TxBooks {
             &self.last_tsc,
             &self.first_slot,
             &self.last_slot,
+            &self.accepted_disturbed,
+            &self.lost_disturbed,
         ] {
             cell.set(0);
         }
         self.gaps.clear();
+        self.disturbed.clear();
     }
 }
 
@@ -121,6 +132,10 @@ pub struct Earlier {
     pub late: u64,
     /// See [`TxBooks`].
     pub intended: u64,
+    /// See [`TxBooks`].
+    pub accepted_disturbed: u64,
+    /// See [`TxBooks`].
+    pub lost_disturbed: u64,
 }
 
 impl Earlier {
@@ -132,6 +147,8 @@ impl Earlier {
         self.refused += run.refused.get();
         self.late += run.late.get();
         self.intended += run.intended.get();
+        self.accepted_disturbed += run.accepted_disturbed.get();
+        self.lost_disturbed += run.lost_disturbed.get();
     }
 }
 
@@ -151,6 +168,10 @@ pub struct RxBooks {
     pub last_tsc: Cell,
     /// Duplicates and reordering.
     pub sequence: SequenceBooks,
+    /// Frames among `received` that left or arrived while the generator itself was kept from its work: they are in no latency.
+    pub disturbed: Cell,
+    /// Missing numbers among such frames.
+    pub missing_disturbed: Cell,
     /// Latency and jitter, of flows with stamps.
     pub delays: Option<Box<DelayBooks>>,
 }
@@ -158,7 +179,15 @@ pub struct RxBooks {
 impl RxBooks {
     /// Starts a new book.
     pub fn clear(&self) {
-        for cell in [&self.received, &self.bytes, &self.corrupt, &self.first_tsc, &self.last_tsc] {
+        for cell in [
+            &self.received,
+            &self.bytes,
+            &self.corrupt,
+            &self.first_tsc,
+            &self.last_tsc,
+            &self.disturbed,
+            &self.missing_disturbed,
+        ] {
             cell.set(0);
         }
         self.sequence.clear();
@@ -188,6 +217,10 @@ pub struct PortBooks {
     pub duplicates: Cell,
     /// Frames among `received` that came after a later one of their flow.
     pub reordered: Cell,
+    /// See [`RxBooks`].
+    pub disturbed: Cell,
+    /// See [`RxBooks`].
+    pub missing_disturbed: Cell,
     /// Frames of ours from before the flow's last start.
     pub stale: Cell,
     /// Frames of ours that belong to other ports.
@@ -206,6 +239,8 @@ impl PortBooks {
             &self.altered,
             &self.duplicates,
             &self.reordered,
+            &self.disturbed,
+            &self.missing_disturbed,
             &self.stale,
             &self.misdirected,
         ] {
@@ -233,6 +268,8 @@ pub struct Books {
     /// Paced: gaps between departures by index of the port, of all its flows together; the thread that
     /// sends on the port writes, if it is one.
     pub gaps: Box<[Distribution]>,
+    /// By number of the lcore: how long it did not look at its queues, where that was longer than frames may be late.
+    pub pauses: Box<[Distribution]>,
 }
 
 /// What is told of a flow's frames that arrive, besides their number.
@@ -245,8 +282,8 @@ pub struct Told {
 }
 
 impl Books {
-    /// Empty books; of each flow `told`. `receivers` threads receive.
-    pub fn new(told: &[Told], ports: usize, receivers: usize) -> Self {
+    /// Empty books; of each flow `told`. `receivers` of `lcores` threads receive.
+    pub fn new(told: &[Told], ports: usize, receivers: usize, lcores: usize) -> Self {
         let sequence = |order: bool| match order {
             true => SequenceBooks::with_extents(),
             false => SequenceBooks::default(),
@@ -264,6 +301,7 @@ impl Books {
             tx: told.iter().map(|_| TxBooks::default()).collect(),
             rx: std::iter::repeat_with(receiver).take(receivers).collect(),
             gaps: std::iter::repeat_with(Distribution::default).take(ports).collect(),
+            pauses: std::iter::repeat_with(Distribution::default).take(lcores).collect(),
         }
     }
 
@@ -276,7 +314,7 @@ impl Books {
             self.rx.iter().filter_map(|books| books.flows.get(flow)).for_each(RxBooks::clear);
         }
         if from_rest {
-            self.gaps.iter().for_each(Distribution::clear);
+            self.gaps.iter().chain(&self.pauses).for_each(Distribution::clear);
         }
     }
 
@@ -297,7 +335,7 @@ mod tests {
 
     #[test]
     fn attempted_is_the_sum_of_its_fates() {
-        let books = Books::new(&[Told::default()], 0, 1);
+        let books = Books::new(&[Told::default()], 0, 1, 1);
         let flow = &books.tx[0];
         flow.accepted.add(5);
         flow.lost_at_ingress.add(2);
@@ -311,7 +349,7 @@ mod tests {
     #[test]
     fn earlier_runs_add_up() {
         let (run, mut earlier) = (TxBooks::default(), Earlier::default());
-        let counts = [1, 2, 3, 4, 5, 6];
+        let counts = [1, 2, 3, 4, 5, 6, 7, 8];
         let cells = [
             &run.accepted,
             &run.bytes,
@@ -319,19 +357,31 @@ mod tests {
             &run.refused,
             &run.late,
             &run.intended,
+            &run.accepted_disturbed,
+            &run.lost_disturbed,
         ];
         cells.iter().zip(counts).for_each(|(cell, count)| cell.add(count));
         earlier.add(&run);
         earlier.add(&run);
-        let Earlier { accepted, bytes, lost_at_ingress, refused, late, intended } = earlier;
-        let sums = [accepted, bytes, lost_at_ingress, refused, late, intended];
+        let Earlier { accepted, bytes, lost_at_ingress, refused, late, .. } = earlier;
+        let Earlier { intended, accepted_disturbed, lost_disturbed, .. } = earlier;
+        let sums = [
+            accepted,
+            bytes,
+            lost_at_ingress,
+            refused,
+            late,
+            intended,
+            accepted_disturbed,
+            lost_disturbed,
+        ];
         assert_eq!(sums, counts.map(|count| 2 * count));
     }
 
     #[test]
     fn receiving_threads_add_up() {
         let all = Told { order: true, delays: true };
-        let books = Books::new(&[Told::default(), all], 1, 2);
+        let books = Books::new(&[Told::default(), all], 1, 2, 2);
         books.rx[0].flows[1].received.add(3);
         books.rx[1].flows[1].received.add(4);
         books.rx[1].ports[0].foreign.add(2);

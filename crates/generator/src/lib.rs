@@ -27,6 +27,7 @@ pub mod otg;
 pub mod output;
 pub mod pacing;
 pub mod plan;
+pub mod ranges;
 pub mod replay;
 pub mod stale;
 pub mod start;

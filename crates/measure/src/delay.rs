@@ -73,12 +73,21 @@ pub struct Delays {
 struct Last {
     sequence: u32,
     transit: u64,
+    /// Whether others came after it.
+    skipped: bool,
 }
 
 impl Delays {
     /// The flow starts again. The books are left as they are, but for the jitter, which starts at 0.
     pub fn restart(&mut self) {
         self.last = None;
+    }
+
+    /// Frames come that are not entered: the next one has no neighbour before it, and adds nothing to the jitter.
+    pub fn skip(&mut self) {
+        if let Some(last) = &mut self.last {
+            last.skipped = true;
+        }
     }
 
     /// Enters a frame that was `transit` cycles on its way.
@@ -98,7 +107,9 @@ impl Delays {
         let equal = count - 1;
         books.latency.add(transit, u64::from(count));
         let mut jitter = 0.0;
-        if let Some(last) = self.last {
+        if let Some(Last { skipped: true, .. }) = self.last {
+            jitter = decline(f64::from_bits(books.jitter.get()), equal);
+        } else if let Some(last) = self.last {
             let difference = transit.abs_diff(last.transit);
             let before = f64::from_bits(books.jitter.get());
             jitter = decline(before + (difference as f64 - before) / 16.0, equal);
@@ -110,7 +121,7 @@ impl Delays {
         }
         books.jitter.set(jitter.to_bits());
         books.ipdv.add(0, u64::from(equal));
-        self.last = Some(Last { sequence: first.wrapping_add(equal), transit });
+        self.last = Some(Last { sequence: first.wrapping_add(equal), transit, skipped: false });
     }
 }
 
@@ -169,6 +180,19 @@ mod tests {
         assert_eq!((books.ipdv.count(), books.ipdv.sum()), (2, 30 + 10));
         assert_eq!((books.ipdv_longer.get(), books.ipdv_shorter.get()), (1, 1));
         assert_eq!(books.pdv(1.0), Some(420));
+    }
+
+    #[test]
+    fn a_frame_after_skipped_ones_has_no_neighbour() {
+        let (mut delays, books) = (Delays::default(), DelayBooks::default());
+        delays.skip();
+        delays.see_row(&books, 0, 2, 1000);
+        delays.see(&books, 2, 1016);
+        delays.skip();
+        delays.see(&books, 3, 9000);
+        assert_eq!((books.jitter(), books.ipdv.count(), books.ipdv.sum()), (Some(1.0), 2, 16));
+        delays.see(&books, 4, 9016);
+        assert_eq!((books.jitter(), books.ipdv.count()), (Some(1.9375), 3));
     }
 
     #[test]

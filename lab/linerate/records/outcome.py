@@ -19,7 +19,7 @@ from pydantic import Field
 from linerate.records.types import Count, Difference, Quantiles, Rate, Seconds, Strict, Tagged
 
 CpuPart = Literal["process", "napi", "softirq"]
-# A window of which less time than this was undisturbed is void.
+# A window of which less than this was undisturbed is void: of its time, or of its frames.
 SOUND_SHARE = 0.5
 
 
@@ -181,6 +181,11 @@ class Frames(Outcome):
     refused: Count | None = Field(default=None, description="flood only: back-pressure, not loss")
     lost_at_ingress: Count | None = None
     late: Count | None = None
+    disturbed_frames: Count | None = Field(
+        default=None,
+        description="left or arrived while the generator was kept from its CPU: in no latency",
+    )
+    disturbed_lost: Count | None = Field(default=None, description="of these, never came back")
     accepted: Count | None = None
     forwarder_rx: Count | None = None
     forwarder_tx: Count | None = None
@@ -211,6 +216,18 @@ class Frames(Outcome):
         default=None,
         description="what the window cost the forwarder's core, if known",
     )
+
+    @property
+    def undisturbed(self) -> tuple[int, int] | None:
+        """How many frames were intended, and how many came back, without those that were disturbed.
+
+        The rule: docs/how-it-measures.md#disturbed-frames.
+        """
+        sent = self.intended or self.attempted
+        if not sent or self.received is None:
+            return None
+        touched, lost = self.disturbed_frames or 0, self.disturbed_lost or 0
+        return sent - touched, self.received - (touched - lost)
 
     @property
     def forwarder_rx_pps(self) -> float | None:

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linerate.records.outcome import Frames
+from linerate.records.outcome import SOUND_SHARE, Frames
 from linerate.records.trial import Trial
 from linerate.traffic.sender import Sent
 
-# The sender's own lateness makes a paced trial invalid above this share
-# (docs/how-it-measures.md#paced-and-flood).
+# Lateness that the sender does not tell apart from the rest makes a trial invalid above this share
+# of its frames (docs/how-it-measures.md#paced-and-flood).
 LATE_LIMIT = 0.001
 
 
@@ -52,6 +52,7 @@ def enter(
     """
     lost = {place: count for place, count in (on_link or {}).items() if count}
     load = trial.request.load
+    apart = _tells_apart(trial)
     trial.outcome = Frames(
         duration_s=sent.seconds,
         intended=sent.intended,
@@ -61,6 +62,8 @@ def enter(
         lost_at_ingress=sent.lost_at_ingress,
         refused=sent.refused if load == "flood" else None,
         late=sent.late,
+        disturbed_frames=sent.disturbed if apart else None,
+        disturbed_lost=sent.disturbed_lost if apart else None,
         pacing_error_ppm=sent.pacing_error_ppm,
         forwarder_rx=forwarded.rx,
         forwarder_tx=forwarded.tx,
@@ -72,14 +75,34 @@ def enter(
         trial.reject("books", f"the generator's own counters differ by {imbalance(sent)} frames")
     elif sent.accepted == 0:
         trial.reject("idle", "the link accepted no frame")
-    elif load in ("paced", "burst") and sent.late is not None and sent.attempted:
-        share = sent.late / sent.attempted
-        if share > LATE_LIMIT:
-            trial.reject(
-                "late", f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})"
-            )
-    elif load in ("paced", "burst") and sent.late is None:
+    elif load in ("paced", "burst"):
+        _judge_time(trial, sent)
+
+
+def _tells_apart(trial: Trial) -> bool:
+    """Whether frames can be left out: a burst with a gap in it is none, and where the rate changes
+    it matters when frames were lost.
+    """
+    return trial.request.load == "paced" and trial.request.then_pps is None
+
+
+def _judge_time(trial: Trial, sent: Sent) -> None:
+    """Whether enough frames left and arrived when they were to."""
+    if sent.late is None:
         _judge_count(trial, sent)
+    elif not sent.attempted:
+        return
+    elif _tells_apart(trial) and sent.disturbed is not None:
+        share = sent.disturbed / sent.attempted
+        if share > 1 - SOUND_SHARE:
+            trial.reject(
+                "late",
+                f"{share:.1%} of the frames left or arrived while the generator was kept from its "
+                f"CPU (limit {1 - SOUND_SHARE:.0%})",
+            )
+    elif sent.late / sent.attempted > LATE_LIMIT:
+        share = sent.late / sent.attempted
+        trial.reject("late", f"{share:.2%} of the frames were sent late (limit {LATE_LIMIT:.1%})")
 
 
 def _judge_count(trial: Trial, sent: Sent) -> None:

@@ -159,6 +159,7 @@ class Generator(Sender):
         accepted, received = total("accepted"), total("received")
         if accepted is None or received is None:
             raise GeneratorError("the generator's telemetry lacks accepted or received")
+        came, lost = total("received_disturbed"), total("missing_disturbed")
         errors = [float(port["pacing_error_ppm"]) for port in ports if "pacing_error_ppm" in port]
         durations = [int(port["tx_duration_tsc"]) for port in ports if "tx_duration_tsc" in port]
         longest = max(durations, default=0)
@@ -171,6 +172,8 @@ class Generator(Sender):
             lost_at_ingress=total("lost_at_ingress"),
             refused=total("refused"),
             late=total("late"),
+            disturbed=None if came is None or lost is None else came + lost,
+            disturbed_lost=lost,
             pacing_error_ppm=_largest(errors) if not self.flood else None,
         )
 

@@ -22,7 +22,11 @@ _DELAYS = ("minimum_ns", "average_ns", "maximum_ns")
 
 @dataclass(frozen=True)
 class Sent:
-    """What the sender counted, over all its ports. `seconds`: how long the longest port sent."""
+    """What the sender counted, over all its ports. `seconds`: how long the longest port sent.
+
+    `disturbed`: frames that left or arrived while the sender was kept from its CPU, received or
+    not; `disturbed_lost`: those of them that did not come back.
+    """
 
     accepted: int
     received: int
@@ -32,6 +36,8 @@ class Sent:
     lost_at_ingress: int | None = None
     refused: int | None = None
     late: int | None = None
+    disturbed: int | None = None
+    disturbed_lost: int | None = None
     pacing_error_ppm: float | None = None
 
 

@@ -187,9 +187,10 @@ def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
 def _loss(trials: list[Trial]) -> float | None:
     """Of all together: neither one gap of a shared machine nor the number of trials decides."""
     counted = [
-        (t.frames.attempted, t.frames.received)
-        for t in trials
-        if t.frames.attempted is not None and t.frames.received is not None
-    ]
-    attempted = sum(each[0] for each in counted)
-    return _share(attempted - sum(each[1] for each in counted), attempted)
+        (frames.attempted - (frames.disturbed_frames or 0),
+         frames.attempted - frames.received - (frames.disturbed_lost or 0))
+        for frames in (trial.frames for trial in trials)
+        if frames.attempted is not None and frames.received is not None
+    ]  # fmt: skip
+    sent, lost = (sum(each[part] for each in counted) for part in (0, 1))
+    return _share(lost, sent)

@@ -183,6 +183,8 @@ impl Active<'_> {
             |of: fn(&RxBooks) -> u64| -> Value { rx.iter().map(|rx| of(rx)).sum::<u64>().into() };
         entries.push(("received", sum(|rx| rx.received.get())));
         entries.push(("corrupt", sum(|rx| rx.corrupt.get())));
+        entries.push(("received_disturbed", sum(|rx| rx.disturbed.get())));
+        entries.push(("missing_disturbed", sum(|rx| rx.missing_disturbed.get())));
         if flow.metrics.enable {
             // Of frames that came to several lcores nobody knows the order.
             if let [] | [_] = *rx.as_slice() {
@@ -265,6 +267,8 @@ impl Active<'_> {
             ("duplicates", sum(|port| port.duplicates.get())),
             ("reordered", sum(|port| port.reordered.get())),
             ("corrupt", sum(|port| port.corrupt.get() + port.altered.get())),
+            ("received_disturbed", sum(|port| port.disturbed.get())),
+            ("missing_disturbed", sum(|port| port.missing_disturbed.get())),
             ("foreign", sum(|port| port.foreign.get())),
             ("stale", sum(|port| port.stale.get())),
             ("misdirected", sum(|port| port.misdirected.get())),
@@ -352,6 +356,7 @@ fn sending<'a>(
 ) -> Entries {
     let (mut accepted, mut lost) = (earlier.accepted, earlier.lost_at_ingress);
     let (mut refused, mut late) = (earlier.refused, earlier.late);
+    let mut disturbed = (earlier.accepted_disturbed, earlier.lost_disturbed);
     let mut intended = Some(earlier.intended);
     let (mut first, mut last) = (u64::MAX, 0);
     let mut state = State::Stopped;
@@ -361,6 +366,8 @@ fn sending<'a>(
         lost += books.lost_at_ingress.get();
         refused += books.refused.get();
         late += books.late.get();
+        disturbed.0 += books.accepted_disturbed.get();
+        disturbed.1 += books.lost_disturbed.get();
         // A flood without a number of frames intends as many as go.
         let counted = settings.mode == Mode::Paced || matches!(flow.duration, Duration::Packets(_));
         intended = intended.filter(|_| counted).map(|sum| sum + books.intended.get());
@@ -390,6 +397,8 @@ fn sending<'a>(
         ("lost_at_ingress", lost.into()),
         ("refused", refused.into()),
         ("late", late.into()),
+        ("accepted_disturbed", disturbed.0.into()),
+        ("lost_disturbed", disturbed.1.into()),
         ("late_after_tsc", settings.late_after.into()),
         ("transmit", transmit.into()),
     ]);

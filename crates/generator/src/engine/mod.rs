@@ -18,6 +18,7 @@ pub mod source;
 mod station;
 pub mod timetable;
 mod transmit;
+mod watch;
 mod worker;
 
 pub use link::Link;

@@ -7,8 +7,9 @@ use measure::{Arrivals, Delays};
 use packet::signature::{self, Reading, Signature, Successor};
 
 use super::io::{BURST, Receive};
+use super::watch::Watch;
 use super::{Mode, Settings};
-use crate::books::{Books, RxBooks};
+use crate::books::{Books, RxBooks, TxBooks};
 use crate::capture::Tap;
 
 /// Most full bursts that are received from one queue before the others, and sending, have their turn.
@@ -38,6 +39,8 @@ struct Flow {
     run: u16,
     arrivals: Arrivals,
     delays: Delays,
+    /// Whether the frames before were disturbed.
+    disturbed: bool,
 }
 
 /// A queue being polled.
@@ -46,6 +49,8 @@ struct Lane {
     /// Index of the port.
     port: usize,
     tap: Option<Box<Tap>>,
+    /// Pauses of the lcore when it last found the queue empty, or emptied it: what comes after another one has waited.
+    pauses: u64,
 }
 
 /// Flows, what has arrived of them, and their books.
@@ -89,8 +94,9 @@ impl Receiver {
             run: NEVER,
             arrivals: Arrivals::new(GAPS),
             delays: Delays::default(),
+            disturbed: false,
         };
-        let lane = |port| Lane { port, tap: None };
+        let lane = |port| Lane { port, tap: None, pauses: 0 };
         Receiver {
             flows: flows.rx_masks.iter().map(flow).collect(),
             lanes: ports.into_iter().map(lane).collect(),
@@ -126,6 +132,7 @@ impl Receiver {
                 flow.run = u16::from(run);
                 flow.arrivals.restart();
                 flow.delays.restart();
+                flow.disturbed = false;
             }
         }
     }
@@ -147,12 +154,18 @@ impl Receiver {
         }
     }
 
-    /// Receives what has arrived on all queues and enters it. Returns whether there was anything.
+    /// Receives what has arrived on all queues and enters it. Returns whether there was anything. `watch` sees all readings
+    /// of the lcore's clock but those of `now`.
     #[inline]
-    pub fn drain<R: Receive>(&mut self, queues: &mut [R], now: impl Fn() -> u64 + Copy) -> bool {
+    pub fn drain<R: Receive>(
+        &mut self,
+        queues: &mut [R],
+        now: impl Fn() -> u64 + Copy,
+        watch: &Watch<'_>,
+    ) -> bool {
         let mut busy = false;
         for (lane, queue) in queues.iter_mut().enumerate() {
-            busy |= self.drain_one(lane, queue, now);
+            busy |= self.drain_one(lane, queue, now, watch);
         }
         busy
     }
@@ -163,6 +176,7 @@ impl Receiver {
         lane: usize,
         queue: &mut R,
         now: impl Fn() -> u64 + Copy,
+        watch: &Watch<'_>,
     ) -> bool {
         let Some(lane) = self.lanes.get_mut(lane) else { return false };
         let Some(books) = self.books.rx.get(self.number) else { return false };
@@ -170,6 +184,8 @@ impl Receiver {
         let mut drain = Drain {
             flows: &mut self.flows,
             books: &books.flows,
+            sent: &self.books.tx,
+            waited: false,
             bit: 1 << (lane.port & 63),
             clock_cost: self.clock_cost,
             integrity: self.integrity,
@@ -178,11 +194,14 @@ impl Receiver {
         };
         let mut frames = 0;
         for _ in 0..self.max_bursts {
+            let pauses = watch.pauses();
             let n = queue.receive();
             if n == 0 {
+                lane.pauses = pauses;
                 break;
             }
-            let now = now();
+            let now = watch.see(now());
+            drain.waited = watch.pauses() != lane.pauses;
             if let Some(tap) = &mut lane.tap {
                 (0..n).for_each(|i| tap.look(queue.frame(i), now));
             }
@@ -190,6 +209,7 @@ impl Receiver {
             drain.enter(now);
             frames += n as u64;
             if n < BURST {
+                lane.pauses = pauses;
                 break;
             }
         }
@@ -213,6 +233,10 @@ impl Receiver {
             port.duplicates.add(count.duplicates);
             port.reordered.add(count.reordered);
         }
+        if count.disturbed != 0 || count.missing_disturbed != 0 {
+            port.disturbed.add(count.disturbed);
+            port.missing_disturbed.add(count.missing_disturbed);
+        }
         true
     }
 }
@@ -229,12 +253,17 @@ struct Count {
     altered: u64,
     duplicates: u64,
     reordered: u64,
+    disturbed: u64,
+    missing_disturbed: u64,
 }
 
 /// A drain of one queue.
 struct Drain<'a> {
     flows: &'a mut [Flow],
     books: &'a [RxBooks],
+    sent: &'a [TxBooks],
+    /// Whether the lcore was kept from the queue while frames arrived.
+    waited: bool,
     bit: u64,
     clock_cost: u64,
     integrity: bool,
@@ -349,10 +378,37 @@ impl Drain<'_> {
         books.last_tsc.set(now);
         let order = &books.sequence;
         let (duplicates, reordered) = (order.duplicates.get(), order.reordered.get());
+        let missing = order.missing.get();
         flow.arrivals.see_row(order, row.first, row.count);
+        let sent = self.sent.get(index).map(|books| &books.disturbed);
+        let disturbed = match self.waited {
+            true => row.count,
+            false => sent.map_or(0, |sent| sent.overlap(row.first, row.count)),
+        };
+        if disturbed > 0 || flow.disturbed || order.missing.get() != missing {
+            let skipped = order.missing.get() as i64 - missing as i64;
+            // Lost beside disturbed frames, or while they left.
+            let lost = match u32::try_from(skipped) {
+                Ok(skipped) if disturbed > 0 || flow.disturbed => i64::from(skipped),
+                Ok(skipped) => {
+                    let first = row.first.wrapping_sub(skipped);
+                    i64::from(sent.map_or(0, |sent| sent.overlap(first, skipped)))
+                }
+                // Numbers that were missing have come.
+                Err(_) if disturbed > 0 => skipped.max(-(books.missing_disturbed.get() as i64)),
+                Err(_) => 0,
+            };
+            books.disturbed.add(disturbed.into());
+            books.missing_disturbed.add(lost as u64);
+            self.count.disturbed += u64::from(disturbed);
+            self.count.missing_disturbed = self.count.missing_disturbed.wrapping_add(lost as u64);
+            flow.disturbed = disturbed > 0;
+        }
         self.count.duplicates += order.duplicates.get() - duplicates;
         self.count.reordered += order.reordered.get() - reordered;
-        if row.stamp != 0 {
+        if disturbed > 0 {
+            flow.delays.skip();
+        } else if row.stamp != 0 {
             if let Some(delays) = &books.delays {
                 // Two CPUs' counters may disagree by a little: then it took no time, not 2^48 cycles.
                 let transit = match signature::elapsed(now, row.stamp) {

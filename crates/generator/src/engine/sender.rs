@@ -54,12 +54,48 @@ pub(super) struct Lane {
     pub end: u64,
     /// Flows that wait, whose queued frames wait with them.
     pub paused: usize,
+    /// Paced: whether it is behind its slots, or was so short a time ago that what it sends measures nothing else.
+    pub behind: Option<Behind>,
     /// The port, if this is its only queue.
     pub whole_port: Option<usize>,
     pub departures: Departures,
 }
 
+/// By how many cycles a queue was late at most, and until when it counts as disturbed: frames that were due in a gap leave at
+/// once, and a forwarder that has twice their rate has worked them off when as much time has passed again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Behind {
+    latest: u64,
+    until: u64,
+}
+
 impl Lane {
+    /// Frames are about to leave, the first of them so many cycles after its slot. Says whether that begins or ends a
+    /// disturbance.
+    #[inline]
+    pub fn follow(&mut self, now: u64, late_by: u64, late_after: u64) -> bool {
+        if late_by <= late_after && self.behind.is_none() {
+            return false;
+        }
+        self.follow_late(now, late_by, late_after)
+    }
+
+    #[cold]
+    fn follow_late(&mut self, now: u64, late_by: u64, late_after: u64) -> bool {
+        match self.behind {
+            before if late_by > late_after => {
+                let latest = before.map_or(0, |behind| behind.latest).max(late_by);
+                self.behind = Some(Behind { latest, until: now.saturating_add(latest) });
+                before.is_none()
+            }
+            Some(behind) if now >= behind.until => {
+                self.behind = None;
+                true
+            }
+            _ => false,
+        }
+    }
+
     /// Notes the length of a flow's queued frames, which was the same for all until now.
     fn note_len(&mut self, flow: usize, len: u16) {
         let (mut at, lens) = (0, &mut self.lens);

@@ -47,6 +47,14 @@ impl FrameSource {
         }
     }
 
+    /// The number that the next frame is signed with; `None` where frames carry no signature of ours.
+    pub fn sequence(&self) -> Option<u32> {
+        match self {
+            FrameSource::Writer(writer) => Some(writer.sequence()),
+            FrameSource::Player { .. } => None,
+        }
+    }
+
     /// Writes the next frames.
     #[inline]
     pub fn write<F: Frame>(&mut self, frames: &mut [F], stamp: u64, resident: bool) {

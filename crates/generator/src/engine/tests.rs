@@ -18,11 +18,13 @@ use super::receiver::{Expectations, Receiver};
 use super::sender::{Change, Sender};
 use super::source::FrameSource;
 use super::timetable::{Pace, Tact};
+use super::watch::Watch;
 use super::*;
 use crate::books::{Books, State, Told};
 use crate::pacing::{FrameRate, Interval};
 
 mod changes;
+mod disturbed;
 mod orders;
 mod properties;
 mod receiving;
@@ -160,13 +162,14 @@ struct Bench {
     books: Arc<Books>,
     ports: Vec<Paper>,
     run: u8,
+    watch: Watch<'static>,
 }
 
 impl Bench {
     fn new(mode: Mode, flows: Vec<FlowSetup>, rx_masks: Vec<u64>, ports: Vec<Paper>) -> Self {
         let settings = Settings { mode, hz: HZ, late_after: 1000, clock_cost: 20 };
         let told = Told { order: true, delays: true };
-        let books = Arc::new(Books::new(&vec![told; flows.len()], ports.len(), 1));
+        let books = Arc::new(Books::new(&vec![told; flows.len()], ports.len(), 1, 1));
         let expected = Expectations { rx_masks, integrity: false };
         let numbers = (0..ports.len()).collect();
         Bench {
@@ -180,6 +183,8 @@ impl Bench {
             books,
             ports,
             run: 0,
+            // No time is too long.
+            watch: Watch::new(u64::MAX, None),
         }
     }
 
@@ -206,8 +211,13 @@ impl Bench {
     fn step(&mut self, now: u64) -> bool {
         let mut lanes: Vec<From<'_>> =
             self.ports.iter().map(|port| From(port, Vec::new())).collect();
-        let received = self.receiver.drain(&mut lanes, || now);
-        received | self.sender.transmit(&mut self.ports, || now)
+        let received = self.receiver.drain(&mut lanes, || now, &self.watch);
+        let sent = self.sender.transmit(&mut self.ports, || self.watch.see(now));
+        if !received && !sent {
+            // As the worker, which looks how long it has been quiet.
+            self.watch.see(now);
+        }
+        received | sent
     }
 
     fn steps(&mut self, times: impl Iterator<Item = u64>, step: usize) {

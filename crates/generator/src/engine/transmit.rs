@@ -45,12 +45,14 @@ impl Sender {
     fn pace<T: Transmit>(&mut self, at: usize, queue: &mut T, now: u64) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let late_after = self.settings.late_after;
+        let mut earliest = now;
         // Take the slots.
         if let [only] = *lane.active.as_slice() {
             let Some(flow) = self.flows.get_mut(usize::from(only)) else { return };
             let room = flow.unbuilt.min(BURST as u64) as usize;
             let (mut n, mut late) = (0, 0);
             let first = flow.timetable.slot();
+            earliest = first;
             let (mut slot, mut last) = (first, first);
             while n < room && slot <= now && slot < flow.end {
                 late += u64::from(now - slot > late_after);
@@ -83,6 +85,7 @@ impl Sender {
                     *top = Reverse((u64::MAX, local));
                     continue;
                 }
+                earliest = earliest.min(slot);
                 flow.timetable.advance();
                 flow.unbuilt -= 1;
                 let next = if flow.unbuilt > 0 { flow.timetable.slot() } else { u64::MAX };
@@ -105,6 +108,10 @@ impl Sender {
         if let Some(gaps) = lane.whole_port.and_then(|port| self.books.gaps.get(port)) {
             lane.departures.see_burst(gaps, now, lane.queued.frames() as u32);
         }
+        if lane.follow(now, now - earliest, late_after) {
+            mark(&self.flows, at, &self.books.tx, lane.behind.is_some());
+        }
+        let disturbed = lane.behind.is_some();
         // Write and offer. Without buffers the port holds them all: its ring is full.
         let resident = queue.resident();
         let accepted = match queue.reserve(lane.queued.frames()) {
@@ -125,6 +132,11 @@ impl Sender {
                     books.bytes.add(bytes_of(flow, count, lens));
                 }
                 None => books.lost_at_ingress.add(count),
+            }
+            if disturbed {
+                let cell =
+                    if lens.is_some() { &books.accepted_disturbed } else { &books.lost_disturbed };
+                cell.add(count);
             }
             // What lasts for a time whose slots nobody counted beforehand intends what it has served.
             if flow.setup.limit == Limit::Endless || flow.end != u64::MAX {
@@ -219,6 +231,19 @@ impl Sender {
         }
         if over {
             self.finish_settled(at, now);
+        }
+    }
+}
+
+/// A disturbance begins or ends with the next frames of a queue's flows.
+#[cold]
+fn mark(flows: &[Flow], lane: usize, books: &[TxBooks], begins: bool) {
+    for flow in flows.iter().filter(|flow| flow.setup.lane == lane) {
+        let Some(books) = books.get(usize::from(flow.setup.index)) else { continue };
+        match flow.setup.source.sequence() {
+            Some(next) if begins && !books.disturbed.last() => books.disturbed.begin(next),
+            Some(next) if !begins && books.disturbed.last() => books.disturbed.end(next),
+            _ => {}
         }
     }
 }

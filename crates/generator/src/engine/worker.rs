@@ -12,6 +12,7 @@ use tokio::sync::oneshot;
 use super::io::{Receive, Transmit};
 use super::sender::Change;
 use super::station::Station;
+use super::watch::Watch;
 use crate::capture::Tap;
 use crate::mailbox::Mailbox;
 
@@ -101,6 +102,8 @@ pub(super) struct Worker<'a, R, T> {
 impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// Polls until the end.
     pub fn work(mut self, ends: &Ends<'_>) {
+        let books = self.station.sender.books.clone();
+        let watch = Watch::new(self.station.settings.late_after, books.pauses.get(self.number));
         // When the present quiet began; 0 while something moves.
         let mut quiet_since = 0;
         while !ends.is_here() {
@@ -112,17 +115,17 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
                 let _ = command.done.send(command.order);
                 busy = true;
             }
-            busy |= self.station.receiver.drain(&mut self.receives, clock::now);
-            busy |= self.station.sender.transmit(&mut self.sends, clock::now);
+            busy |= self.station.receiver.drain(&mut self.receives, clock::now, &watch);
+            busy |= self.station.sender.transmit(&mut self.sends, || watch.see(clock::now()));
             if busy {
                 quiet_since = 0;
                 continue;
             }
             if quiet_since == 0 {
                 self.publish(ends);
-                quiet_since = clock::now();
+                quiet_since = watch.see(clock::now());
             } else {
-                self.rest(clock::now().saturating_sub(quiet_since), ends);
+                self.rest(watch.see(clock::now()).saturating_sub(quiet_since), &watch, ends);
             }
         }
     }
@@ -130,13 +133,14 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// Rests a little when nothing has moved for long enough: a hundredth of a second, or a second while
     /// frames may be on their way whose arrival is timed. A poll that need not be is also a risk, because
     /// drivers have been seen to fall over a peer that leaves while they are polled.
-    fn rest(&self, quiet: u64, ends: &Ends<'_>) {
+    fn rest(&self, quiet: u64, watch: &Watch<'_>, ends: &Ends<'_>) {
         let hz = self.station.settings.hz;
         if quiet > hz / 100
             && !ends.anybody_transmits()
             && (quiet > hz || !self.station.receiver.expects_stamps())
         {
             thread::sleep(REST);
+            watch.rest();
         }
     }
 

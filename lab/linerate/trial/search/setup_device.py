@@ -5,8 +5,9 @@ Lifecycle: a context manager. The forwarder is started and warmed up by the firs
 until the end, as in RFC 2544; the setup is the caller's. Every window becomes a record, also one
 that does not count.
 
-Lateness. A window in which the sender was late with more than `books.LATE_LIMIT` of its frames, or
-the forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as
+Lateness. Frames that left or arrived while the sender was kept from its CPU are told apart, and a
+search sees the others alone. A window in which they are more than half, or the
+forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as
 invalid, and repeated, so many times at most; then the trial could not be measured, which is an
 error and neither loss nor success. What decides is the sender's clock and the scheduler's books,
 never what was lost.
@@ -343,9 +344,10 @@ def outcome_of(trial: Trial) -> Outcome:
     asked = request.frames
     if asked is None and request.pps and request.seconds:
         asked = round(request.pps * request.seconds)
+    intended, received = frames.undisturbed or (asked or 0, frames.received or 0)
     return Outcome(
-        intended=frames.intended or frames.attempted or asked or 0,
-        received=frames.received or 0,
+        intended=intended,
+        received=received,
         seconds=frames.duration_s or request.seconds or 0.0,
         latency=_latency_of(frames.latency),
     )

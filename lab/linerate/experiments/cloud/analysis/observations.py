@@ -62,9 +62,10 @@ def loss(trial: Trial) -> float | None:
     The rule: docs/how-it-measures.md#paced-and-flood.
     """
     frames = trial.frames
-    if not frames.intended or frames.received is None:
+    if not frames.intended or frames.undisturbed is None:
         return None
-    return max(0, frames.intended - frames.received) / frames.intended
+    intended, received = frames.undisturbed
+    return max(0, intended - received) / intended if intended > 0 else None
 
 
 def loss_at_ingress(trial: Trial) -> float | None:
