@@ -7,11 +7,14 @@ Each test runs the program on links inside of it. Nothing timed is asserted.
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import struct
 import subprocess
+import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -73,10 +76,39 @@ def test_all_frames_of_a_flow_come_back(directory: Path, location: str) -> None:
     assert flow["received"] == flow["accepted"] == port["sent"] == port["received"]
     assert flow["lost"] == flow["duplicates"] == flow["reordered"] == port["foreign"] == 0
     latency = flow["latency_ns"]
-    assert latency["count"] == flow["received"]
+    assert latency["count"] == flow["received"] - flow["received_disturbed"]
     assert 0 <= latency["min"] <= latency["mean"] <= latency["max"]
     assert latency["p50"] <= latency["p99"] <= latency["p99_9"]
     assert flow["tx_bytes"] == flow["rx_bytes"] == 64 * flow["accepted"]
+
+
+@contextmanager
+def busy_loop(cpu: int) -> Iterator[None]:
+    """A process that takes what it gets of a CPU, for a minute at most."""
+    loop = "import time\nend = time.monotonic() + 60\nwhile time.monotonic() < end: pass"
+    command = ["taskset", "-c", str(cpu), sys.executable, "-c", loop]
+    with subprocess.Popen(command) as running:
+        try:
+            yield
+        finally:
+            running.kill()
+
+
+def test_latency_leaves_out_what_a_neighbour_on_its_cpu_delayed(directory: Path) -> None:
+    cpu = min(os.sched_getaffinity(0))
+    options = ("--port", "west=ring:r", "--cpus", str(cpu), "--duration", "40000frames")
+    with busy_loop(cpu):
+        document = figures(directory, *options, "--rate", "20kpps")
+    (flow,) = document["flows"]
+    assert flow["received"] == flow["accepted"] == 40_000 - flow["lost_at_ingress"]
+    assert flow["late"] > 0
+    assert 0 < flow["received_disturbed"] < flow["received"]
+    assert flow["missing_disturbed"] == 0
+    latency, gaps = flow["latency_ns"], flow["gap_ns"]
+    assert latency["count"] == flow["received"] - flow["received_disturbed"]
+    # The lcore reads its clock some times between two looks at a queue, each within the limit.
+    limit = 10 * document["late_after_ns"]
+    assert latency["max"] < limit < gaps["max"]
 
 
 def test_what_does_not_come_back_is_lost(directory: Path) -> None:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import itertools
 import re
+import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,7 +20,7 @@ from typing import Any
 import pytest
 import snappi
 from farend import Forwarder, forwarder, memif, part
-from harness import Generator, eventually
+from harness import Generator, eventually, generator
 from traffic import flow
 
 from linerate.telemetry import hdr
@@ -28,6 +29,14 @@ pytest_plugins = ["rig"]
 
 FRAMES = 2000
 EXTENTS = "reordering_extent_hdr"
+
+
+@pytest.fixture(scope="module")
+def running() -> Iterator[Generator]:
+    """Nothing is late here: all frames are in the latency, whatever else this machine does."""
+    options = ("--late-after", "10000000")
+    with tempfile.TemporaryDirectory(prefix="otg") as path, generator(Path(path), *options) as one:
+        yield one
 
 
 @pytest.fixture

@@ -54,6 +54,8 @@ pub struct Flow {
     pub refused: u64,
     /// Frames offered too late.
     pub late: u64,
+    /// What the generator's own pauses touched.
+    pub disturbed: Disturbed,
     /// From the first offer to the last.
     pub duration_s: Option<f64>,
     /// By how much that missed the schedule, in millionths.
@@ -88,6 +90,20 @@ pub struct Flow {
     pub gaps: Option<Summary>,
     /// Smoothed jitter (RFC 3550).
     pub jitter_ns: Option<u64>,
+}
+
+/// Frames of a flow that a pause of the generator touched: they left late or soon after a late
+/// frame, or were found late.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Disturbed {
+    /// Those that the port took.
+    pub accepted: u64,
+    /// Those that found its ring full.
+    pub lost_at_ingress: u64,
+    /// Those that came back; they are in no latency.
+    pub received: u64,
+    /// Those that did not come back.
+    pub missing: u64,
 }
 
 impl Flow {
@@ -267,6 +283,12 @@ impl<'a> Observer<'a> {
             lost_at_ingress: number("lost_at_ingress"),
             refused: number("refused"),
             late: number("late"),
+            disturbed: Disturbed {
+                accepted: number("accepted_disturbed"),
+                lost_at_ingress: number("lost_disturbed"),
+                received: number("received_disturbed"),
+                missing: number("missing_disturbed"),
+            },
             duration_s: told.number("tx_duration_tsc").map(|tsc| tsc as f64 / self.hz as f64),
             pacing_error_ppm: told.number("pacing_error_ppm"),
             ..Flow::default()

@@ -4,7 +4,7 @@
 use measure::histogram::Summary;
 use serde_json::{Map, Value, json};
 
-use super::figures::{Capture, Flow, Pace, Port, Snapshot};
+use super::figures::{Capture, Disturbed, Flow, Pace, Port, Snapshot};
 use super::table::{self, Table, micros, or_dash};
 use crate::engine::{Mode, Settings};
 
@@ -61,6 +61,13 @@ impl Report<'_> {
                 self.settings.hz as f64 / 1e6,
                 self.nanoseconds(self.settings.clock_cost as f64)
             ));
+            let timed = snapshot.flows.iter().filter(|flow| flow.latency.is_some());
+            let left_out: u64 = timed.map(|flow| flow.disturbed.received).sum();
+            if left_out > 0 {
+                lines.push(format!(
+                    "{left_out} frames are not in it: the generator was kept from its CPU when they were due or came back."
+                ));
+            }
         }
         lines.join("\n") + "\n"
     }
@@ -171,6 +178,11 @@ impl Report<'_> {
         add("lost_at_ingress", count(Some(flow.lost_at_ingress)));
         add("refused", count(Some(flow.refused)));
         add("late", count(Some(flow.late)));
+        let Disturbed { accepted, lost_at_ingress, received, missing } = flow.disturbed;
+        add("accepted_disturbed", count(Some(accepted)));
+        add("lost_disturbed", count(Some(lost_at_ingress)));
+        add("received_disturbed", count(flow.received.map(|_| received)));
+        add("missing_disturbed", count(flow.received.map(|_| missing)));
         add("tx_bytes", count(Some(flow.tx_bytes)));
         add("rx_bytes", count(flow.rx_bytes));
         add("duration_s", flow.duration_s.map(Value::from));

@@ -57,8 +57,13 @@ fn judge(bed: &Bed<'_>, rate: u64, flow: &Flow, strange: u64, results: &mut Resu
         flow.accepted, flow.lost_at_ingress
     );
     results.check(closed && back, &format!("{rate} pps: every frame is accounted for"), &detail);
-    let (sane, detail) = latency(flow, received, &bed.rules.settings);
-    results.check(sane, &format!("{rate} pps: each frame that came back has a latency"), &detail);
+    let timed = received.saturating_sub(flow.disturbed.received);
+    let (sane, detail) = latency(flow, timed, &bed.rules.settings);
+    results.check(
+        sane,
+        &format!("{rate} pps: each frame that came back undisturbed has a latency"),
+        &detail,
+    );
     let late = flow.late as f64 * 100.0 / wanted.max(1) as f64;
     let ns = |cycles: u64| micros(bed.rules.settings.nanoseconds(cycles) as f64);
     let gaps = or_dash(flow.gaps.as_ref(), |gaps| {
@@ -72,23 +77,23 @@ fn judge(bed: &Bed<'_>, rate: u64, flow: &Flow, strange: u64, results: &mut Resu
     ));
 }
 
-/// Whether the latencies are those of the frames that came back, and what they are.
-fn latency(flow: &Flow, received: u64, settings: &Settings) -> (bool, String) {
+/// Whether the latencies are those of the `timed` frames, and what they are.
+fn latency(flow: &Flow, timed: u64, settings: &Settings) -> (bool, String) {
     let (Some([min, mean, max]), Some(all)) = (flow.latency, &flow.latencies) else {
-        return (received == 0, "no latency".to_owned());
+        return (timed == 0, "no latency".to_owned());
     };
     // The distribution tells values apart to one in 128.
     let close = |exact: f64, read: u64| {
         let read = read as f64 * 1e9 / settings.hz.max(1) as f64;
         (exact - read).abs() <= exact / 100.0 + 2.0
     };
-    let sane = all.count() == received
+    let sane = all.count() == timed
         && min <= mean
         && mean <= max
         && close(min, all.min())
         && (close(max, all.max()) || all.max() >= measure::histogram::LARGEST);
     let detail = format!(
-        "{} of {received}; min {} mean {} max {} us",
+        "{} of {timed}; min {} mean {} max {} us",
         all.count(),
         micros(min),
         micros(mean),
