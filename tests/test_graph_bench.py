@@ -15,7 +15,7 @@ import pytest
 from linerate.experiments.graph.cells import BASE
 from linerate.experiments.graph.conversation import Conversation
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, find
-from linerate.host import cpus
+from linerate.host.cores import cpus
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
 

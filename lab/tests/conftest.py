@@ -22,7 +22,8 @@ from trials import made_trial
 
 from linerate.cli import main
 from linerate.forwarders import forwarder as known
-from linerate.host import leases, netns
+from linerate.host import netns
+from linerate.host.cores import leases
 from linerate.host.errors import LabError
 from linerate.links import link
 from linerate.records.cells import Cell

@@ -23,7 +23,7 @@ from rich.console import Console
 from linerate.cli.console import WIDE
 from linerate.experiments.overload.options import PRESETS, Options
 from linerate.host import machine
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import DisturbedError
 from linerate.host.machine import Machine
 from linerate.links.eal import Memory

@@ -17,7 +17,7 @@ from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.programs import Programs
 from linerate.experiments.graph.runs import Found
-from linerate.host import cpus
+from linerate.host.cores import cpus
 from linerate.host.process import Child
 from linerate.host.sampler import Activity
 from linerate.runs import session

@@ -21,7 +21,7 @@ from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.plan import NAME
 from linerate.experiments.rfc2544.runs import Found
 from linerate.forwarders import FORWARDERS
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import DisturbedError, TrialError
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory

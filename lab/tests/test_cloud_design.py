@@ -23,7 +23,7 @@ from linerate.experiments.cloud.design.plan import Room
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session.isolation import isolation
 from linerate.experiments.cloud.window import CloudCell
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.runs.agreement import as_stored, read
 

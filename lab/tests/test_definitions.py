@@ -36,7 +36,7 @@ from linerate.forwarders.definition import PLACEHOLDERS
 from linerate.forwarders.files import parse
 from linerate.forwarders.template import Template
 from linerate.host.builds import c_examples
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Interface

@@ -25,7 +25,7 @@ from test_e2e import (
 from linerate.forwarders import forwarder
 from linerate.host.builds.bench_programs import nearfree_obstacle
 from linerate.host.builds.c_examples import example_source
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.process import Child, RunDirectory
 from linerate.links import LinkContext, Wire, flows, link, rules
 from linerate.links.eal import Memory

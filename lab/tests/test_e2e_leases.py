@@ -14,7 +14,7 @@ import pytest
 from conftest import wait_for
 from test_e2e import STARVED, Run, disturbed, need, runtime
 
-from linerate.host.cpus import CPUS
+from linerate.host.cores.cpus import CPUS
 from linerate.host.host import LOCAL
 
 pytestmark = pytest.mark.e2e

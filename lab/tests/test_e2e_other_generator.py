@@ -19,7 +19,7 @@ from conftest import wait_for
 from test_e2e import RELEASE, need, runtime
 from test_e2e_rfc2544 import searches
 
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.records.trial import DISTURBED
 
 pytestmark = pytest.mark.e2e

@@ -18,7 +18,7 @@ from test_e2e import need, runtime
 
 from linerate.forwarders import forwarder
 from linerate.host.builds.plugins import PROBE
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import DisturbedError
 from linerate.host.process import RunDirectory
 from linerate.links import LinkContext, Wire, link

@@ -15,7 +15,7 @@ import pytest
 
 from linerate.forwarders import FORWARDERS, forwarder, recipes, surroundings
 from linerate.host.builds import c_examples
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, MissingError, UsageError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Interface

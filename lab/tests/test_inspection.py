@@ -22,7 +22,7 @@ from linerate.experiments.duel.inspection import (
     refuse_wrong,
 )
 from linerate.forwarders import Forwarder, forwarder
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.host.process import RunDirectory
 from linerate.links import LINKS, Frames, LinkContext, flows, link, rules

@@ -32,7 +32,7 @@ from linerate.experiments.instructions.functions import key, named, owner
 from linerate.experiments.instructions.profile import Place, ProfileError, read
 from linerate.experiments.instructions.record import Explanation, InstructionsRecord
 from linerate.forwarders import FORWARDERS
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LinkError, MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.host.process import RunDirectory

@@ -18,10 +18,11 @@ from conftest import wait_for
 from simulated import Simulation, start
 
 from linerate.cli import doctor
-from linerate.host import leases, locks
-from linerate.host.cpus import Cores
+from linerate.host import locks
+from linerate.host.cores import leases
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import Holder, choice, described, holders, leased
 from linerate.host.errors import LabError, MachineError
-from linerate.host.leases import Holder, choice, described, holders, leased
 from linerate.runs import session
 
 ALLOWED = set(sorted(os.sched_getaffinity(0))[:2])
@@ -31,7 +32,7 @@ pytestmark = pytest.mark.skipif(len(ALLOWED) < 2, reason="this process may use o
 LAB = """
 import subprocess, sys
 from pathlib import Path
-from linerate.host import leases
+from linerate.host.cores import leases
 leases.PLACES = (Path(sys.argv[1]),)
 with leases.leased():
     child = subprocess.Popen(["sleep", "60"])
@@ -44,7 +45,7 @@ COMMAND = """
 import sys
 from pathlib import Path
 from linerate.cli import main
-from linerate.host import leases
+from linerate.host.cores import leases
 leases.PLACES = (Path(sys.argv.pop(1)),)
 main()
 """
@@ -79,7 +80,7 @@ def four_cpus(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: restricted[-1])
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, cpus: restricted.append(set(cpus)))
     monkeypatch.setattr(leases, "siblings", lambda cpu: {cpu})
-    monkeypatch.setattr("linerate.host.cpus.siblings", lambda cpu: {cpu})
+    monkeypatch.setattr("linerate.host.cores.cpus.siblings", lambda cpu: {cpu})
     return restricted
 
 
@@ -112,7 +113,9 @@ def test_tenants_have_a_cpu_of_their_own_if_there_is_one(four_cpus: list[set[int
 
 def test_a_core_is_leased_with_both_of_its_hyperthreads(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("leases", "cpus"):
-        monkeypatch.setattr(f"linerate.host.{module}.siblings", lambda cpu: {cpu & ~1, cpu | 1})
+        monkeypatch.setattr(
+            f"linerate.host.cores.{module}.siblings", lambda cpu: {cpu & ~1, cpu | 1}
+        )
     eight = set(range(8))
     assert choice(eight, eight, 2) == {0, 1, 6, 7}
     assert choice(eight, {2, 3, 4, 5}, 2) == {2, 3, 4, 5}
@@ -238,7 +241,7 @@ def test_labs_that_begin_together_take_turns(place: Path, tmp_path: Path) -> Non
     script = """
 import os, sys, time
 from pathlib import Path
-from linerate.host import leases
+from linerate.host.cores import leases
 leases.PLACES = (Path(sys.argv[1]),)
 leases._AT_LEAST_S = leases._LOOK_S = 0.01
 with leases.leased():

@@ -15,7 +15,7 @@ from fake_host import Instead, inside
 
 from linerate.experiments.cloud.tenants import packages
 from linerate.host import netns
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, LinkError, MachineError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Namespaces

@@ -18,7 +18,7 @@ from linerate.cli.commands import app
 from linerate.cli.run_command import command
 from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.design import planned
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, RunError, UsageError
 from linerate.runs import session
 from linerate.runs.agreement import as_stored

@@ -18,7 +18,7 @@ from conftest import wait_for
 
 from linerate.host import locks
 from linerate.host import process as processes
-from linerate.host.cpus import Cores, parse_list
+from linerate.host.cores.cpus import Cores, parse_list
 from linerate.host.errors import Interrupted, MachineError, MissingError, ProcessError
 from linerate.host.process import (
     Child,

@@ -18,7 +18,7 @@ from fake_host import inside
 
 from linerate.forwarders import Forwarder, forwarder
 from linerate.forwarders.files import parse
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, LinkError, UsageError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Interface, ip

@@ -11,7 +11,7 @@ from typing import Any, cast
 
 import pytest
 
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import DisturbedError, ProcessError, TrialError
 from linerate.host.process import Command, RunDirectory
 from linerate.host.sampler import Activity

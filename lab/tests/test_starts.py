@@ -18,7 +18,7 @@ from linerate.experiments.overload.options import PRESETS, Options
 from linerate.experiments.overload.plan import Overload, design_of
 from linerate.experiments.overload.summarise import disagreements
 from linerate.forwarders import forwarder
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LinkError, ProcessError, TrialError
 from linerate.host.host import LOCAL
 from linerate.host.process import Child, Command, RunDirectory, stands_still

@@ -25,7 +25,7 @@ from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups
 from linerate.experiments.cloud.tenants.container import Container
 from linerate.experiments.cloud.tenants.disk_image import DIRECTORY, DiskImage
 from linerate.host import netns
-from linerate.host.cpus import CPUS
+from linerate.host.cores.cpus import CPUS
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
 from linerate.host.process import Child, Command, RunDirectory, pause

@@ -26,10 +26,10 @@ from ipaddress import IPv4Address
 from pathlib import Path
 
 from linerate.host.builds.bench_programs import nearfree_plugin
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError, MissingError, TrialError
 from linerate.host.exit_status import fail
-from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import Wire, eal

@@ -18,10 +18,10 @@ import time
 from pathlib import Path
 from typing import Any
 
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError
 from linerate.host.exit_status import ExitStatus, fail
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory
 from linerate.links import Wire
 from linerate.links.eal import Memory

@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from linerate.forwarders import forwarder
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError, TrialError
 from linerate.host.exit_status import fail
-from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory, checkpoint, interruptible
 from linerate.links import Wire, eal

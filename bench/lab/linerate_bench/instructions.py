@@ -16,10 +16,10 @@ from linerate.experiments.instructions.callgrind import Counting, require_valgri
 from linerate.experiments.instructions.explain import PACKETS
 from linerate.experiments.instructions.functions import Names
 from linerate.forwarders import forwarder
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError
 from linerate.host.exit_status import fail
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, interruptible
 from linerate.links import LinkContext, link
 

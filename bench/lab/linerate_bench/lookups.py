@@ -33,10 +33,10 @@ from typing import Any
 from linerate.experiments.instructions import profile
 from linerate.host.builds.bench_programs import built_library
 from linerate.host.builds.compilers import NATIVE, clang
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError, ProcessError, TrialError
 from linerate.host.exit_status import fail
-from linerate.host.leases import leased
 from linerate.host.places import project_root, rust_binary
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import Wire, eal

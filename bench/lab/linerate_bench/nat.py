@@ -21,9 +21,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError, MissingError, TrialError
 from linerate.host.exit_status import fail
-from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.records.cells import AA_SUFFIX
 from linerate.verdict import stats

@@ -23,10 +23,10 @@ import time
 from dataclasses import dataclass
 
 from linerate.forwarders import forwarder
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError
 from linerate.host.exit_status import fail
-from linerate.host.leases import leased
 from linerate.host.process import Child, RunDirectory
 from linerate.links import LinkContext, link
 from linerate.links.eal import Memory

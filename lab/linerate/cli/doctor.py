@@ -20,10 +20,10 @@ from rich.console import Console
 from linerate.experiments.instructions.callgrind import VALGRIND
 from linerate.host import machine
 from linerate.host.builds.c_examples import example_source
-from linerate.host.cpus import parse_list, siblings
+from linerate.host.cores.cpus import parse_list, siblings
+from linerate.host.cores.leases import described, holders
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
-from linerate.host.leases import described, holders
 from linerate.host.machine import first_line, text_of
 from linerate.host.places import project_root
 

@@ -39,9 +39,9 @@ from linerate.experiments.instructions.callgrind import UncountableError
 from linerate.experiments.instructions.explain import Contestant
 from linerate.experiments.instructions.record import Explanation
 from linerate.forwarders import Forwarder
-from linerate.host import cpus
+from linerate.host.cores import cpus
+from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted, MachineError
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory
 from linerate.host.text import counted
 from linerate.links import Link

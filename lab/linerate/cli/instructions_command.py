@@ -30,10 +30,10 @@ from linerate.experiments.instructions import explain, sentences
 from linerate.experiments.instructions.callgrind import require_valgrind
 from linerate.experiments.instructions.explain import Contestant
 from linerate.experiments.instructions.record import Answer, InstructionsRecord
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
+from linerate.host.cores.leases import leased
 from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, interruptible
 from linerate.runs.progress import say
 from linerate.runs.session import pinned

@@ -30,7 +30,7 @@ from linerate.forwarders.surroundings import (
 )
 from linerate.forwarders.template import Template
 from linerate.host import elf, netns
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.host.process import Command
 from linerate.links import Link, Wire

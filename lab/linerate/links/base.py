@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.host import LOCAL, Host
 from linerate.host.netns import Interface
 from linerate.links.tables import Tables

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from linerate.host import netns
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LinkError, MachineError
 from linerate.host.host import LOCAL, Host, InNamespace
 from linerate.host.netns import Interface, Namespaces, ip

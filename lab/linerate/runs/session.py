@@ -19,8 +19,8 @@ from typing import Any
 from rich.console import Console
 
 from linerate.host import machine
+from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted, LabError, RunError, UsageError
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, interruptible
 from linerate.host.text import counted
 from linerate.records import run_file

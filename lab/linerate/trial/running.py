@@ -17,7 +17,7 @@ from functools import partial
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import ForwardingReady, InterfaceReady, OutputReady, Ready
 from linerate.host import netns
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import ProcessError
 from linerate.host.host import Host
 from linerate.host.netns import Interface

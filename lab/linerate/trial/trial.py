@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import cast
 
 from linerate.forwarders import Forwarder, forwarder
-from linerate.host.cpus import CPUS, Cores
+from linerate.host.cores.cpus import CPUS, Cores
 from linerate.host.errors import TrialError
 from linerate.host.host import LOCAL, Host
 from linerate.host.process import RunDirectory

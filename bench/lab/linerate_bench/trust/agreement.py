@@ -22,8 +22,8 @@ from scipy import stats as scipy_stats
 
 from linerate.experiments.duel.verdict import log_ratio
 from linerate.forwarders import Forwarder, forwarder
-from linerate.host import cpus
-from linerate.host.leases import leased
+from linerate.host.cores import cpus
+from linerate.host.cores.leases import leased
 from linerate.host.process import RunDirectory, interruptible
 from linerate.links import link
 from linerate.links.eal import Memory

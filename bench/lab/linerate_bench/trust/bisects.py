@@ -29,9 +29,9 @@ from pathlib import Path
 from pydantic import TypeAdapter
 from scipy import stats as scipy_stats
 
-from linerate.host import cpus
+from linerate.host.cores import cpus
+from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory, checkpoint, interruptible
 from linerate.links import LinkContext, link
 from linerate.links.eal import Memory

@@ -30,8 +30,8 @@ from linerate.experiments.duel.rounds import Asked
 from linerate.experiments.duel.verdict import log_of_starts, log_ratio
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
-from linerate.host import cpus
-from linerate.host.leases import leased
+from linerate.host.cores import cpus
+from linerate.host.cores.leases import leased
 from linerate.host.process import RunDirectory, checkpoint, interruptible
 from linerate.links import LinkContext, Wire, link
 from linerate.links.eal import Memory

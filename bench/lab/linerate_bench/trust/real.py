@@ -15,9 +15,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from linerate.forwarders import forwarder
-from linerate.host import cpus, machine
+from linerate.host import machine
+from linerate.host.cores import cpus
+from linerate.host.cores.leases import leased
 from linerate.host.errors import LabError
-from linerate.host.leases import leased
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory, checkpoint
 from linerate.links import LinkContext, Wire, link

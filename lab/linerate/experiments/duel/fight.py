@@ -14,7 +14,7 @@ from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.scheduling import Meeting, Scheduling, opened, without_probe
 from linerate.experiments.duel.verdict import Verdict, log_ratio
 from linerate.forwarders import Forwarder
-from linerate.host.cpus import CPUS
+from linerate.host.cores.cpus import CPUS
 from linerate.host.errors import TrialError
 from linerate.host.process import checkpoint
 from linerate.links import Frames, Link

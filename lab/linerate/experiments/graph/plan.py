@@ -20,10 +20,10 @@ from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, wind
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
 from linerate.experiments.graph.window import GraphTrialCell, GraphWindow, window_of
-from linerate.host import cpus
-from linerate.host.cpus import CPUS
+from linerate.host.cores import cpus
+from linerate.host.cores.cpus import CPUS
+from linerate.host.cores.leases import leased
 from linerate.host.errors import MissingError, TrialError
-from linerate.host.leases import leased
 from linerate.host.process import RunDirectory
 from linerate.host.sampler import Activity
 from linerate.host.text import counted

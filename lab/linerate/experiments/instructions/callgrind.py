@@ -29,7 +29,7 @@ from pathlib import Path
 from linerate.experiments.instructions import profile
 from linerate.experiments.instructions.profile import INSTRUCTIONS, Costs, Place
 from linerate.forwarders import Forwarder
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, LinkError, MissingError, TelemetryError, TrialError
 from linerate.host.host import LOCAL
 from linerate.host.process import Command, RunDirectory, pause

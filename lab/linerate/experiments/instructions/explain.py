@@ -26,7 +26,7 @@ from linerate.experiments.instructions.record import (
     Letter,
 )
 from linerate.forwarders import Forwarder
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import TrialError, UsageError
 from linerate.host.machine import text_of
 from linerate.host.process import RunDirectory

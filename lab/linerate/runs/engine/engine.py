@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from rich.console import Console
 
-from linerate.host import cpus
+from linerate.host.cores import cpus
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
 from linerate.records.journal import Journal

@@ -7,8 +7,8 @@ from dataclasses import replace
 
 from linerate.forwarders import forwarder
 from linerate.forwarders.containers import container_misfit
-from linerate.host import cpus
 from linerate.host.builds.plugins import probe_plugin
+from linerate.host.cores import cpus
 from linerate.host.errors import UsageError
 from linerate.host.places import rust_binary
 from linerate.links import Link

@@ -13,7 +13,7 @@ from linerate.experiments.cloud.design.design_file import (
 from linerate.experiments.cloud.design.plan import Room, held
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.paths.available import available
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.host.errors import MachineError, UsageError
 from linerate.host.host import LOCAL
 from linerate.links import link

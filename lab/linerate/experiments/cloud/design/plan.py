@@ -11,7 +11,7 @@ from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, OWN, SHARED, Place
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.window import CloudCell
-from linerate.host.cpus import Cores
+from linerate.host.cores.cpus import Cores
 from linerate.records.cloud_summary import NotRun
 
 

@@ -19,7 +19,7 @@ import struct
 from dataclasses import dataclass
 
 from linerate.experiments.cloud.window import CoreWindow
-from linerate.host.cpus import CPUS
+from linerate.host.cores.cpus import CPUS
 from linerate.host.host import LOCAL, Host
 
 _LIBC = ctypes.CDLL(None, use_errno=True)

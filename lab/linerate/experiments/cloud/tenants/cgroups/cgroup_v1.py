@@ -14,9 +14,9 @@ from pathlib import Path
 
 from linerate.experiments.cloud.tenants.base import Limits
 from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
-from linerate.experiments.cloud.tenants.cgroups import cgroup_mounts
 from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Usage
-from linerate.experiments.cloud.tenants.cgroups.cgroup_mounts import Mount
+from linerate.host.cores import cgroup_mounts
+from linerate.host.cores.cgroup_mounts import Mount
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL, Host
 

@@ -22,10 +22,11 @@ from pathlib import Path
 
 from linerate.experiments.cloud.tenants.base import Limits
 from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
-from linerate.experiments.cloud.tenants.cgroups import cgroup_mounts, cgroup_v2
+from linerate.experiments.cloud.tenants.cgroups import cgroup_v2
 from linerate.experiments.cloud.tenants.cgroups.cgroup_files import PERIOD_US, Hierarchy, Usage
 from linerate.experiments.cloud.tenants.cgroups.cgroup_v1 import V1
 from linerate.experiments.cloud.tenants.cgroups.cgroup_v2 import V2
+from linerate.host.cores import cgroup_mounts
 from linerate.host.errors import MachineError, MissingError, UsageError
 from linerate.host.host import LOCAL, Host
 from linerate.host.locks import PATIENCE_S, hold, hold_by

@@ -31,7 +31,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host import locks
-from linerate.host.cpus import Cores, siblings
+from linerate.host.cores.cpus import Cores, siblings
 from linerate.host.errors import MachineError
 from linerate.host.process import await_end, pause
 

@@ -3,7 +3,7 @@
 
 The forwarder gets the last CPU of the allowed set, everything else the first one; on machines with
 more than two, neither uses a hyperthread sibling of the other. In a session the allowed set is what
-the session leased (`linerate.host.leases`), so that no other lab uses these CPUs.
+the session leased (`linerate.host.cores.leases`), so that no other lab uses these CPUs.
 """
 
 from __future__ import annotations
