@@ -11,13 +11,9 @@ import pytest
 from fake_cgroups import Fake, fake_v1, fake_v2
 from fake_host import Instead
 
-from linerate.experiments.cloud.tenants.cgroups import (
-    block_device,
-    cgroup_files,
-    cgroup_mounts,
-    cgroups,
-)
+from linerate.experiments.cloud.tenants.cgroups import block_device, cgroup_files, cgroups
 from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups, Limits, Usage
+from linerate.host.cores import cgroup_mounts
 from linerate.host.errors import MachineError, MissingError, UsageError
 from linerate.host.locks import hold
 from linerate.host.process import start_time

@@ -11,8 +11,10 @@ import typer
 from linerate import __version__
 from linerate.cli.console import wide_console
 from linerate.cli.run_command import run_app
+from linerate.host.cores.weight import WEIGHT
 from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
+from linerate.runs.options import CPU_WEIGHT
 
 app = typer.Typer(
     add_completion=False,
@@ -195,6 +197,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     ),
     wait: _Wait = "10m",
     hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
+    cpu_weight: Annotated[int, typer.Option("--cpu-weight", help=CPU_WEIGHT.help)] = WEIGHT,
     lcores: _Lcores = "1",
     method: Annotated[str, typer.Option(help="auto, standing or turns.")] = "auto",
     baseline: Annotated[
@@ -271,6 +274,7 @@ def duel(  # noqa: PLR0917 - what can be asked
         lcores,
         tuple(traffic or ()),
         wait,
+        cpu_weight,
     )
     around = duel_options.Around(
         baseline, build, bisect=bisect, json=json_output, junit=junit, markdown=markdown,

@@ -20,6 +20,7 @@ from rich.console import Console
 from linerate.experiments.instructions.callgrind import VALGRIND
 from linerate.host import machine
 from linerate.host.builds.c_examples import example_source
+from linerate.host.cores import weight
 from linerate.host.cores.cpus import parse_list, siblings
 from linerate.host.cores.leases import described, holders
 from linerate.host.errors import MachineError
@@ -228,6 +229,16 @@ def _cpus() -> Iterable[Finding]:
     )
     yield _turbo()
     yield _tsc()
+    why = weight.obstacle()
+    yield Finding(
+        "cpu",
+        "weight",
+        "warn" if why else "ok",
+        why or f"a run can have {weight.WEIGHT} times that of others",
+        "beside a busy program a generator at its weight has its CPU for half of the time, and "
+        "nearly all frames are sent late",
+        "sudo" if why and os.geteuid() != 0 else None,
+    )
 
 
 def _leases(allowed: list[int]) -> Finding:

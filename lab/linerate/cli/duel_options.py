@@ -16,10 +16,12 @@ from linerate.experiments.duel.rounds import Asked
 from linerate.experiments.duel.sentences import called
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import MAX_CPUS, Lcores
+from linerate.host.cores.weight import MOST_WEIGHT, WEIGHT
 from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, Frames, Link, link
 from linerate.links.ports import Ports
 from linerate.records.output import OutputFile
+from linerate.runs.options import within
 from linerate.traffic.frame_files import MAX_FRAME, MAX_FRAME_SENT, frame_files
 from linerate.trial.starts.ways import Method, method_of
 
@@ -49,6 +51,7 @@ class Where:
     lcores: str = "1"
     traffic: tuple[str, ...] = ()
     wait: str = "10m"
+    cpu_weight: int = WEIGHT
 
     @property
     def wait_s(self) -> float:
@@ -59,6 +62,7 @@ class Where:
         """The links, the method and the lcores; raises `UsageError`."""
         look_up(_MEMORY, self.hugepages, "--hugepages", "choice")
         parse_time(self.wait, "--wait")
+        within(1, MOST_WEIGHT)("--cpu-weight", self.cpu_weight)
         method = look_up(_METHODS, self.method, "--method", "method")
         names = [name.strip() for name in self.link.split(",")]
         if len(set(names)) < len(names):
@@ -238,6 +242,7 @@ def repeating(words: Sequence[str], where: Where, asked: Asked, baseline: Path |
         "--starts": (asked.starts, usually.starts),
         "--size": (asked.size, usually.size),
         "--hugepages": (where.hugepages, usual.hugepages),
+        "--cpu-weight": (where.cpu_weight, usual.cpu_weight),
         "--lcores": (where.lcores, usual.lcores),
         "--method": (where.method, usual.method),
         "--seed": (asked.seed, None),

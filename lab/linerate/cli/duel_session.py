@@ -39,7 +39,7 @@ from linerate.experiments.instructions.callgrind import UncountableError
 from linerate.experiments.instructions.explain import Contestant
 from linerate.experiments.instructions.record import Explanation
 from linerate.forwarders import Forwarder
-from linerate.host.cores import cpus
+from linerate.host.cores import cpus, weight
 from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted, MachineError
 from linerate.host.process import RunDirectory
@@ -111,7 +111,10 @@ class DuelSession:
         self.frames = described(self.files, link.ports)
         every = [(program, side.letter) for side in self.sides for program in side.programs]
         count = max(program.definition.cpus for program, _ in every)
-        with leased(max(2, count + link.has_generator), patience_s=self.where.wait_s):
+        with (
+            leased(max(2, count + link.has_generator), patience_s=self.where.wait_s),
+            weight.raised(self.where.cpu_weight),
+        ):
             for program, _ in every:
                 program.prepare()
             link.prepare()

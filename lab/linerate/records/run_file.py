@@ -62,6 +62,9 @@ class Session(_Strict):
     )
     memory: Literal["hugepages", "no-huge"]
     cpus: dict[str, int] = Field(default_factory=dict, description="by role")
+    cpu_weight: int | None = Field(
+        default=None, description="how many times that of others it was on these CPUs; 1: the same"
+    )
     tsc_hz: int | None = None
     warnings: list[str] = Field(default_factory=list)
     trials: int | None = Field(

@@ -32,6 +32,7 @@ from typing import (
 
 from pydantic import ConfigDict, Field
 
+from linerate.host.cores.weight import MOST_WEIGHT, WEIGHT
 from linerate.host.errors import UsageError, look_up
 
 if TYPE_CHECKING:
@@ -203,6 +204,17 @@ def above_0(unit: str = "") -> Callable[[str, float | None], float | None]:
     return parse
 
 
+def within(least: int, most: int) -> Callable[[str, int], int]:
+    """A number from the least to the most."""
+
+    def parse(option: str, value: int) -> int:
+        if not least <= value <= most:
+            raise UsageError(f"{option} {value}: not within {least} to {most}")
+        return value
+
+    return parse
+
+
 def apart_from_blocks(preset: Any) -> Any:
     """What a preset measures in each block."""
     return replace(preset, blocks=0, note="")
@@ -225,6 +237,14 @@ LINE_RATE = Option(
     "--line-rate",
     help="Frames per second that are 100 %, instead of the self-test's.",
     parse=above_0("frames per second"),
+)
+CPU_WEIGHT = Option(
+    "--cpu-weight",
+    help="How many times the weight of others the run has on its CPUs, 1 to 100 (for root; control "
+    "groups). 1: as everyone.",
+    parse=within(1, MOST_WEIGHT),
+    resume="may differ",
+    merge="may differ",
 )
 PROBE = Option(
     "--probe",
@@ -323,6 +343,7 @@ class Options(Common):
     hugepages: Annotated[
         str, Option("--hugepages", help="auto, yes or no.", parse=_memory, compare="same")
     ] = "auto"
+    cpu_weight: Annotated[int, CPU_WEIGHT] = WEIGHT
     keep_going: Annotated[
         bool,
         Option(
@@ -342,7 +363,7 @@ class BlockOptions(Probing, Options):
 
 # An experiment's own options stand between these.
 _FIRST = ("preset", "links", "generator_ports", "forwarder_ports", "sizes", "forwarders")
-_LAST = ("blocks", "seed", "line_rate", "hugepages", "keep_going", "probe")
+_LAST = ("blocks", "seed", "line_rate", "hugepages", "cpu_weight", "keep_going", "probe")
 
 
 @dataclass(frozen=True)

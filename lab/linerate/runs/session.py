@@ -19,6 +19,7 @@ from typing import Any
 from rich.console import Console
 
 from linerate.host import machine
+from linerate.host.cores import weight
 from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted, LabError, RunError, UsageError
 from linerate.host.process import RunDirectory, interruptible
@@ -185,13 +186,16 @@ def _session(
             if writer.torn:
                 say(console, torn_line(writer.torn) + ", and its trial is run again")
             journal = Journal(writer, earlier, len(run.sessions) + 1, run.id)
-            plan = experiment.plan(experiment.read_options(options))
+            read = experiment.read_options(options)
+            plan = experiment.plan(read)
             few = _too_few_blocks(run.design, experiment.judged_in)
             with (
+                weight.raised(read.cpu_weight) as weighs,
                 Engine(plan, directory, journal, console, few) as running,
                 pinned(running.cores.control),
             ):
                 session = _open_session(run, running, journal, command)
+                session.cpu_weight = weighs.times
                 output.write(RUN, run_file.dump(run))
                 try:
                     running.measure()

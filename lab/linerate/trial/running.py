@@ -17,6 +17,7 @@ from functools import partial
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import ForwardingReady, InterfaceReady, OutputReady, Ready
 from linerate.host import netns
+from linerate.host.cores import weight
 from linerate.host.cores.cpus import Cores
 from linerate.host.errors import ProcessError
 from linerate.host.host import Host
@@ -212,6 +213,7 @@ def begun(
             if started_by(child, found):
                 child.working_pid = found.peer_pid()
                 note(child.working_pid)
+                weight.even_out(child.working_pid)
             return found
 
         beside: tuple[Child, ...] = ()

@@ -73,7 +73,7 @@ class Options(Budget, common.Options):
         Extra("--plan", "Say what would be run, and for how long; run nothing."),
         Extra("--print-design", "Print the design, to begin one of your own."),
     )
-    unused: ClassVar = ("generator_ports", "forwarder_ports")
+    unused: ClassVar = ("generator_ports", "forwarder_ports", "cpu_weight")
     can_fail: ClassVar = False
     own: ClassVar = {
         "links": LINK.but(
@@ -102,6 +102,8 @@ class Options(Budget, common.Options):
             compare="same",
         ),
     ]
+    # The kernel's threads that work for neighbours would not have it.
+    cpu_weight: int = 1
     parts: Annotated[list[Part], FOUND_AT_START] = field(default_factory=list)
     tenant: Annotated[TenantShape, FOUND_AT_START] = field(default_factory=TenantShape)
     control: Annotated[bool, FOUND_AT_START] = True

@@ -1,0 +1,207 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""More weight on their CPUs for a lab and what it starts than for all others: a control group.
+
+Beside a busy neighbour a generator has its CPU for half of the time, in slices of milliseconds, and
+nearly all that it sends is late. With 100 times the neighbour's weight it has 99 %. Among each
+other the lab and its programs weigh what they did, so that no arm has more than another.
+
+The group is at the top of the tree of groups, for weights count among neighbours there. It has the
+controller of CPUs alone (version 1), or all (version 2, where the lab is then out of its group's
+limits: where there are any, it stays).
+
+Lifecycle: `raised` makes the group, moves the lab into it, and at its end moves it back, with
+whatever runs still, and removes the group. The next lab removes that of one that was killed. Call
+it before what is to have the weight starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.host.cores.cgroup_mounts import Mount, mounts, own_directory
+from linerate.host.host import LOCAL, Host
+from linerate.host.locks import hold
+from linerate.host.process import start_time
+
+# How many times everyone's; version 2 has no more.
+WEIGHT = MOST_WEIGHT = 100
+_EVERYONE = {1: 1024, 2: 100}
+_FILE = {1: "cpu.shares", 2: "cpu.weight"}
+_PREFIX = "linerate-weight"
+_OURS = re.compile(rf"{_PREFIX}-(\d+)-(\d+)")
+# How long what was killed may take to leave a group, and how often it is looked.
+_END_S = 2.0
+_LOOK_S = 0.01
+
+
+@dataclass(frozen=True)
+class Weight:
+    """`group`: where the lab has its weight; None: it has everyone's, and `why` says the reason."""
+
+    mount: Mount | None = None
+    group: Path | None = None
+    why: str = ""
+
+    @property
+    def times(self) -> int:
+        """How many times everyone's it is now."""
+        if self.mount is None or self.group is None:
+            return 1
+        told = LOCAL.read_text(self.group / _FILE[self.mount.version])
+        return max(int(told) // _EVERYONE[self.mount.version], 1)
+
+
+@contextmanager
+def raised(times: int = WEIGHT, host: Host = LOCAL) -> Iterator[Weight]:
+    """Weigh so many times as much as others for a while, where this user may; never raises."""
+    found = _mount(host)
+    if times == 1:
+        yield Weight(why="it was not asked for")
+    elif found is None:
+        yield Weight(why="no control groups of CPUs are mounted")
+    elif why := _obstacle(found, host):
+        yield Weight(why=why)
+    else:
+        _remove_stale(found)
+        before = own_directory(found, host)
+        group = found.path / f"{_PREFIX}-{os.getpid()}-{start_time(os.getpid())}"
+        lock = None
+        try:
+            try:
+                lock = _make(found, group, times)
+            except OSError as error:
+                yield Weight(why=f"{error.filename or group}: {error.strerror}")
+            else:
+                yield Weight(found, group)
+        finally:
+            _remove(group, before)
+            if lock is not None:
+                os.close(lock)
+
+
+def even_out(pid: int) -> None:
+    """Weigh as much as others from now on, if this process is not in the lab's group.
+
+    A container engine starts programs in groups of its own, and arms must not differ by that.
+    """
+    found = _mount(LOCAL)
+    if found is None or not _OURS.fullmatch((own := own_directory(found)).name):
+        return
+    with contextlib.suppress(OSError):
+        if pid not in _pids(own):
+            _write(own / _FILE[found.version], _EVERYONE[found.version])
+
+
+def obstacle(host: Host = LOCAL) -> str | None:
+    """Why the lab cannot weigh more than others here; None: it can."""
+    found = _mount(host)
+    return _obstacle(found, host) if found else "no control groups of CPUs are mounted"
+
+
+def _mount(host: Host) -> Mount | None:
+    """The tree that weighs on CPUs. Version 2 has what version 1 left."""
+    found = mounts(host)
+    for mount in found:
+        if mount.version == 2 and "cpu" in _words(mount.path / "cgroup.controllers", host):
+            return mount
+    return next((each for each in found if each.version == 1 and "cpu" in each.options), None)
+
+
+def _obstacle(found: Mount, host: Host) -> str | None:
+    if os.geteuid() != 0:
+        return f"control groups are made by root, and this is user {os.geteuid()}"
+    if not os.access(found.path, os.W_OK):
+        return f"{found.path}: no control group can be made there (read-only)"
+    if found.version == 2 and "cpu" not in _words(found.path / "cgroup.subtree_control", host):
+        return f"{found.path}/cgroup.subtree_control has no cpu: groups below have no weight"
+    own = own_directory(found, host)
+    if limited := next((each for each in (own, *own.parents) if _limits(each, host)), None):
+        return f"{limited} limits what the lab may use: it stays in that group"
+    return None
+
+
+def _limits(group: Path, host: Host) -> bool:
+    quota = _words(group / "cpu.cfs_quota_us", host)
+    most = [_words(group / name, host) for name in ("cpu.max", "memory.max")]
+    return bool(quota and quota[0] != "-1") or any(each and each[0] != "max" for each in most)
+
+
+def _make(found: Mount, group: Path, times: int) -> int:
+    """A group with the lab in it, and the lock on it."""
+    _new(group)
+    lock = hold(group, os.O_DIRECTORY)
+    if lock is None:
+        raise FileNotFoundError(2, "another lab removed it", str(group))
+    try:
+        _write(group / _FILE[found.version], times * _EVERYONE[found.version])
+        if (group / "cpu.rt_runtime_us").exists():
+            # Else no program could ask for a real-time priority (CONFIG_RT_GROUP_SCHED).
+            with contextlib.suppress(OSError):
+                left = int(LOCAL.read_text(found.path / "cpu.rt_runtime_us"))
+                _write(group / "cpu.rt_runtime_us", left // 2)
+        _write(group / "cgroup.procs", os.getpid())
+    except BaseException:
+        os.close(lock)
+        raise
+    return lock
+
+
+def _remove(group: Path, above: Path) -> None:
+    """Move all its processes to another group, and remove it, in bounded time."""
+    deadline = time.monotonic() + _END_S
+    while group.exists():
+        with contextlib.suppress(OSError):
+            for pid in _pids(group):
+                # 0 is a process that cannot be seen from here.
+                if pid > 0:
+                    with contextlib.suppress(OSError):
+                        _write(above / "cgroup.procs", pid)
+            _drop(group)
+        if time.monotonic() > deadline:
+            return
+        if group.exists():
+            time.sleep(_LOOK_S)
+
+
+def _remove_stale(found: Mount) -> None:
+    for path in found.path.glob(f"{_PREFIX}-*"):
+        named = _OURS.fullmatch(path.name)
+        if named and start_time(int(named[1])) != int(named[2]):
+            # Its owner may be in another container, or remove it at any moment.
+            with contextlib.suppress(OSError):
+                if (lock := hold(path, os.O_DIRECTORY)) is not None:
+                    _remove(path, found.path)
+                    os.close(lock)
+
+
+def _new(group: Path) -> None:
+    group.mkdir(mode=0o755)
+
+
+def _drop(group: Path) -> None:
+    group.rmdir()
+
+
+def _pids(group: Path) -> list[int]:
+    return [int(word) for word in LOCAL.read_text(group / "cgroup.procs").split()]
+
+
+def _write(path: Path, number: int) -> None:
+    try:
+        LOCAL.set_value(path, str(number))
+    except OSError as error:
+        raise OSError(error.errno, error.strerror, str(path)) from error
+
+
+def _words(path: Path, host: Host) -> list[str]:
+    try:
+        return host.read_text(path).split()
+    except OSError:
+        return []
