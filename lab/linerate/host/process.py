@@ -214,6 +214,16 @@ class RunDirectory:
             os.close(self._lock)
             self._lock = -1
 
+    def owns(self, pid: int) -> bool:
+        """Whether a process is this lab, or was started with the environment of this directory."""
+        if pid == os.getpid():
+            return True
+        try:
+            environment = Path(f"/proc/{pid}/environ").read_bytes()
+        except OSError:
+            return False
+        return f"RUNTIME_DIRECTORY={self.path}".encode() in environment.split(b"\0")
+
     def new_prefix(self, role: str) -> str:
         """A file prefix that no other program on this machine uses."""
         self._prefixes += 1

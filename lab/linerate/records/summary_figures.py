@@ -223,6 +223,10 @@ class InvalidReason(Strict):
     code: InvalidCode
     count: int
     example: str
+    others: dict[str, float] = Field(
+        default_factory=dict,
+        description="who had the CPUs of the lab meanwhile, by name: share of a CPU's time",
+    )
 
 
 class LowerLoad(Strict):

@@ -222,6 +222,11 @@ class Trial(Strict):
     method: Method = Field(default="fresh", description="how programs share core and time")
     started_at: str = Field(description="UTC, ISO 8601")
     steal_ticks: dict[str, Difference] = Field(default_factory=dict, description="per CPU, 1/100 s")
+    others: dict[str, dict[str, float]] | None = Field(
+        default=None,
+        description="per CPU: for which share of the time processes that are not the lab's had it, "
+        "by name, of the greatest; absent: this user may not see it",
+    )
     rejected: Invalid | None = Field(
         default=None,
         alias="invalid",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -18,11 +18,12 @@ from pathlib import Path
 from typing import cast
 
 from linerate.forwarders import Forwarder, forwarder
+from linerate.host.cores import switches
 from linerate.host.cores.cpus import CPUS, Cores
 from linerate.host.errors import TrialError
 from linerate.host.host import LOCAL, Host
 from linerate.host.process import RunDirectory
-from linerate.links import LinkContext, Wire, base_name
+from linerate.links import LinkContext, Wire, base_name, link
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, LinkCell, TableCell
 from linerate.records.outcome import Frames
@@ -45,6 +46,9 @@ from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.window import WARM_UP_S, Exchange, Polls, difference, total
 
+# Of a CPU's time, what others have at least to be named in a record, and how many are.
+LEAST_SHARE = 0.001
+MOST_NAMES = 5
 # Packets per port that may be under way inside a forwarder when its counters are read.
 UNDER_WAY = 256
 # The forwarder's counters may be read this much apart before the window's length is in doubt.
@@ -179,15 +183,35 @@ def watched(bench: Bench, trial: Trial) -> Iterator[None]:
 
 @contextmanager
 def stolen(bench: Bench, trials: Sequence[Trial]) -> Iterator[None]:
-    """Count the ticks that the hypervisor takes meanwhile, for each of the trials that run now."""
+    """Count the ticks that the hypervisor takes meanwhile, and see which processes of others have
+    the lab's CPUs, for each of the trials that run now.
+    """
     before = bench.host.sample(CPUS).cpus
-    try:
-        yield
-    finally:
-        after = bench.host.sample(CPUS).cpus
-        for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
-            for trial in trials:
-                trial.steal_ticks[str(cpu)] = after[cpu].steal - before[cpu].steal
+    with switches.watched(_polled(bench, trials[0]), bench.run.owns) as uses:
+        try:
+            yield
+        finally:
+            after = bench.host.sample(CPUS).cpus
+            for cpu in sorted({bench.cores.control, bench.cores.forwarder}):
+                for trial in trials:
+                    trial.steal_ticks[str(cpu)] = after[cpu].steal - before[cpu].steal
+    if uses is not None:
+        others = {str(cpu): _greatest(use.others) for cpu, use in uses.items()}
+        for trial in trials:
+            trial.others = others
+
+
+def _polled(bench: Bench, trial: Trial) -> set[int]:
+    """The CPUs whose programs poll, so that watching their switches costs next to nothing."""
+    if isinstance(trial.cell, LinkCell | TableCell) and link(trial.cell.link).interfaces:
+        return {bench.cores.control}
+    return {bench.cores.control, bench.cores.forwarder}
+
+
+def _greatest(shares: Mapping[str, float]) -> dict[str, float]:
+    """Those worth a line."""
+    kept = [(name, share) for name, share in shares.items() if share >= LEAST_SHARE]
+    return dict(kept[:MOST_NAMES])
 
 
 def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:

@@ -5,15 +5,19 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Iterable
 from typing import Any
 
 from linerate.records.cells import Arm
 from linerate.records.summary import ArmSummary
 from linerate.records.summary_figures import InvalidReason, LowerLoad, Quartiles
-from linerate.records.trial import InvalidCode, Trial
+from linerate.records.trial import DISTURBED, InvalidCode, Trial
 from linerate.verdict.programs import program_of
 from linerate.verdict.stats import ALPHA, MIN_COUNT
+
+# Of those who had the CPUs in windows that do not count, so many are named.
+_MOST_NAMED = 3
 
 
 def quartiles(values: Iterable[float | None]) -> Quartiles | None:
@@ -129,12 +133,18 @@ def mega(value: float | None) -> float | None:
 def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
     """The commonest first."""
     found: dict[InvalidCode, InvalidReason] = {}
+    others: dict[InvalidCode, Counter[str]] = {}
     for trial in trials:
         if void := trial.invalid:
             entry = found.setdefault(
                 void.code, InvalidReason(code=void.code, count=0, example=void.why)
             )
             entry.count += 1
+            for shares in (trial.others or {}).values() if void.code in DISTURBED else ():
+                others.setdefault(void.code, Counter()).update(shares)
+    for code, sums in others.items():
+        named = sums.most_common(_MOST_NAMED)
+        found[code].others = {name: share / found[code].count for name, share in named}
     return sorted(found.values(), key=lambda reason: -reason.count)
 
 
