@@ -16,6 +16,7 @@ from trials import made_trial
 from linerate.forwarders import FORWARDERS, Forwarder
 from linerate.forwarders.definition import Definition
 from linerate.host.errors import HopelessError, UsageError
+from linerate.host.exit_status import ExitStatus
 from linerate.host.process import RunDirectory
 from linerate.links.nearfree import NearFree
 from linerate.records.cells import Arm, Cell
@@ -158,6 +159,23 @@ def test_too_many_failures_in_a_row_end_the_session(
     with pytest.raises(HopelessError):
         go(blocks(4), earlier=True)
     assert len(simulation.ran) == 4
+
+
+def test_a_machine_that_is_too_busy_has_a_status_of_its_own(
+    go: Go, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = simulation.trial
+
+    def disturbed(*arguments: Any) -> Trial:
+        found = real(*arguments)
+        found.reject("late", "most of it was late")
+        found.others = {"0": {"cc1": 0.47, "as": 0.004}, "1": {}}
+        return found
+
+    monkeypatch.setattr(simulation, "trial", disturbed)
+    with pytest.raises(HopelessError, match=r"was late; CPU 0: cc1 47%\n") as raised:
+        go(blocks(4))
+    assert raised.value.exit_code == ExitStatus.BUSY == 5
 
 
 def test_a_run_that_is_to_keep_going_does(

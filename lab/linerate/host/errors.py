@@ -64,6 +64,12 @@ class MachineError(LabError):
     """This machine cannot run the experiment (cores, memory, a core that others use)."""
 
 
+class BusyError(MachineError):
+    """Other work has the CPUs, and had them for longer than the lab waits."""
+
+    exit_code = ExitStatus.BUSY
+
+
 class HopelessError(LabError):
     """So much failed in a row that the run ended. `what` failed, the last because of `reason`."""
 
@@ -73,6 +79,10 @@ class HopelessError(LabError):
             f"{hint or 'linerate doctor looks for the cause'}; "
             "a new run with --keep-going would not end here",
         )
+
+
+class TooBusyError(HopelessError, BusyError):
+    """The same, where the last failed because other work had the CPUs."""
 
 
 class TrialError(LabError):

@@ -3,7 +3,7 @@
 
 `git bisect run` reads statuses by another table: 0 good, 125 cannot be tested, 1 to 127 bad, and
 only 128 or more ends it. So a command that is asked for a `BisectStatus` has no other status below
-128: what is 2, 3 or 4 elsewhere is 202, 203 or 204.
+128: what is 2 to 5 elsewhere is 202 to 205.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ class ExitStatus(IntEnum):
     SLOWER = 1  # slower beyond the margin, more instructions than allowed, or a rate not carried
     USAGE = 2  # a wrong option, value, file or directory
     UNDECIDED = 3  # the data cannot tell, or are invalid
-    CANNOT_RUN = 4  # a missing program, a busy machine, a full disk, a fault of the lab
+    CANNOT_RUN = 4  # a missing program, a full disk, a fault of the lab
+    BUSY = 5  # others had the CPUs; later it may run
 
 
 class BisectStatus(IntEnum):

@@ -316,6 +316,15 @@ class Trial(Strict):
         found = self.invalid
         return found.why if found else None
 
+    @property
+    def neighbours(self) -> str:
+        """Who had the lab's CPUs meanwhile, in words: `CPU 0: cc1 46 %, as 2 %`; empty: nobody."""
+        shares = {
+            cpu: ", ".join(f"{name} {share:.0%}" for name, share in found.items() if share >= 0.005)
+            for cpu, found in (self.others or {}).items()
+        }
+        return "; ".join(f"CPU {cpu}: {who}" for cpu, who in shares.items() if who)
+
     def reject(self, code: InvalidCode, why: str) -> None:
         """The trial does not count; the first reason stays."""
         if self.rejected is None:

@@ -32,7 +32,7 @@ from pathlib import Path
 
 from linerate.host import locks
 from linerate.host.cores.cpus import Cores, siblings
-from linerate.host.errors import MachineError
+from linerate.host.errors import BusyError, MachineError
 from linerate.host.process import await_end, pause
 
 PLACES = (Path("/run/lock"), Path("/tmp"))
@@ -71,8 +71,8 @@ def leased(
     """Lease so many CPUs, fewer where fewer are allowed, and use no others.
 
     Waits while other labs have too many of them; `say` is told whom it waits for, by default on
-    standard error: when it begins to, when that changes, and every minute. Raises `MachineError`
-    when they are not free in time.
+    standard error: when it begins to, when that changes, and every minute. Raises `BusyError` when
+    they are not free in time.
     """
     allowed = os.sched_getaffinity(0)
     held: dict[int, int] = {}
@@ -165,7 +165,7 @@ def _wait(
         found = holders(_whole_cores(allowed))
         who = described(found) or "others take them in turn"
         if waited >= patience_s:
-            raise MachineError(
+            raise BusyError(
                 f"too few CPUs are free, and still were after {_time(patience_s)}; {who}",
                 "wait until that ends, or end it: kill PID",
             )

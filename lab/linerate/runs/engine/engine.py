@@ -181,7 +181,7 @@ class Engine:
         self.ledger.record(trial)
         self.ledger.ran(trial, counts=step.counts)
         if step.fails:
-            self.ledger.count(trial.invalid_why)
+            self.ledger.count(trial.invalid_why, trial)
         return trial
 
     def _start(self, step: Start) -> Any:
@@ -208,7 +208,7 @@ class Engine:
             self.monitor.item(*where, step.told(found), fresh=fresh)
         if step.failed and mine:
             # What earlier sessions found stands, and does not end this one.
-            self.ledger.count(step.failed(found) if fresh else None)
+            self.ledger.count(step.failed(found) if fresh else None, mine[-1])
         return found
 
     def _attempts(self, step: Attempts) -> Trial:
@@ -240,7 +240,7 @@ class Engine:
         if fresh:
             self.ledger.ran(last, counts=step.counts)
             if step.fails:
-                self.ledger.count(last.invalid_why)
+                self.ledger.count(last.invalid_why, last)
         else:
             self.ledger.passed(last, counts=step.counts)
         return last

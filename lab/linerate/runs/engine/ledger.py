@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from linerate.host.errors import HopelessError
+from linerate.host.errors import HopelessError, TooBusyError
 from linerate.host.process import checkpoint
 from linerate.records.cells import Arm
 from linerate.records.journal import Journal
@@ -96,7 +96,7 @@ class Ledger:
 
     # -- what fails ----------------------------------------------------------------------------
 
-    def count(self, why: str | None) -> None:
+    def count(self, why: str | None, trial: Trial) -> None:
         """Of what may fail many times in a row. `why` it did; None: it did not."""
         self._failures = self._failures + 1 if why is not None else 0
         limit = self._plan.failures
@@ -104,6 +104,9 @@ class Ledger:
             return
         if self._giving_up:
             raise _GivenUpError
+        if trial.invalid_code in DISTURBED:
+            said = "; ".join(filter(None, [why, trial.neighbours]))
+            raise TooBusyError(f"{limit.most} {limit.what}", said, limit.hint)
         raise HopelessError(f"{limit.most} {limit.what}", why, limit.hint)
 
     @contextmanager

@@ -90,7 +90,7 @@ class StartedDevice:
             (ledger.monitor.finished if fresh else ledger.monitor.replayed)(last)
             if self._each_fails:
                 # Also of earlier sessions: what was given up stays so.
-                ledger.count(None if found else last.invalid_why)
+                ledger.count(None if found else last.invalid_why, last)
         return found
 
     def flood(self) -> Trial:
@@ -102,7 +102,7 @@ class StartedDevice:
         checkpoint()
         trial = self._real.flood(self._real.bench.window_s)
         ledger.ran(trial, counts=True)
-        ledger.count(trial.invalid_why)
+        ledger.count(trial.invalid_why, trial)
         return trial
 
     def skip(self, trials: int) -> None:

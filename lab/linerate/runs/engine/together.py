@@ -40,7 +40,7 @@ def share_core(plan: SessionPlan, ledger: Ledger, step: Standing) -> None:
         for trial in stand(plan.bench, setup, items, step.block):
             ledger.record(trial)
             ledger.ran(trial, counts=True)
-            ledger.count(trial.invalid_why)
+            ledger.count(trial.invalid_why, trial)
 
 
 def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
