@@ -29,6 +29,7 @@ from linerate.records.cells import Arm, Cell
 from linerate.records.outcome import ChangeFigures, LatencyFigures, Polling
 from linerate.records.trial import DISTURBED, Load, Process, Role, Test, Trial
 from linerate.runs import session
+from linerate.runs.engine import engine
 from linerate.runs.experiment import Findings
 from linerate.runs.plans.steps import Record
 from linerate.traffic.books import LATE_LIMIT
@@ -232,6 +233,9 @@ class SimulatedLab:
         self.seed = seed
         self.before_window: Callable[[Trial], None] = lambda _: None
         self.peers_starve = False
+        # How long self-tests waited for a quieter machine, and what that does to it.
+        self.rests: list[float] = []
+        self.after_rest: Callable[[SimulatedLab], None] = lambda _: None
         # No frame comes back with its latency.
         self.timeless = False
         # The run's own, once there is one.
@@ -243,6 +247,10 @@ class SimulatedLab:
         self.probing = False
         # Devices that were not closed.
         self.running = 0
+
+    def rest(self, seconds: float) -> None:
+        self.rests.append(seconds)
+        self.after_rest(self)
 
     def flood(self, bench: Bench, asked: Plan, setup: LinkSetup) -> Trial:
         self.bench = bench
@@ -299,6 +307,7 @@ def installed(lab: SimulatedLab) -> Iterator[None]:
 
     with pytest.MonkeyPatch.context() as patch:
         install_machine(patch, lab.flood, lab.device)
+        patch.setattr(engine, "pause", lab.rest)
         yield
 
 

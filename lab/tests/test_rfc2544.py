@@ -26,17 +26,20 @@ from simulated_lab import (
 )
 
 from linerate.experiments.rfc2544 import presets
-from linerate.experiments.rfc2544.plan import cells
+from linerate.experiments.rfc2544.plan import RESTS_S, cells
 from linerate.experiments.rfc2544.runs import Found
-from linerate.host.errors import Interrupted, LabError
+from linerate.host.errors import BusyError, Interrupted, LabError
+from linerate.host.exit_status import ExitStatus
 from linerate.records import trial as records
 from linerate.records.trial import RECORDS, Test, Trial
 from linerate.records.types import LOW_LOAD
 from linerate.runs import rebuild
+from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search import throughput
 from linerate.trial.search.device import Device
 from linerate.trial.search.goals import Goal
 from linerate.trial.search.simulated import Model
+from linerate.trial.trial import Bench, Plan
 
 WIDTH = QUICK.goals[0].width
 
@@ -293,6 +296,42 @@ def test_a_sender_that_is_never_on_time_ends_the_run() -> None:
     lab = SimulatedLab(late=lambda _: 1.0)
     with pytest.raises(LabError, match="not on time"):
         run(lab)
+
+
+def test_a_self_test_waits_for_a_quieter_machine() -> None:
+    lab = SimulatedLab()
+    lab.peers_starve = True
+
+    def calm(lab: SimulatedLab) -> None:
+        lab.peers_starve = len(lab.rests) < 2
+
+    lab.after_rest = calm
+    _, found = run(lab, tests=("throughput",))
+    assert lab.rests == list(RESTS_S[:2])
+    assert verdict(found).verdict == "faster"
+
+
+def test_a_machine_that_stays_busy_has_its_own_status() -> None:
+    lab = SimulatedLab()
+    lab.peers_starve = True
+    with pytest.raises(BusyError, match="no trial of a reference peer counts") as raised:
+        run(lab)
+    assert raised.value.exit_code is ExitStatus.BUSY
+    assert lab.rests == list(RESTS_S)
+
+
+def test_a_run_that_is_to_keep_going_leaves_out_a_size_alone() -> None:
+    lab = SimulatedLab()
+    original = lab.flood
+
+    def flood(bench: Bench, asked: Plan, setup: LinkSetup) -> Trial:
+        lab.peers_starve = setup.context.size == 64
+        return original(bench, asked, setup)
+
+    lab.flood = flood  # type: ignore[method-assign]
+    _, found = run(lab, tests=("throughput",), sizes=[64, 512], keep_going=True)
+    assert [cell.size for cell in found.cells if cell.ceiling] == [512]
+    assert any("64 B: no trial of a reference peer counts" in w for w in found.warnings)
 
 
 def test_searches_that_never_end_end_the_run() -> None:

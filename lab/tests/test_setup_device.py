@@ -116,7 +116,8 @@ class Stage:
 
         directions: Directions = "one" if one else "both"
         bench = Bench(
-            run=cast(RunDirectory, None), cores=Cores(0, 1, shared_core=False),
+            run=cast(RunDirectory, SimpleNamespace(owns=lambda _: True)),
+            cores=Cores(0, 1, shared_core=False),
             memory=Memory(hugepages=False), experiment="rfc2544", seed=1, window_s=0.3,
             directions=directions,
         )  # fmt: skip

@@ -243,7 +243,6 @@ CPU_WEIGHT = Option(
     help="How many times the weight of others the run has on its CPUs, 1 to 100 (for root; control "
     "groups). 1: as everyone.",
     parse=within(1, MOST_WEIGHT),
-    resume="may differ",
     merge="may differ",
 )
 PROBE = Option(

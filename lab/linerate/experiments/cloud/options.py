@@ -73,7 +73,7 @@ class Options(Budget, common.Options):
         Extra("--plan", "Say what would be run, and for how long; run nothing."),
         Extra("--print-design", "Print the design, to begin one of your own."),
     )
-    unused: ClassVar = ("generator_ports", "forwarder_ports", "cpu_weight")
+    unused: ClassVar = ("generator_ports", "forwarder_ports")
     can_fail: ClassVar = False
     own: ClassVar = {
         "links": LINK.but(
@@ -103,7 +103,7 @@ class Options(Budget, common.Options):
         ),
     ]
     # The kernel's threads that work for neighbours would not have it.
-    cpu_weight: int = 1
+    cpu_weight: Annotated[int, FOUND_AT_START] = 1
     parts: Annotated[list[Part], FOUND_AT_START] = field(default_factory=list)
     tenant: Annotated[TenantShape, FOUND_AT_START] = field(default_factory=TenantShape)
     control: Annotated[bool, FOUND_AT_START] = True

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, TypeVar
 
 from pydantic import Field
 
@@ -16,11 +17,11 @@ from linerate.experiments.rfc2544.presets import Preset, check_sizes, minimum_si
 from linerate.experiments.rfc2544.summarise import tests_of
 from linerate.experiments.rfc2544.units import Unit, run_tests
 from linerate.forwarders import forwarder
-from linerate.host.errors import DisturbedError, LabError, TrialError, UsageError
+from linerate.host.errors import BusyError, DisturbedError, LabError, TrialError, UsageError
 from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
 from linerate.records.summary import Ceiling
-from linerate.records.trial import Trial
+from linerate.records.trial import DISTURBED, Trial
 from linerate.runs.options import Agreement, apart_from_blocks
 from linerate.runs.plans.blocks import PEERS, arms, blocks_for, check_blocks, check_fit, order
 from linerate.runs.plans.steps import (
@@ -29,6 +30,7 @@ from linerate.runs.plans.steps import (
     Needs,
     Once,
     OnSetup,
+    Rest,
     Say,
     SessionPlan,
     Start,
@@ -40,6 +42,7 @@ from linerate.traffic.other_generator import GENERATOR, OtherGenerator
 from linerate.trial.link_setup import LinkSetup
 from linerate.verdict.ceiling import ceiling_of
 
+T = TypeVar("T")
 NAME = "rfc2544"
 QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
 # Shares of the flood's ceiling that the sender is tried at, until it is on time.
@@ -48,6 +51,8 @@ PACED_SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2)
 # start than after another, and each search begins with one.
 PACED_STARTS = 3
 PACED_S = 1.0
+# How long a self-test that found nothing waits before it is made again.
+RESTS_S = (5.0, 20.0, 60.0)
 # A window of which more than this was sent late was not disturbed: the sender fell behind for good.
 BEHIND = 0.5
 
@@ -181,8 +186,14 @@ class Rfc2544(SessionPlan):
         )
         for cell in self.cells:
             yield Announce(f"{cell.link} {cell.size} B: self-test")
-            flooded = yield from self._flood(cell)
-            max_pps, peer = yield from self._maximum(cell, flooded)
+            try:
+                flooded = yield from self._flood(cell)
+                max_pps, peer = yield from self._maximum(cell, flooded)
+            except BusyError as error:
+                if not self.options.keep_going:
+                    raise
+                self.warn(f"{error.message}: this size has no figures")
+                continue
             yield Announce(
                 f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
                 f"{counted(cell.blocks, 'block')}"
@@ -199,26 +210,45 @@ class Rfc2544(SessionPlan):
         given = self.options.line_rate
         if self.sender and given:
             return Ceiling(pps=given, peer=PEERS[0])
-        while True:
+        drawn = replace(cell, blocks=self.preset.self_test)
+        peers = [Arm(name, name) for name in PEERS]
+
+        def flood() -> Steps[Ceiling | None]:
             before = len(self.trials)
-            drawn = replace(cell, blocks=self.preset.self_test)
-            peers = [Arm(name, name) for name in PEERS]
             for block, shuffled in enumerate(order(peers, drawn, self.seed)):
                 yield OnSetup(cell, partial(self._flood_peers, block, shuffled), flood=True)
-            mine = self.trials[before:]
-            if found := ceiling_of(mine, None):
+            found = ceiling_of(self.trials[before:], None)
+            # With 100 % given nothing hangs on it.
+            return found or (Ceiling(pps=given, peer=PEERS[0]) if given else None)
+
+        return (
+            yield from self._until_quiet(
+                f"{cell.link} {cell.size} B: no trial of a reference peer counts", flood
+            )
+        )
+
+    def _until_quiet(self, why: str, attempt: Callable[[], Steps[T | None]]) -> Steps[T]:
+        """What an attempt finds; there are others after rests, because the machine may be quiet
+        then.
+        """
+        rests = iter(RESTS_S)
+        while True:
+            before = len(self.trials)
+            found = yield from attempt()
+            if found is not None:
                 return found
-            if given:
-                # Nothing hangs on it: 100 % is known.
-                return Ceiling(pps=given, peer=PEERS[0])
-            if self._ran_since(before):
-                last = mine[-1].invalid if mine else "no trial was run"
-                raise LabError(
-                    f"{cell.link} {cell.size} B: no trial of a reference peer counts, the last "
-                    f"because: {last}",
-                    "run it when the machine is quieter, or name 100 % by --line-rate; what is "
-                    "missing here, linerate doctor says",
-                )
+            if not self._ran_since(before):
+                continue
+            if (rest_s := next(rests, None)) is None:
+                break
+            yield Rest(rest_s, why)
+        last = self.trials[-1]
+        message = f"{why}, the last because: {last.invalid or 'it fell behind for good'}"
+        hint = "name 100 % by --line-rate; what is missing here, linerate doctor says"
+        if last.valid or last.invalid_code in DISTURBED:
+            who = f"; {last.neighbours}" if last.neighbours else ""
+            raise BusyError(message + who, f"run it when the machine is quieter, or {hint}")
+        raise LabError(message, hint)
 
     @staticmethod
     def _flood_peers(block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
@@ -237,17 +267,17 @@ class Rfc2544(SessionPlan):
             if self.sender:
                 yield from self._must_pace(cell, flooded)
             return given, flooded.peer
-        while True:
-            before = len(self.trials)
-            pps: float | None = yield OnSetup(cell, partial(self._all_paced, flooded))
-            if pps:
-                return pps, flooded.peer
-            if self._ran_since(before):
-                raise LabError(
-                    f"{cell.link} {cell.size} B: the sender is not on time even at "
-                    f"{PACED_SHARES[-1]:.0%} of what link and peer carry, so no window would count",
-                    "run on a quieter machine, or name 100 % by --line-rate",
-                )
+
+        def paced() -> Steps[float | None]:
+            found: float | None = yield OnSetup(cell, partial(self._all_paced, flooded))
+            return found
+
+        pps = yield from self._until_quiet(
+            f"{cell.link} {cell.size} B: the sender is not on time even at {PACED_SHARES[-1]:.0%} "
+            "of what link and peer carry",
+            paced,
+        )
+        return pps, flooded.peer
 
     def _all_paced(self, flooded: Ceiling, setup: LinkSetup) -> Steps[float | None]:
         """The greatest share that the sender keeps in each of several starts of the peer."""

@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from rich.console import Console
 
 from linerate.host.cores import cpus
-from linerate.host.process import RunDirectory
+from linerate.host.process import RunDirectory, pause
 from linerate.links.eal import Memory
 from linerate.records.journal import Journal
 from linerate.records.trial import DISTURBED, Trial
@@ -32,6 +32,7 @@ from linerate.runs.plans.steps import (
     More,
     Once,
     OnSetup,
+    Rest,
     Say,
     SessionPlan,
     Standing,
@@ -147,6 +148,10 @@ class Engine:
             case OnSetup():
                 with setup_of(self.plan, step.cell, flood=step.flood, sender=step.sender) as setup:
                     return self._go(step.steps(setup))
+            case Rest():
+                self.ledger.may_begin()
+                self.monitor.announce(f"{step.why}; again in {step.seconds:g} s")
+                pause(step.seconds)
             case GiveUp():
                 with self.ledger.giving_up(step):
                     self._go(step.steps())

@@ -57,6 +57,14 @@ class Say(Step):
 
 
 @dataclass(frozen=True)
+class Rest(Step):
+    """Nothing for so many seconds: what disturbed the machine may end. `why`: in words."""
+
+    seconds: float
+    why: str
+
+
+@dataclass(frozen=True)
 class More(Step):
     """So many more trials are to come than were planned; below 0: fewer."""
 
