@@ -15,10 +15,11 @@ from pathlib import Path
 
 import pytest
 from conftest import wait_for
+from fake_host import Instead
 
 from linerate.host import locks
 from linerate.host import process as processes
-from linerate.host.cores.cpus import Cores, parse_list
+from linerate.host.cores.cpus import Cores, isolated, parse_list
 from linerate.host.errors import Interrupted, MachineError, MissingError, ProcessError
 from linerate.host.process import (
     Child,
@@ -352,6 +353,22 @@ def test_interruptible_leaves_alone_what_the_caller_ignores() -> None:
 def test_a_single_cpu_is_a_clear_error() -> None:
     with pytest.raises(MachineError, match="two CPUs"):
         Cores.among({0})
+
+
+@pytest.mark.parametrize(
+    ("quiet", "control", "forwarder"),
+    [("", 0, 3), ("3", 0, 3), ("1-2", 1, 2), ("0", 1, 0), ("2-3\n", 2, 3)],
+)
+def test_isolated_cpus_are_chosen_before_others(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, quiet: str, control: int, forwarder: int
+) -> None:
+    (tmp_path / "isolated").write_text(quiet)
+    found = isolated(Instead({"/sys/devices/system/cpu": tmp_path}))
+    monkeypatch.setattr("linerate.host.cores.cpus.isolated", lambda: found)
+    monkeypatch.setattr("linerate.host.cores.cpus.siblings", lambda cpu: {cpu})
+    chosen = Cores.among({0, 1, 2, 3})
+    assert (chosen.control, chosen.forwarder) == (control, forwarder)
+    assert sorted((chosen.control, chosen.forwarder, *chosen.spare)) == [0, 1, 2, 3]
 
 
 def test_cores() -> None:

@@ -39,6 +39,14 @@ def siblings(cpu: int, host: Host = LOCAL) -> set[int]:
         return {cpu}
 
 
+def isolated(host: Host = LOCAL) -> set[int]:
+    """CPUs that the scheduler gives to nobody who does not ask for them (isolcpus)."""
+    try:
+        return set(parse_list(host.read_text("/sys/devices/system/cpu/isolated").strip()))
+    except (OSError, ValueError):
+        return set()
+
+
 @dataclass(frozen=True)
 class Cores:
     """`control` runs lab and generator; `forwarder` runs the forwarder and nothing else. `spare`:
@@ -73,7 +81,9 @@ class Cores:
 
     @classmethod
     def among(cls, allowed: set[int]) -> Cores:
-        cpus = sorted(allowed)
+        """From these; the forwarder has an isolated CPU where there is one, then the generator."""
+        quiet = isolated()
+        cpus = sorted(allowed, key=lambda cpu: (cpu in quiet, cpu))
         if len(cpus) < 2:
             raise MachineError(
                 f"the lab needs two CPUs, one for the generator and one for the forwarder; "
@@ -82,7 +92,7 @@ class Cores:
             )
         forwarder = cpus[-1]
         apart = [cpu for cpu in cpus if cpu not in siblings(forwarder)]
-        control = apart[0] if apart else cpus[0]
+        control = min(apart or cpus[:1], key=lambda cpu: (cpu not in quiet, cpu))
         spare = tuple(cpu for cpu in reversed(cpus) if cpu not in (control, forwarder))
         return cls(control, forwarder, shared_core=not apart, spare=spare)
 
