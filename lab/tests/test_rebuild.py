@@ -143,8 +143,8 @@ def other_dpdk(simulation: Simulation) -> None:
     [
         (other_build, {}, "different builds of rust-l2fwd"),
         (other_cpu, {}, "different machines: cpu model: simulated and other"),
-        (other_dpdk, {}, "dpdk version: 22.11 and 24.11"),
-        (None, {"hugepages": "yes"}, "memory: no-huge and hugepages"),
+        (other_dpdk, {}, "one machine that was set up in two ways: dpdk version: 22.11 and 24.11"),
+        (None, {"hugepages": "yes"}, "set up in two ways: memory: small pages and huge pages"),
         (None, {"links": ["null2"]}, "cells null 64 B and null2 64 B"),
         (None, {"forwarders": ["rust-l2fwd", "c-l2fwd"]}, "forwarders .* and .*rust-l2fwd-again"),
         (None, {"line_rate": 1e6}, "--line-rate none and 1000000.0"),

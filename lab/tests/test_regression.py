@@ -354,6 +354,10 @@ def test_what_does_not_compare_is_refused(tmp_path: Path, simulation: Simulation
     start(tmp_path / "c")
     with pytest.raises(RunError, match=r"different machines.*cpu model: simulated and other"):
         compared(tmp_path / "a", tmp_path / "c")
+    simulation.machine = simulation.machine.model_copy(update={"cpu_model": "simulated"})
+    start(tmp_path / "d", hugepages="yes")
+    with pytest.raises(RunError, match=r"one machine .*two ways: memory: small pages and huge"):
+        compared(tmp_path / "a", tmp_path / "d")
     for path in ("absent", "a"):
         with pytest.raises(RunError) as caught:
             status(tmp_path / "a", tmp_path / path)

@@ -36,7 +36,13 @@ from linerate.records.run_file import made_of
 from linerate.records.types import Strict
 from linerate.runs.agreement import refuse_unlike
 from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
-from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling
+from linerate.runs.provenance import (
+    apart,
+    changed_definitions,
+    changed_programs,
+    deciding,
+    telling,
+)
 from linerate.runs.rebuild import Stored
 from linerate.runs.registry import find
 from linerate.verdict import stats, unpaired
@@ -207,12 +213,10 @@ def refuse(before: Stored, after: Stored) -> None:
         "compare runs that were asked the same; seed and number of blocks may differ",
     )
     one, other = before.run.sessions[0], after.run.sessions[0]
-    machines = [text for text in deciding(one, other) if not text.startswith("dpdk version")]
-    if machines:
+    if ran := apart(one, other, dpdk_may_differ=True):
         raise RunError(
-            f"{names} ran on different machines, where a ratio of two programs may be another one: "
-            f"{'; '.join(machines)}",
-            "run both on one machine",
+            f"{names} {ran}; a ratio of two programs may be another one there",
+            "run both on one machine that is set up alike, such as by --hugepages no",
         )
 
 

@@ -24,6 +24,9 @@ from linerate.records.run_file import Described, Session
 
 # A ratio of two programs is another figure where one of these differs ...
 _DECIDING = ("cpu_model", "hypervisor", "numa_nodes", "l3_cache", "dpdk_version")
+# In words, as they begin.
+_MEMORY, _DPDK = "memory", "dpdk version"
+_PAGES = {"hugepages": "huge pages", "no-huge": "small pages"}
 # ... and may be where one of these does.
 _TELLING = ("cpu_count", "cpus_allowed", "kernel", "governor", "clock_source", "distribution")
 
@@ -113,8 +116,21 @@ def deciding(one: Session, other: Session) -> list[str]:
     """What differs so that the two measured different things, in words; machine and memory."""
     found = _facts(one.machine, other.machine, _DECIDING)
     if one.memory != other.memory:
-        found.append(f"memory: {one.memory} and {other.memory}")
+        found.append(f"{_MEMORY}: {_PAGES[one.memory]} and {_PAGES[other.memory]}")
     return found
+
+
+def apart(one: Session, other: Session, *, dpdk_may_differ: bool = False) -> str | None:
+    """How the two measured different things, as the end of a sentence; None: they did not."""
+    found = deciding(one, other)
+    if dpdk_may_differ:
+        found = [text for text in found if not text.startswith(_DPDK)]
+    if not found:
+        return None
+    differing = "; ".join(found)
+    if all(text.startswith((_MEMORY, _DPDK)) for text in found):
+        return f"ran on one machine that was set up in two ways: {differing}"
+    return f"ran on different machines: {differing}"
 
 
 # Absolute figures, unlike ratios, are others where one of these differs as well.

@@ -24,7 +24,7 @@ from linerate.records.run_file import RUN, Part, Run, made_of
 from linerate.records.trial import RECORDS, Trial, dump, scan
 from linerate.runs.experiment import Findings
 from linerate.runs.progress import say
-from linerate.runs.provenance import changed_definitions, changed_programs, deciding, telling
+from linerate.runs.provenance import apart, changed_definitions, changed_programs, telling
 from linerate.runs.registry import find
 from linerate.runs.session import publish, torn_line
 
@@ -164,8 +164,8 @@ def _refuse(one: Stored, other: Stored) -> None:
         raise RunError(f"{names} ran different builds of {', '.join(rebuilt)}", hint)
     if redefined := changed_definitions(mine, theirs):
         raise RunError(f"{names} have different definitions of {', '.join(redefined)}", hint)
-    if differing := deciding(mine, theirs):
-        raise RunError(f"{names} ran on different machines: {'; '.join(differing)}", hint)
+    if ran := apart(mine, theirs):
+        raise RunError(f"{names} {ran}", hint)
 
 
 def _notes(parts: Sequence[Stored]) -> list[str]:
