@@ -30,7 +30,7 @@ from linerate.experiments.duel.rounds import Asked
 from linerate.experiments.duel.verdict import log_of_starts, log_ratio
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import BenchBuild, Definition
-from linerate.host.cores import cpus
+from linerate.host.cores import cpus, weight
 from linerate.host.cores.leases import leased
 from linerate.host.process import RunDirectory, checkpoint, interruptible
 from linerate.links import LinkContext, Wire, link
@@ -176,7 +176,8 @@ def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> F
     # Figures alone must tell that a program is as fast as itself.
     asked = Asked(margin=kind.margin, within_s=kind.within_s, seed=seed, code=False)
     both = {bench.cores.control, bench.cores.forwarder}
-    with compilers(bench.run, both if kind.beside else ()):
+    # Compilers that began before have everyone's weight.
+    with compilers(bench.run, both if kind.beside else ()), weight.raised():
         duel = fight(bench, found_link, programs, asked)
     verdict = duel.verdict
     ratios = [log_ratio(each.alone) for each in duel.rounds if each.alone]
