@@ -111,6 +111,7 @@ def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSu
         ),
         probed_trials=len(probed),
         busy_cycles_per_packet=quartiles(trial.frames.busy_cycles_per_packet for trial in polls),
+        busy_share=quartiles(trial.frames.busy_share for trial in polls),
         average_rx_burst=quartiles(trial.frames.average_rx_burst for trial in polls),
         average_nonempty_rx_burst=quartiles(t.frames.average_nonempty_rx_burst for t in polls),
         generator_tx_mpps=rate("accepted"),

@@ -21,6 +21,8 @@ from linerate.verdict.arms import median_of
 LINE_RATE = "--line-rate"
 # A forwarder this near to the ceiling is not what limits the cell.
 CEILING_SHARE = 0.95
+# Nor is one that is busy for less of its time than this.
+MOSTLY_BUSY = 0.5
 # One this far above it shows that the peers did not reach the ceiling.
 UNPROVEN_SHARE = 1.05
 # A flood of which less is refused is limited by the sender, not by the link.
@@ -73,7 +75,11 @@ def place(arm: ArmSummary, own: list[Trial], tests: list[Trial], ceiling: Ceilin
     else:
         arm.ceiling_share = share_of_peer(own, tests, ceiling.peer)
         arm.ceiling_unproven = arm.ceiling_share is not None and arm.ceiling_share > UNPROVEN_SHARE
-    if arm.ceiling_share is None or arm.ceiling_share < CEILING_SHARE or arm.ceiling_unproven:
+    if arm.ceiling_share is None or arm.ceiling_unproven:
+        return
+    # Who waits for packets for most of its time would carry more of them.
+    idle = arm.busy_share is not None and arm.busy_share.median < MOSTLY_BUSY
+    if arm.ceiling_share < CEILING_SHARE and not idle:
         return
     arm.limited_by = _limiter(arm.refused_share)
 

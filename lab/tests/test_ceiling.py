@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Who is limited by link or generator, and not by itself."""
+
+from __future__ import annotations
+
+import pytest
+
+from linerate.records.summary import ArmSummary, Ceiling
+from linerate.records.summary_figures import Quartiles
+from linerate.verdict.ceiling import LINE_RATE, place
+
+
+def of(value: float) -> Quartiles:
+    return Quartiles(n=9, median=value, q1=value, q3=value)
+
+
+@pytest.mark.parametrize(
+    ("mpps", "busy", "by"),
+    [
+        (9.6, None, "link"),
+        (9.6, 1.0, "link"),
+        (9.4, None, None),
+        (9.4, 0.9, None),
+        # It waits for packets, so that something else limits it, however far from the peers it is.
+        (9.4, 0.4, "link"),
+        (5.0, 0.1, "link"),
+    ],
+)
+def test_who_waits_for_packets_is_not_the_limit(
+    mpps: float, busy: float | None, by: str | None
+) -> None:
+    arm = ArmSummary(
+        arm="a", forwarder="a", language="C", trials=9, invalid=0, received_mpps=of(mpps), refused_share=0.2,
+        busy_share=None if busy is None else of(busy),
+    )  # fmt: skip
+    place(arm, [], [], Ceiling(pps=10e6, peer=LINE_RATE))
+    assert arm.limited_by == by
