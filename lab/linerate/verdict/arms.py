@@ -18,6 +18,7 @@ from linerate.verdict.stats import ALPHA, MIN_COUNT
 
 # Of those who had the CPUs in windows that do not count, so many are named.
 _MOST_NAMED = 3
+_LEAST = 0.005
 
 
 def quartiles(values: Iterable[float | None]) -> Quartiles | None:
@@ -144,8 +145,8 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
             for shares in (trial.others or {}).values() if void.code in DISTURBED else ():
                 others.setdefault(void.code, Counter()).update(shares)
     for code, sums in others.items():
-        named = sums.most_common(_MOST_NAMED)
-        found[code].others = {name: share / found[code].count for name, share in named}
+        shares = {name: total / found[code].count for name, total in sums.most_common(_MOST_NAMED)}
+        found[code].others = {name: share for name, share in shares.items() if share >= _LEAST}
     return sorted(found.values(), key=lambda reason: -reason.count)
 
 
