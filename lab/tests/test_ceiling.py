@@ -32,7 +32,6 @@ def test_who_waits_for_packets_is_not_the_limit(
     arm = ArmSummary(
         arm="a", forwarder="a", language="C", trials=9, invalid=0,
         received_mpps=of(mpps), refused_share=0.2,
-        busy_share=None if busy is None else of(busy),
     )  # fmt: skip
-    place(arm, [], [], Ceiling(pps=10e6, peer=LINE_RATE))
+    place(arm, [], [], Ceiling(pps=10e6, peer=LINE_RATE), busy)
     assert arm.limited_by == by

@@ -293,7 +293,7 @@ def test_whatever_else_goes_wrong_ends_a_bisect(
 
 def test_only_three_statuses_are_below_128() -> None:
     assert [for_git(each) for each in BisectStatus] == [0, 1, 125]
-    assert [for_git(each) for each in ExitStatus] == [200, 201, 202, 203, 204]
+    assert [for_git(each) for each in ExitStatus] == [200, 201, 202, 203, 204, 205]
     assert for_git(143) == 143
 
 

@@ -31,9 +31,9 @@ def test_who_had_the_cpus_is_a_mean_over_the_windows() -> None:
     # Of both CPUs together, and of the three greatest.
     assert late.others == pytest.approx({"cc1": 0.6, "ld": 0.05, "as": 0.01})
     # Who forwards nothing was not kept from it by others.
-    assert (idle.code, idle.others) == ("idle", {})
+    assert (idle.code, idle.others) == ("idle", None)
 
 
 def test_nobody_is_named_whom_this_user_may_not_see_or_who_had_next_to_nothing() -> None:
-    assert invalid_reasons([void("starved")])[0].others == {}
-    assert invalid_reasons([void("starved", {"1": {"sh": 0.004}})])[0].others == {}
+    assert invalid_reasons([void("starved")])[0].others is None
+    assert invalid_reasons([void("starved", {"1": {"sh": 0.004}})])[0].others is None

@@ -70,9 +70,6 @@ class ArmSummary(Strict):
         default=None, description="all cycles of the window over its packets (core always full)"
     )
     busy_cycles_per_packet: Quartiles | None = None
-    busy_share: Quartiles | None = Field(
-        default=None, description="of the time of the lcores that polled, while packets were there"
-    )
     average_rx_burst: Quartiles | None = Field(
         default=None, description="packets / polls, empty polls counted"
     )

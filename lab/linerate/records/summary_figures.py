@@ -223,8 +223,8 @@ class InvalidReason(Strict):
     code: InvalidCode
     count: int
     example: str
-    others: dict[str, float] = Field(
-        default_factory=dict,
+    others: dict[str, float] | None = Field(
+        default=None,
         description="who had the CPUs of the lab meanwhile, by name: share of a CPU's time",
     )
 

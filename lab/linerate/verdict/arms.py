@@ -112,7 +112,6 @@ def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSu
         ),
         probed_trials=len(probed),
         busy_cycles_per_packet=quartiles(trial.frames.busy_cycles_per_packet for trial in polls),
-        busy_share=quartiles(trial.frames.busy_share for trial in polls),
         average_rx_burst=quartiles(trial.frames.average_rx_burst for trial in polls),
         average_nonempty_rx_burst=quartiles(t.frames.average_nonempty_rx_burst for t in polls),
         generator_tx_mpps=rate("accepted"),
@@ -146,7 +145,7 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
                 others.setdefault(void.code, Counter()).update(shares)
     for code, sums in others.items():
         shares = {name: total / found[code].count for name, total in sums.most_common(_MOST_NAMED)}
-        found[code].others = {name: share for name, share in shares.items() if share >= _LEAST}
+        found[code].others = {n: share for n, share in shares.items() if share >= _LEAST} or None
     return sorted(found.values(), key=lambda reason: -reason.count)
 
 

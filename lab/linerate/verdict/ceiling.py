@@ -66,8 +66,17 @@ def share_of_peer(own: list[Trial], tests: list[Trial], peer: str) -> float | No
     return statistics.median(ratios) if ratios else None
 
 
-def place(arm: ArmSummary, own: list[Trial], tests: list[Trial], ceiling: Ceiling | None) -> None:
-    """Say in `arm` how near to the ceiling it came and what limits it, if not the forwarder."""
+def place(
+    arm: ArmSummary,
+    own: list[Trial],
+    tests: list[Trial],
+    ceiling: Ceiling | None,
+    busy_share: float | None = None,
+) -> None:
+    """Say in `arm` how near to the ceiling it came and what limits it, if not the forwarder.
+
+    `busy_share`: for how much of its time the forwarder was busy with packets, where that is known.
+    """
     if ceiling is None or arm.received_mpps is None:
         return
     if ceiling.peer == LINE_RATE:
@@ -78,7 +87,7 @@ def place(arm: ArmSummary, own: list[Trial], tests: list[Trial], ceiling: Ceilin
     if arm.ceiling_share is None or arm.ceiling_unproven:
         return
     # Who waits for packets for most of its time would carry more of them.
-    idle = arm.busy_share is not None and arm.busy_share.median < MOSTLY_BUSY
+    idle = busy_share is not None and busy_share < MOSTLY_BUSY
     if arm.ceiling_share < CEILING_SHARE and not idle:
         return
     arm.limited_by = _limiter(arm.refused_share)

@@ -16,7 +16,7 @@ from linerate.records.trial import Trial
 from linerate.runs.options import Probing
 from linerate.runs.run_summary import Design, Setup, books_of, summary_of
 from linerate.verdict.agreement import Agreement
-from linerate.verdict.arms import summarise_arm, summarise_lower_load
+from linerate.verdict.arms import median_of, summarise_arm, summarise_lower_load
 from linerate.verdict.ceiling import ceiling_of, cost_leads, place
 from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
 
@@ -45,7 +45,8 @@ def summarise_cell(
         own = [t for t in mine if t.role == "measure" and t.arm == arm.label]
         if own:
             entry = summarise_arm(arm.label, own, probed(arm.label))
-            place(entry, own, tests, ceiling)
+            busy = median_of(t.frames.busy_share for t in probed(arm.label) if t.valid)
+            place(entry, own, tests, ceiling, busy)
             found.append(entry)
     references = [
         summarise_arm(name, [t for t in tests if t.arm == name], probed(name))
