@@ -20,6 +20,9 @@ from fake_host import Instead
 from linerate.host.cores import weight
 from linerate.host.cores.cgroup_mounts import mounts, own_directory
 from linerate.host.cores.weight import WEIGHT, even_out, raised
+from linerate.host.host import LOCAL
+from linerate.host.netns import Namespaces, ip
+from linerate.links.veth import _receive_on as receive_on
 
 
 @pytest.fixture
@@ -168,3 +171,17 @@ def test_own_directory_is_the_group(tree: Path) -> None:
     with raised() as held:
         mount = next(each for each in mounts() if each.path == tree)
         assert own_directory(mount) == held.group
+
+
+def test_a_thread_of_the_kernel_that_works_for_the_lab_weighs_as_much(tree: Path) -> None:
+    with Namespaces(("weight",)) as made:
+        host = made.host("weight")
+        ip("link", "add", "lrw0", "type", "veth", "peer", "name", "lrw1", host=host)
+        outside = receive_on(LOCAL, host, "lrw0", min(os.sched_getaffinity(0)), first=False)
+        with raised() as held:
+            inside = receive_on(LOCAL, host, "lrw1", min(os.sched_getaffinity(0)), first=False)
+            assert held.group is not None
+            assert {group_of(pid) for pid in inside} == {f"/{held.group.name}"}
+            assert f"/{held.group.name}" not in {group_of(pid) for pid in outside}
+        assert {group_of(pid) for pid in inside} == {group_of("self")}
+    assert held.group not in ours(tree)

@@ -113,7 +113,7 @@ class DuelSession:
         count = max(program.definition.cpus for program, _ in every)
         with (
             leased(max(2, count + link.has_generator), patience_s=self.where.wait_s),
-            weight.raised(self.where.cpu_weight),
+            weight.raised(1 if link.receives_by_softirq else self.where.cpu_weight),
         ):
             for program, _ in every:
                 program.prepare()

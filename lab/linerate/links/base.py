@@ -124,6 +124,11 @@ class Link(ABC):
     # What its frames are for, unless they are of the lab's flows.
     tables: Tables | None = None
 
+    @property
+    def receives_by_softirq(self) -> bool:
+        """Whether the kernel receives in its own time, for which the lab can ask nothing."""
+        return self.interfaces and not self.receives_by_threads
+
     def prepare(self) -> None:  # noqa: B027 - most links need nothing
         """Find or build what the link needs; raises `LabError` with what mends it."""
 

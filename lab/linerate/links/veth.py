@@ -17,6 +17,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from linerate.host import netns
+from linerate.host.cores import weight
 from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LinkError, MachineError
 from linerate.host.host import LOCAL, Host, InNamespace
@@ -147,6 +148,8 @@ def _receive_on(
         # Who may not have it first waits: latencies show it.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             host.pin(pid, {cpu}, first=first)
+        # Beside a program that polls on their CPU they would have a hundredth of it.
+        weight.adopt(pid)
     return threads
 
 

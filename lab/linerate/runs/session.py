@@ -189,8 +189,11 @@ def _session(
             read = experiment.read_options(options)
             plan = experiment.plan(read)
             few = _too_few_blocks(run.design, experiment.judged_in)
+            # Who polls would keep the kernel's softirqs from the CPU.
+            softirq = any(read.link(name).receives_by_softirq for name in plan.needs.links)
+            times = 1 if softirq else read.cpu_weight
             with (
-                weight.raised(read.cpu_weight) as weighs,
+                weight.raised(times) as weighs,
                 Engine(plan, directory, journal, console, few) as running,
                 pinned(running.cores.control),
             ):

@@ -99,6 +99,14 @@ def even_out(pid: int) -> None:
             _write(own / _FILE[found.version], _EVERYONE[found.version])
 
 
+def adopt(pid: int) -> None:
+    """Let a thread of the kernel that works for the lab have the lab's weight, if that has more."""
+    found = _mount(LOCAL)
+    if found is not None and _OURS.fullmatch((own := own_directory(found)).name):
+        with contextlib.suppress(OSError):
+            _write(own / "cgroup.procs", pid)
+
+
 def obstacle(host: Host = LOCAL) -> str | None:
     """Why the lab cannot weigh more than others here; None: it can."""
     found = _mount(host)
