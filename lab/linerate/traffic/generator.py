@@ -185,8 +185,10 @@ class Generator(Sender):
         hz = self.tsc_hz()
         delays, variations, jitters = [], [], []
         for flow in self._flows:
-            delays.append(self._histogram(flow, "latency_hdr"))
-            # Absent where frames came to several lcores: nobody knows who were neighbours.
+            # Absent where all frames of the flow were disturbed.
+            with contextlib.suppress(UnknownCommandError):
+                delays.append(self._histogram(flow, "latency_hdr"))
+            # Absent where frames came to several lcores, too: nobody knows who were neighbours.
             with contextlib.suppress(UnknownCommandError):
                 variations.append(self._histogram(flow, "ipdv_hdr"))
             own = self.telemetry.ask(f"/linerate/generator/flow,{flow}")
@@ -195,10 +197,15 @@ class Generator(Sender):
         # It takes the clock's cost off each delay before it counts it.
         found.net = True
         found.quantiles_ns = _quantiles_ns(delays, hz)
-        if len(variations) == len(self._flows):
+        if len(variations) == len(delays):
             found.ipdv_quantiles_ns = _quantiles_ns(variations, hz)
         found.jitter_rfc3550_ns = max(jitters, default=None)
         return found
+
+    def _timed(self, flow: Any) -> int:
+        """Without those that a pause of the generator disturbed."""
+        own = self.telemetry.ask(f"/linerate/generator/flow,{flow.name}")
+        return int(own["received"]) - int(own["received_disturbed"])
 
     def _histogram(self, flow: str, name: str) -> Histogram:
         """Of a flow, in TSC cycles; raises `UnknownCommandError` when it has none."""

@@ -87,9 +87,10 @@ class Sender(ABC):
         `GeneratorError` for a flow that has some of them only.
         """
         rows = [
-            (int(flow.frames_rx), found)
+            (timed, found)
             for flow in self.client.flow_metrics()
             if flow.frames_rx and (found := self._delays(flow.latency))
+            if (timed := self._timed(flow))
         ]
         count = sum(frames for frames, _ in rows)
         if not count:
@@ -100,6 +101,10 @@ class Sender(ABC):
             mean_ns=sum(frames * found["average_ns"] for frames, found in rows) / count,
             maximum_ns=max(found["maximum_ns"] for _, found in rows),
         )
+
+    def _timed(self, flow: Any) -> int:
+        """How many frames the latency of a flow is of, from its metrics."""
+        return int(flow.frames_rx)
 
     def _delays(self, latency: Any) -> dict[str, float] | None:
         """By their names in OTG; None: the flow does not measure latency, so that all are 0."""
