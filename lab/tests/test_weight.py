@@ -12,10 +12,12 @@ import textwrap
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
 import pytest
 from fake_cgroups import Fake, fake_v1, fake_v2
 from fake_host import Instead
+from simulated import Simulation, start
 
 from linerate.host.cores import weight
 from linerate.host.cores.cgroup_mounts import mounts, own_directory
@@ -23,6 +25,7 @@ from linerate.host.cores.weight import WEIGHT, even_out, raised
 from linerate.host.host import LOCAL
 from linerate.host.netns import Namespaces, ip
 from linerate.links.veth import _receive_on as receive_on
+from linerate.records.trial import Trial
 
 
 @pytest.fixture
@@ -185,3 +188,23 @@ def test_a_thread_of_the_kernel_that_works_for_the_lab_weighs_as_much(tree: Path
             assert f"/{held.group.name}" not in {group_of(pid) for pid in outside}
         assert {group_of(pid) for pid in inside} == {group_of("self")}
     assert held.group not in ours(tree)
+
+
+@pytest.mark.parametrize("void", [True, False])
+def test_who_may_not_weigh_more_is_told_where_others_had_the_cpus(
+    tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch, void: bool
+) -> None:
+    real = simulation.trial
+
+    def disturbed(*arguments: Any) -> Trial:
+        found = real(*arguments)
+        if void and found.identity.position % 2:
+            found.reject("late", "most of it was late")
+        return found
+
+    monkeypatch.setattr(simulation, "trial", disturbed)
+    monkeypatch.setattr("os.geteuid", lambda: 1000)
+    found = start(tmp_path / "run", keep_going=True)
+    told = [text for text in found.summary.warnings if "at everyone's weight" in text]
+    assert len(told) == void
+    assert all("control groups are made by root" in text for text in told)

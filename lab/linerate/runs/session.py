@@ -29,7 +29,7 @@ from linerate.records.cells import Cell
 from linerate.records.journal import Journal
 from linerate.records.output import REPORT, OutputDirectory
 from linerate.records.run_file import RUN, End, Run, Session, made_of
-from linerate.records.trial import RECORDS, RecordWriter, Trial, scan
+from linerate.records.trial import DISTURBED, RECORDS, RecordWriter, Trial, scan
 from linerate.runs.engine.engine import Engine
 from linerate.runs.experiment import Experiment, Findings
 from linerate.runs.plans.blocks import too_few_blocks
@@ -37,6 +37,8 @@ from linerate.runs.progress import say
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
 from linerate.runs.registry import find
 
+# More void windows than one in so many are worth a warning.
+_MANY = 5
 # Of a design: what may be said in other words since.
 _WORDING = {"question": None}
 
@@ -209,6 +211,12 @@ def _session(
             writer.close()
     if not journal.trials:
         raise stopped or LabError("no trial was run")
+    if times > 1 and weighs.group is None and _is_disturbed(journal.trials):
+        running.warnings.append(
+            f"other work voided many windows, and the lab had its CPUs at everyone's weight: "
+            f"{weighs.why}; with {times} times that weight a generator beside a compiler has 19 of "
+            "20 frames undisturbed"
+        )
     # A run that could not even pass what is on record keeps all of it.
     trials = journal.trials if len(journal.trials) >= len(earlier) else earlier
     _close_session(session, running, len(trials), stopped)
@@ -224,6 +232,11 @@ def _session(
     if stopped:
         raise stopped
     return findings
+
+
+def _is_disturbed(trials: list[Trial]) -> bool:
+    """Whether more than one in `_MANY` trials or windows is void, because others had the CPUs."""
+    return sum(trial.invalid_code in DISTURBED for trial in trials) * _MANY > len(trials)
 
 
 def _name_the_way_on(error: Interrupted | LabError, name: str, directory: Path) -> None:
