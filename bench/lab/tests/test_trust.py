@@ -347,7 +347,7 @@ def test_comparisons_on_record_are_not_made_again(quick_machine: Clock, tmp_path
     [
         ({"programs": {"c-l2fwd": "b"}}, "c-l2fwd: another build"),
         ({"machine": MACHINE.model_copy(update={"cpu_model": "other"})}, "cpu model: simulated"),
-        ({"memory": "hugepages"}, "memory: no-huge and hugepages"),
+        ({"memory": "hugepages"}, "memory: small pages and huge pages"),
     ],
 )
 def test_comparisons_of_other_programs_or_machines_are_refused(
