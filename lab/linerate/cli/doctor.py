@@ -21,7 +21,7 @@ from linerate.experiments.instructions.callgrind import VALGRIND
 from linerate.host import machine
 from linerate.host.builds.c_examples import example_source
 from linerate.host.cores import weight
-from linerate.host.cores.cpus import parse_list, siblings
+from linerate.host.cores.cpus import isolated, siblings
 from linerate.host.cores.leases import described, holders
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
@@ -208,14 +208,14 @@ def _cpus() -> Iterable[Finding]:
             "generator and forwarder slow each other down",
             "allow CPUs of two cores",
         )
-    isolated = parse_list(text_of("/sys/devices/system/cpu/isolated") or "")
+    quiet = sorted(isolated())
     yield Finding(
         "cpu",
         "isolation",
-        "ok" if isolated else "warn",
-        ",".join(map(str, isolated)) or "no CPU is isolated",
+        "ok" if quiet else "warn",
+        ",".join(map(str, quiet)) or "no CPU is isolated",
         "an isolated forwarder CPU has less noise; without, more blocks are needed",
-        None if isolated else f"boot with isolcpus={allowed[-1]} nohz_full={allowed[-1]}",
+        None if quiet else f"boot with isolcpus={allowed[-1]} nohz_full={allowed[-1]}",
     )
     governor = text_of("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor")
     steady = governor in (None, "performance")

@@ -139,11 +139,18 @@ def _end_orphans(path: Path) -> None:
 
 def _processes_of(path: Path) -> Iterator[int]:
     """Those that have the environment of a run directory (`RunDirectory.environment`)."""
-    wanted = f"RUNTIME_DIRECTORY={path}".encode()
-    for found in Path("/proc").glob("[0-9]*/environ"):
-        with contextlib.suppress(OSError):
-            if wanted in found.read_bytes().split(b"\0"):
-                yield int(found.parent.name)
+    for found in Path("/proc").glob("[0-9]*"):
+        if _is_of(int(found.name), path):
+            yield int(found.name)
+
+
+def _is_of(pid: int, path: Path) -> bool:
+    """Whether a process has the environment of a run directory."""
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except OSError:
+        return False
+    return f"RUNTIME_DIRECTORY={path}".encode() in environment.split(b"\0")
 
 
 def started_for(path: Path, prefix: str) -> list[int]:
@@ -216,13 +223,7 @@ class RunDirectory:
 
     def owns(self, pid: int) -> bool:
         """Whether a process is this lab, or was started with the environment of this directory."""
-        if pid == os.getpid():
-            return True
-        try:
-            environment = Path(f"/proc/{pid}/environ").read_bytes()
-        except OSError:
-            return False
-        return f"RUNTIME_DIRECTORY={self.path}".encode() in environment.split(b"\0")
+        return pid == os.getpid() or _is_of(pid, self.path)
 
     def new_prefix(self, role: str) -> str:
         """A file prefix that no other program on this machine uses."""

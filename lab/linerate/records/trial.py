@@ -225,7 +225,8 @@ class Trial(Strict):
     others: dict[str, dict[str, float]] | None = Field(
         default=None,
         description="per CPU: for which share of the time processes that are not the lab's had it, "
-        "by name, of the greatest; absent: this user may not see it",
+        "by name, of the greatest; absent: this user may not see it, or of a CPU with too many "
+        "switches to keep",
     )
     rejected: Invalid | None = Field(
         default=None,

@@ -196,7 +196,7 @@ def stolen(bench: Bench, trials: Sequence[Trial]) -> Iterator[None]:
                 for trial in trials:
                     trial.steal_ticks[str(cpu)] = after[cpu].steal - before[cpu].steal
     if uses is not None:
-        others = {str(cpu): _greatest(use.others) for cpu, use in uses.items()}
+        others = {str(cpu): _greatest(use.others) for cpu, use in uses.items() if use.complete}
         for trial in trials:
             trial.others = others
 
