@@ -53,9 +53,9 @@ pub struct TxBooks {
     pub gaps: Distribution,
     /// Paced: frames that left while the sender was behind its slots, and until it had been on time for as long as it was late.
     pub disturbed: Ranges,
-    /// Of these, those that the port took.
+    /// Disturbed frames that the port took.
     pub accepted_disturbed: Cell,
-    /// Of these, those that found the link's ring full.
+    /// Disturbed frames that found the link's ring full.
     pub lost_disturbed: Cell,
     state: AtomicU8,
 }
@@ -268,8 +268,6 @@ pub struct Books {
     /// Paced: gaps between departures by index of the port, of all its flows together; the thread that
     /// sends on the port writes, if it is one.
     pub gaps: Box<[Distribution]>,
-    /// By number of the lcore: how long it did not look at its queues, where that was longer than frames may be late.
-    pub pauses: Box<[Distribution]>,
 }
 
 /// What is told of a flow's frames that arrive, besides their number.
@@ -282,8 +280,8 @@ pub struct Told {
 }
 
 impl Books {
-    /// Empty books; of each flow `told`. `receivers` of `lcores` threads receive.
-    pub fn new(told: &[Told], ports: usize, receivers: usize, lcores: usize) -> Self {
+    /// Empty books; of each flow `told`. `receivers` threads receive.
+    pub fn new(told: &[Told], ports: usize, receivers: usize) -> Self {
         let sequence = |order: bool| match order {
             true => SequenceBooks::with_extents(),
             false => SequenceBooks::default(),
@@ -301,7 +299,6 @@ impl Books {
             tx: told.iter().map(|_| TxBooks::default()).collect(),
             rx: std::iter::repeat_with(receiver).take(receivers).collect(),
             gaps: std::iter::repeat_with(Distribution::default).take(ports).collect(),
-            pauses: std::iter::repeat_with(Distribution::default).take(lcores).collect(),
         }
     }
 
@@ -314,7 +311,7 @@ impl Books {
             self.rx.iter().filter_map(|books| books.flows.get(flow)).for_each(RxBooks::clear);
         }
         if from_rest {
-            self.gaps.iter().chain(&self.pauses).for_each(Distribution::clear);
+            self.gaps.iter().for_each(Distribution::clear);
         }
     }
 
@@ -335,7 +332,7 @@ mod tests {
 
     #[test]
     fn attempted_is_the_sum_of_its_fates() {
-        let books = Books::new(&[Told::default()], 0, 1, 1);
+        let books = Books::new(&[Told::default()], 0, 1);
         let flow = &books.tx[0];
         flow.accepted.add(5);
         flow.lost_at_ingress.add(2);
@@ -381,7 +378,7 @@ mod tests {
     #[test]
     fn receiving_threads_add_up() {
         let all = Told { order: true, delays: true };
-        let books = Books::new(&[Told::default(), all], 1, 2, 2);
+        let books = Books::new(&[Told::default(), all], 1, 2);
         books.rx[0].flows[1].received.add(3);
         books.rx[1].flows[1].received.add(4);
         books.rx[1].ports[0].foreign.add(2);

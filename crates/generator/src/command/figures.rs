@@ -54,7 +54,7 @@ pub struct Flow {
     pub refused: u64,
     /// Frames offered too late.
     pub late: u64,
-    /// What the generator's own pauses touched.
+    /// Frames that a pause of the generator delayed.
     pub disturbed: Disturbed,
     /// From the first offer to the last.
     pub duration_s: Option<f64>,

@@ -253,8 +253,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
             delays: flow.is_stamped(),
         };
         let told: Vec<Told> = plan.flows.iter().map(told).collect();
-        let books =
-            Arc::new(Books::new(&told, plan.ports.len(), setup.receivers, setup.work.len()));
+        let books = Arc::new(Books::new(&told, plan.ports.len(), setup.receivers));
         let (sources, entries, given_up) = opened.commit(std::mem::take(&mut self.active.ports));
         for (entry, port) in entries.iter().zip(&plan.ports) {
             entry.set_promiscuous(port.promiscuous);

@@ -39,7 +39,7 @@ struct Flow {
     run: u16,
     arrivals: Arrivals,
     delays: Delays,
-    /// Whether the frames before were disturbed.
+    /// The last row of frames had disturbed ones.
     disturbed: bool,
 }
 
@@ -161,7 +161,7 @@ impl Receiver {
         &mut self,
         queues: &mut [R],
         now: impl Fn() -> u64 + Copy,
-        watch: &Watch<'_>,
+        watch: &Watch,
     ) -> bool {
         let mut busy = false;
         for (lane, queue) in queues.iter_mut().enumerate() {
@@ -176,7 +176,7 @@ impl Receiver {
         lane: usize,
         queue: &mut R,
         now: impl Fn() -> u64 + Copy,
-        watch: &Watch<'_>,
+        watch: &Watch,
     ) -> bool {
         let Some(lane) = self.lanes.get_mut(lane) else { return false };
         let Some(books) = self.books.rx.get(self.number) else { return false };
@@ -262,7 +262,7 @@ struct Drain<'a> {
     flows: &'a mut [Flow],
     books: &'a [RxBooks],
     sent: &'a [TxBooks],
-    /// Whether the lcore was kept from the queue while frames arrived.
+    /// The lcore was away from its CPU while these frames waited in the queue.
     waited: bool,
     bit: u64,
     clock_cost: u64,

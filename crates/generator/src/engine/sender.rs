@@ -61,8 +61,8 @@ pub(super) struct Lane {
     pub departures: Departures,
 }
 
-/// By how many cycles a queue was late at most, and until when it counts as disturbed: frames that were due in a gap leave at
-/// once, and a forwarder that has twice their rate has worked them off when as much time has passed again.
+/// A queue that sends late, in cycles. `latest`: by how much at most. `until`: when it stops being disturbed. After a gap all
+/// frames that were due in it leave at once; a forwarder with twice the rate needs as long as the gap to catch up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
     latest: u64,
@@ -70,8 +70,8 @@ pub(super) struct Behind {
 }
 
 impl Lane {
-    /// Frames are about to leave, the first of them so many cycles after its slot. Says whether that begins or ends a
-    /// disturbance.
+    /// Call before frames leave. `late_by`: how many cycles after its slot the first one is. Returns whether a disturbance
+    /// begins or ends here.
     #[inline]
     pub fn follow(&mut self, now: u64, late_by: u64, late_after: u64) -> bool {
         if late_by <= late_after && self.behind.is_none() {

@@ -162,14 +162,14 @@ struct Bench {
     books: Arc<Books>,
     ports: Vec<Paper>,
     run: u8,
-    watch: Watch<'static>,
+    watch: Watch,
 }
 
 impl Bench {
     fn new(mode: Mode, flows: Vec<FlowSetup>, rx_masks: Vec<u64>, ports: Vec<Paper>) -> Self {
         let settings = Settings { mode, hz: HZ, late_after: 1000, clock_cost: 20 };
         let told = Told { order: true, delays: true };
-        let books = Arc::new(Books::new(&vec![told; flows.len()], ports.len(), 1, 1));
+        let books = Arc::new(Books::new(&vec![told; flows.len()], ports.len(), 1));
         let expected = Expectations { rx_masks, integrity: false };
         let numbers = (0..ports.len()).collect();
         Bench {
@@ -184,7 +184,7 @@ impl Bench {
             ports,
             run: 0,
             // No time is too long.
-            watch: Watch::new(u64::MAX, None),
+            watch: Watch::new(u64::MAX),
         }
     }
 

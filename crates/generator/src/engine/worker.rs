@@ -102,8 +102,7 @@ pub(super) struct Worker<'a, R, T> {
 impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// Polls until the end.
     pub fn work(mut self, ends: &Ends<'_>) {
-        let books = self.station.sender.books.clone();
-        let watch = Watch::new(self.station.settings.late_after, books.pauses.get(self.number));
+        let watch = Watch::new(self.station.settings.late_after);
         // When the present quiet began; 0 while something moves.
         let mut quiet_since = 0;
         while !ends.is_here() {
@@ -133,7 +132,7 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// Rests a little when nothing has moved for long enough: a hundredth of a second, or a second while
     /// frames may be on their way whose arrival is timed. A poll that need not be is also a risk, because
     /// drivers have been seen to fall over a peer that leaves while they are polled.
-    fn rest(&self, quiet: u64, watch: &Watch<'_>, ends: &Ends<'_>) {
+    fn rest(&self, quiet: u64, watch: &Watch, ends: &Ends<'_>) {
         let hz = self.station.settings.hz;
         if quiet > hz / 100
             && !ends.anybody_transmits()

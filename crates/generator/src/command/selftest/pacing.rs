@@ -77,7 +77,8 @@ fn judge(bed: &Bed<'_>, rate: u64, flow: &Flow, strange: u64, results: &mut Resu
     ));
 }
 
-/// Whether the latencies are those of the `timed` frames, and what they are.
+/// Checks that there is one latency for each of the `timed` frames, and that minimum, mean and maximum agree with the
+/// histogram. Returns the result, and the figures as text.
 fn latency(flow: &Flow, timed: u64, settings: &Settings) -> (bool, String) {
     let (Some([min, mean, max]), Some(all)) = (flow.latency, &flow.latencies) else {
         return (timed == 0, "no latency".to_owned());

@@ -46,7 +46,7 @@ impl Wire {
 fn bench(frames: u64) -> Bench {
     let mut bench =
         Bench::one(Mode::Paced, setup(0, 0, HZ / SLOT, Limit::Frames(frames)), usize::MAX);
-    bench.watch = Watch::new(LIMIT, None);
+    bench.watch = Watch::new(LIMIT);
     bench.start(&[0], 0);
     bench
 }
@@ -130,7 +130,7 @@ fn flows_of_one_queue_are_disturbed_together() {
         FlowSetup { index: 1, ..setup(1, 0, HZ / (160 * SLOT), Limit::Frames(2)) },
     ];
     let mut bench = Bench::new(Mode::Paced, flows, vec![u64::MAX; 2], vec![Paper::new(usize::MAX)]);
-    bench.watch = Watch::new(LIMIT, None);
+    bench.watch = Watch::new(LIMIT);
     bench.start(&[0, 1], 0);
     Wire::new().run(&mut bench, work(0, 100_000).chain(work(150_000, 600_000)));
     let slow = &bench.books.rx[0].flows[1];
@@ -141,8 +141,8 @@ fn flows_of_one_queue_are_disturbed_together() {
 }
 
 proptest! {
-    /// Whatever keeps the lcore from its work, and whatever is lost: no latency is longer than the wire and the limit, all that
-    /// is received is in a latency or disturbed, and losses away from pauses are told as such.
+    /// Random pauses and losses. No latency is longer than the wire and the limit. Each received frame is either in the
+    /// latency or disturbed. Without pauses no frame and no loss is disturbed.
     #[test]
     fn pauses_are_in_no_latency(
         pauses in prop::collection::vec((2_000u64..60_000, 100u64..120_000), 0..6),
