@@ -23,9 +23,8 @@ from linerate.host.places import rust_binary
 from linerate.records.run_file import Described, Session
 
 # A ratio of two programs is another figure where one of these differs ...
-_DECIDING = ("cpu_model", "hypervisor", "numa_nodes", "l3_cache", "dpdk_version")
-# In words, as they begin.
-_MEMORY, _DPDK = "memory", "dpdk version"
+_HARDWARE = ("cpu_model", "hypervisor", "numa_nodes", "l3_cache")
+_DECIDING = (*_HARDWARE, "dpdk_version")
 _PAGES = {"hugepages": "huge pages", "no-huge": "small pages"}
 # ... and may be where one of these does.
 _TELLING = ("cpu_count", "cpus_allowed", "kernel", "governor", "clock_source", "distribution")
@@ -114,23 +113,25 @@ def changed_definitions(one: Session, other: Session) -> list[str]:
 
 def deciding(one: Session, other: Session) -> list[str]:
     """What differs so that the two measured different things, in words; machine and memory."""
-    found = _facts(one.machine, other.machine, _DECIDING)
-    if one.memory != other.memory:
-        found.append(f"{_MEMORY}: {_PAGES[one.memory]} and {_PAGES[other.memory]}")
-    return found
+    return [*_facts(one.machine, other.machine, _DECIDING), *_pages(one, other)]
+
+
+def _pages(one: Session, other: Session) -> list[str]:
+    if one.memory == other.memory:
+        return []
+    return [f"memory: {_PAGES[one.memory]} and {_PAGES[other.memory]}"]
 
 
 def apart(one: Session, other: Session, *, dpdk_may_differ: bool = False) -> str | None:
     """How the two measured different things, as the end of a sentence; None: they did not."""
-    found = deciding(one, other)
-    if dpdk_may_differ:
-        found = [text for text in found if not text.startswith(_DPDK)]
+    names = _HARDWARE if dpdk_may_differ else _DECIDING
+    found = [*_facts(one.machine, other.machine, names), *_pages(one, other)]
     if not found:
         return None
     differing = "; ".join(found)
-    if all(text.startswith((_MEMORY, _DPDK)) for text in found):
-        return f"ran on one machine that was set up in two ways: {differing}"
-    return f"ran on different machines: {differing}"
+    if _facts(one.machine, other.machine, _HARDWARE):
+        return f"ran on different machines: {differing}"
+    return f"ran on one machine that was set up in two ways: {differing}"
 
 
 # Absolute figures, unlike ratios, are others where one of these differs as well.
