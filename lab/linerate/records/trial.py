@@ -72,6 +72,8 @@ InvalidCode = Literal[
 ]  # fmt: skip
 # What a machine with other work does to a window; the next may be sound.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
+# Of a CPU's time, what others had at least to be named in words.
+NAMED_SHARE = 0.005
 # dpdk-af-xdp: DPDK on AF_XDP; xdp: an XDP program forwards; kernel: packets pass the kernel's ways.
 Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
 
@@ -321,7 +323,9 @@ class Trial(Strict):
     def neighbours(self) -> str:
         """Who had the lab's CPUs meanwhile, in words: `CPU 0: cc1 46 %, as 2 %`; empty: nobody."""
         shares = {
-            cpu: ", ".join(f"{name} {share:.0%}" for name, share in found.items() if share >= 0.005)
+            cpu: ", ".join(
+                f"{name} {share:.0%}" for name, share in found.items() if share >= NAMED_SHARE
+            )
             for cpu, found in (self.others or {}).items()
         }
         return "; ".join(f"CPU {cpu}: {who}" for cpu, who in shares.items() if who)

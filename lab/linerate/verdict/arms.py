@@ -12,13 +12,12 @@ from typing import Any
 from linerate.records.cells import Arm
 from linerate.records.summary import ArmSummary
 from linerate.records.summary_figures import InvalidReason, LowerLoad, Quartiles
-from linerate.records.trial import DISTURBED, InvalidCode, Trial
+from linerate.records.trial import DISTURBED, NAMED_SHARE, InvalidCode, Trial
 from linerate.verdict.programs import program_of
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 
 # Of those who had the CPUs in windows that do not count, so many are named.
 _MOST_NAMED = 3
-_LEAST = 0.005
 
 
 def quartiles(values: Iterable[float | None]) -> Quartiles | None:
@@ -145,7 +144,9 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
                 others.setdefault(void.code, Counter()).update(shares)
     for code, sums in others.items():
         shares = {name: total / found[code].count for name, total in sums.most_common(_MOST_NAMED)}
-        found[code].others = {n: share for n, share in shares.items() if share >= _LEAST} or None
+        found[code].others = {
+            n: share for n, share in shares.items() if share >= NAMED_SHARE
+        } or None
     return sorted(found.values(), key=lambda reason: -reason.count)
 
 
