@@ -239,9 +239,11 @@ impl Sender {
     fn activate(flow: &mut Flow, local: usize, lanes: &mut [Lane], books: &TxBooks) {
         if let Some(lane) = lanes.get_mut(flow.setup.lane) {
             if lane.active.is_empty() {
-                // What lies between is a rest, and no gap.
+                // What lies between is a rest, and no gap; nobody is late yet.
                 lane.departures.restart();
+                lane.behind = None;
             }
+            follow(flow, books, lane.behind.is_some());
             flow.active = true;
             books.set_state(State::Started);
             lane.active.push(local as u16);
@@ -379,6 +381,15 @@ impl Sender {
             }
         }
         self.arrange(lane);
+    }
+}
+
+/// Has a flow's next frames be disturbed, or not, as its queue is.
+pub(super) fn follow(flow: &Flow, books: &TxBooks, disturbed: bool) {
+    match flow.setup.source.sequence() {
+        Some(next) if disturbed && !books.disturbed.last() => books.disturbed.begin(next),
+        Some(next) if !disturbed && books.disturbed.last() => books.disturbed.end(next),
+        _ => {}
     }
 }
 

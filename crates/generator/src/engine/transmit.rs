@@ -7,7 +7,7 @@ use packet::signature;
 
 use super::io::{BURST, Frame, Transmit};
 use super::runs::Runs;
-use super::sender::{Flow, Sender};
+use super::sender::{Flow, Sender, follow};
 use super::{Limit, Mode};
 use crate::books::TxBooks;
 
@@ -239,11 +239,8 @@ impl Sender {
 #[cold]
 fn mark(flows: &[Flow], lane: usize, books: &[TxBooks], begins: bool) {
     for flow in flows.iter().filter(|flow| flow.setup.lane == lane) {
-        let Some(books) = books.get(usize::from(flow.setup.index)) else { continue };
-        match flow.setup.source.sequence() {
-            Some(next) if begins && !books.disturbed.last() => books.disturbed.begin(next),
-            Some(next) if !begins && books.disturbed.last() => books.disturbed.end(next),
-            _ => {}
+        if let Some(books) = books.get(usize::from(flow.setup.index)) {
+            follow(flow, books, begins);
         }
     }
 }

@@ -117,9 +117,33 @@ fn a_sender_that_never_catches_up_is_disturbed_all_the_time() {
     assert_eq!(received, 300);
     assert!(disturbed >= 299, "{disturbed}");
     assert!(bench.books.tx[0].disturbed.last());
-    // A new start is a new book.
+    // A new start is a new book, in which nothing is disturbed before it is late anew.
     bench.start(&[0], 30_000_000);
     assert!(!bench.books.tx[0].disturbed.last());
+    Wire::new().run(&mut bench, (30_000_000..50_000_000).step_by(40_000));
+    let [received, disturbed, ..] = figures(&bench);
+    assert_eq!(received, 300);
+    assert!(disturbed >= 299, "{disturbed}");
+    bench.start(&[0], 60_000_000);
+    Wire::new().run(&mut bench, work(60_000_000, 60_400_000));
+    assert_eq!(figures(&bench), [300, 0, 0, 0, 300]);
+}
+
+#[test]
+fn a_flow_that_joins_a_late_queue_is_disturbed_from_its_first_frame() {
+    let flows = vec![
+        setup(0, 0, HZ / SLOT, Limit::Frames(3000)),
+        FlowSetup { index: 1, ..setup(1, 0, HZ / (160 * SLOT), Limit::Frames(2)) },
+    ];
+    let mut bench = Bench::new(Mode::Paced, flows, vec![u64::MAX; 2], vec![Paper::new(usize::MAX)]);
+    bench.watch = Watch::new(LIMIT);
+    bench.start(&[0], 0);
+    let mut wire = Wire::new();
+    wire.run(&mut bench, (0..2_000_000).step_by(40_000));
+    bench.start(&[1], 2_000_000);
+    wire.run(&mut bench, (2_000_000..8_000_000).step_by(40_000));
+    let slow = &bench.books.rx[0].flows[1];
+    assert_eq!((slow.received.get(), slow.disturbed.get()), (2, 2));
 }
 
 #[test]
