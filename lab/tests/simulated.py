@@ -128,7 +128,6 @@ class Windows:
         spans: int,
         method: Method = "fresh",
     ) -> None:
-        assert method == "fresh"
         self.test: Test = "core-use"
         self.void = 0
         self.max_pps = max_pps

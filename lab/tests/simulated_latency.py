@@ -106,7 +106,6 @@ class Windows:
         spans: int,
         method: Method = "fresh",
     ) -> None:
-        assert method == "fresh"
         self.test: Test = "throughput"
         self.protocol: Protocol | None = None
         self.void = 0

@@ -77,7 +77,7 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
     },
     "paths": OTHER | {
         "--preset": "full", "--link": ["veth-af-xdp"], "--forwarders": ["c-l2fwd"],
-        "--probe": False,
+        "--probe": False, "--method": "fresh",
     },
     "rfc2544": OTHER | OTHER_PORTS | {
         "--preset": "csit", "--forwarders": ["c-l2fwd"], "--tests": ["loss"], "--ip": 6,
@@ -86,7 +86,7 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
     },
     "latency": OTHER | OTHER_PORTS | {
         "--preset": "full", "--forwarders": ["reflect"], "--frames": ["arp"], "--packets": 999,
-        "--inside": False,
+        "--inside": False, "--method": "fresh",
     },
     "graph": {
         "--preset": "full", "--cells": [GRAPH_CELLS[0]], "--arms": ["fused,rust-graph"],

@@ -309,6 +309,25 @@ class Common:
         return self.ports if name == self.ports.name else link(name)
 
 
+METHOD = Option(
+    "--method",
+    help="auto: forwarders of a block are started together, and share the core or take turns, "
+    "where program and link allow it; fresh: each is started for its own windows.",
+    initial="auto",
+    choices={"auto": "auto", "fresh": "fresh"},
+    noun="method",
+    # A ratio is of one of them.
+    compare="same",
+)
+
+
+@dataclass(kw_only=True)
+class Pairing:
+    """In options and design. Runs that were begun before there was a choice are `fresh`."""
+
+    method: Annotated[str, METHOD] = "fresh"
+
+
 @dataclass(kw_only=True)
 class Probing:
     """In options and design of experiments that can use the probe."""

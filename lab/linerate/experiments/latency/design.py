@@ -20,7 +20,7 @@ from linerate.experiments.latency.options import (
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
-from linerate.runs.options import Agreement, apart_from_blocks, check_sizes
+from linerate.runs.options import Agreement, Pairing, apart_from_blocks, check_sizes
 from linerate.runs.plans.blocks import arms, blocks_for, check_blocks
 from linerate.runs.run_summary import Design
 
@@ -29,8 +29,8 @@ QUESTION = "How long does a frame take through each forwarder, inside it and as 
 
 
 @dataclass(kw_only=True)
-class LatencyDesign(Measured, Design):
-    """A `Design` with what this experiment alone can be asked."""
+class LatencyDesign(Pairing, Measured, Design):
+    """A `Design` with how forwarders are paired, and what this experiment alone can be asked."""
 
     # It has the window, too.
     window_s: Annotated[float, Field(gt=0), Agreement("window")]

@@ -52,7 +52,7 @@ class Measured:
 
 
 @dataclass(kw_only=True)
-class Options(Measured, common.Options):
+class Options(common.Pairing, Measured, common.Options):
     """What the command line asked for. `packets`: None for the preset's."""
 
     summary: ClassVar = (

@@ -11,6 +11,7 @@ Where a packet socket can take the generator's place, every arm is then met by t
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Literal
@@ -25,7 +26,7 @@ from linerate.forwarders import forwarder
 from linerate.host.errors import TrialError
 from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
-from linerate.runs.plans.blocks import arms, order, takes
+from linerate.runs.plans.blocks import arms, order, takes, turned, turns_or_fresh
 from linerate.runs.plans.steps import (
     Announce,
     Attempts,
@@ -39,14 +40,19 @@ from linerate.runs.plans.steps import (
     Start,
     Started,
     Steps,
+    Turns,
 )
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
 
 # Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
 # greatest load.
-PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
 PACED_S = 0.1
+# A rate is kept if it is in so many starts on links of their own, whose speeds differ, and in each
+# in so many trials. One lucky window of many is not enough: blocks ask for this rate again.
+PACED_STARTS, PACED_TRIALS = 3, 3
+PACED_TERMS = Terms(windows=4)
 # Every burst is looked at: what that costs is no part of a round trip.
 ONE_IN = 1
 
@@ -120,7 +126,10 @@ class Latency(SessionPlan):
                 strict=True,
             )
             for block, (units, pinged) in enumerate(blocks):
-                yield OnSetup(cell, partial(self._block, cell, block, units, capacity))
+                if turns_or_fresh(self.options.method, self.link(cell.link)) == "turns":
+                    yield from self._together(cell, block, units, capacity)
+                else:
+                    yield OnSetup(cell, partial(self._one_by_one, cell, block, units, capacity))
                 if pinged:
                     yield OnSetup(cell, partial(self._pings, block, pinged), sender=False)
                 yield BlockOver()
@@ -136,18 +145,17 @@ class Latency(SessionPlan):
         drawn = replace(cell, blocks=self.preset.floods)
         for block, shuffled in enumerate(order(self._arms(cell), drawn, self.seed)):
             yield OnSetup(cell, partial(self._floods, block, shuffled), flood=True)
-        found: dict[str, float] = yield OnSetup(cell, partial(self._all_paced, cell, names))
-        return found
+        return (yield from self._all_paced(cell, names))
 
     def _floods(self, block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
         for arm in drawn:
             yield Once(setup=setup, arm=arm, block=block, role="measure", fails=False)
 
-    def _all_paced(self, cell: Cell, names: list[str], setup: LinkSetup) -> Steps[dict[str, float]]:
+    def _all_paced(self, cell: Cell, names: list[str]) -> Steps[dict[str, float]]:
         found = {}
         for name in names:
             flooded = flood_pps(self.trials, cell, name)
-            paced = (yield from self._paced(setup, Arm(name, name), flooded)) if flooded else None
+            paced = (yield from self._paced(cell, Arm(name, name), flooded)) if flooded else None
             if paced:
                 found[name] = paced
             else:
@@ -166,29 +174,52 @@ class Latency(SessionPlan):
         ]
         return next((f"; the last because: {t.invalid}" for t in asked[::-1] if t.invalid), "")
 
-    def _paced(self, setup: LinkSetup, arm: Arm, flooded: float) -> Steps[float | None]:
+    def _paced(self, cell: Cell, arm: Arm, flooded: float) -> Steps[float | None]:
         """The greatest share of the flood's rate at whose greatest load the sender is on time."""
         for share in PACED_SHARES:
-            pps = share * flooded
-
-            def kept(started: Started, pps: float = pps) -> bool:
-                try:
-                    started.device.send(pps * max(LOADS), PACED_S)
-                except TrialError:
-                    return False
-                return True
-
-            done: bool = yield Start(
-                setup=setup, arm=arm, block=0, role="self-test", max_pps=pps, terms=self.terms,
-                procedure=kept,
-            )  # fmt: skip
-            if done:
-                return pps
+            for start in range(PACED_STARTS):
+                asked = partial(self._keeps, arm, share * flooded, start)
+                if not (yield OnSetup(cell, asked)):
+                    break
+            else:
+                return share * flooded
         return None
+
+    @staticmethod
+    def _keeps(arm: Arm, pps: float, start: int, setup: LinkSetup) -> Steps[bool]:
+        """Whether the sender is on time, in most windows, with a start of this forwarder."""
+
+        def kept(started: Started) -> bool:
+            try:
+                for _ in range(PACED_TRIALS):
+                    started.device.send(pps * max(LOADS), PACED_S)
+            except TrialError:
+                return False
+            return 2 * sum(trial.valid for trial in started.trials) >= len(started.trials)
+
+        found: bool = yield Start(
+            setup=setup, arm=arm, block=start, role="self-test", max_pps=pps, terms=PACED_TERMS,
+            procedure=kept,
+        )  # fmt: skip
+        return found
 
     # -- the blocks of a cell ------------------------------------------------------------------
 
-    def _block(
+    def _together(
+        self, cell: Cell, block: int, units: list[tuple[Part, Arm]], capacity: dict[str, float]
+    ) -> Steps[None]:
+        """All forwarders of a part run at once, and take turns at each load."""
+        for part in self._parts:
+            drawn = [arm for own, arm in units if own == part]
+            yield Turns(
+                cell=cell, items=[("search", arm) for arm in drawn], block=block,
+                max_pps={arm.label: capacity.get(arm.forwarder) or IDLE_PPS for arm in drawn},
+                terms=self.terms, test=part, spans=ONE_IN if part == "spans" else 0,
+                each_fails=False,
+                procedure=partial(self._by_turns, cell, block, part, capacity),
+            )  # fmt: skip
+
+    def _one_by_one(
         self,
         cell: Cell,
         block: int,
@@ -197,36 +228,44 @@ class Latency(SessionPlan):
         setup: LinkSetup,
     ) -> Steps[None]:
         for part, arm in units:
-            known = capacity.get(arm.forwarder)
+
+            def alone(started: Started, part: Part = part) -> bool:
+                steps = turned(self._steps(part), self.seed, started.arm.label, block, part)
+                for step in steps:
+                    self._measure(cell, part, step, capacity, started)
+                return any(trial.valid for trial in started.trials)
+
             yield Start(
-                setup=setup, arm=arm, block=block, role="search", max_pps=known or IDLE_PPS,
+                setup=setup, arm=arm, block=block, role="search",
+                max_pps=capacity.get(arm.forwarder) or IDLE_PPS,
                 terms=self.terms, test=part, spans=ONE_IN if part == "spans" else 0,
-                procedure=partial(self._unit, cell, arm, block, part, known),
-                failed=self.last_reason,
+                procedure=alone, failed=self.last_reason,
             )  # fmt: skip
 
-    def _unit(  # noqa: PLR0917
+    def _by_turns(
         self,
         cell: Cell,
-        arm: Arm,
         block: int,
         part: Part,
-        capacity_pps: float | None,
-        started: Started,
-    ) -> bool:
-        """Whether anything was measured."""
-        drawn = self._steps(part)
-        random.Random(f"linerate:{self.seed}:{arm.label}:{block}:{part}").shuffle(drawn)
-        measured = False
-        for step in drawn:
-            if capacity_pps is None and step.load != IDLE:
-                started.skip(1)
-                continue
-            pps = step.pps(capacity_pps or IDLE_PPS)
-            seconds = loads.seconds_of(self.preset, step, pps, cell.blocks)
-            found = started.measure(pps, seconds, latency=part == "latency", protocol=step.protocol)
-            measured = measured or found is not None
-        return measured
+        capacity: dict[str, float],
+        starts: Sequence[Started],
+    ) -> None:
+        """Each kind of frame at each load, of all of them, before the next."""
+        place = self.seed, cell.link, cell.size, block, part
+        for step in turned(self._steps(part), *place):
+            for started in turned(starts, *place, step.protocol, step.load):
+                self._measure(cell, part, step, capacity, started)
+
+    def _measure(
+        self, cell: Cell, part: Part, step: Step, capacity: dict[str, float], started: Started
+    ) -> None:
+        known = capacity.get(started.arm.forwarder)
+        if known is None and step.load != IDLE:
+            started.skip(1)
+            return
+        pps = step.pps(known or IDLE_PPS)
+        seconds = loads.seconds_of(self.preset, step, pps, cell.blocks)
+        started.measure(pps, seconds, latency=part == "latency", protocol=step.protocol)
 
     def _pings(self, block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
         most = Most(windows=self.preset.windows)

@@ -15,7 +15,7 @@ from linerate.runs.options import (
     SIZES,
     BlockOptions,
     Extra,
-    Option,
+    Pairing,
     Preset,
 )
 from linerate.runs.plans.blocks import DEMO_CELLS, FLOOD_CELLS
@@ -36,25 +36,6 @@ _CELLS = {"demo": DEMO_CELLS, "floods": FLOOD_CELLS}
 DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
 DEFAULT_LINKS = ["null", "memif"]
 DEFAULT_SIZES = [64]
-
-
-METHOD = Option(
-    "--method",
-    help="auto: forwarders of a block are started together, and share the core or take turns, "
-    "where program and link allow it; fresh: each is started for its own window.",
-    initial="auto",
-    choices={"auto": "auto", "fresh": "fresh"},
-    noun="method",
-    # A ratio is of one of them.
-    compare="same",
-)
-
-
-@dataclass(kw_only=True)
-class Pairing:
-    """In options and design. Runs that were begun before there was a choice are `fresh`."""
-
-    method: Annotated[str, METHOD] = "fresh"
 
 
 @dataclass(kw_only=True)

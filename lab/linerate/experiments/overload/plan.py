@@ -21,7 +21,6 @@ from linerate.experiments.overload.options import (
 )
 from linerate.experiments.overload.summarise import OverloadDesign, summarise_cell
 from linerate.forwarders import forwarder
-from linerate.links import Ports
 from linerate.records.cells import AA_SUFFIX, Arm, Cell
 from linerate.records.trial import Method, Role
 from linerate.records.types import LOW_LOAD
@@ -34,6 +33,7 @@ from linerate.runs.plans.blocks import (
     check_blocks,
     check_fit,
     schedule,
+    turns_or_fresh,
 )
 from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.setup_device import Terms
@@ -126,7 +126,7 @@ class Overload(BlockPlan):
         that are there once, and other programs on a link without a generator: one by one.
         """
         found = self.link(cell.link)
-        if self.options.method == "fresh" or found.name == Ports.name:
+        if turns_or_fresh(self.options.method, found) == "fresh":
             return "fresh"
         named = dict.fromkeys((*(arm.forwarder for arm in self.arms_of(cell)), *PEERS))
         method, _ = method_of(found, [forwarder(name) for name in named])

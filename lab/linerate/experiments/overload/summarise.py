@@ -8,12 +8,11 @@ import statistics
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from linerate.experiments.overload.options import Pairing
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell, cell_words
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
-from linerate.runs.options import Probing
+from linerate.runs.options import Pairing, Probing
 from linerate.runs.run_summary import Design, Setup, books_of, summary_of
 from linerate.verdict.agreement import Agreement
 from linerate.verdict.arms import median_of, summarise_arm, summarise_lower_load

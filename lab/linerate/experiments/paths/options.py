@@ -16,6 +16,7 @@ from linerate.runs.options import (
     PRESET,
     SIZES,
     BlockOptions,
+    Pairing,
     Preset,
 )
 
@@ -52,7 +53,7 @@ DEFAULT_LINKS = ["veth"]
 
 
 @dataclass(kw_only=True)
-class Options(BlockOptions):
+class Options(Pairing, BlockOptions):
     """What the command line asked for. `left_out`: why paths are not among the default ones."""
 
     summary: ClassVar = (

@@ -14,9 +14,17 @@ from linerate.host.errors import UsageError
 from linerate.links import LINKS
 from linerate.links.veth import Veth
 from linerate.records.cells import Cell
+from linerate.records.trial import Method
 from linerate.runs.options import check_sizes
 from linerate.runs.plans.block_plan import BlockPlan, Windows, preset_note
-from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, check_fit, order
+from linerate.runs.plans.blocks import (
+    arms,
+    blocks_for,
+    check_blocks,
+    check_fit,
+    order,
+    turns_or_fresh,
+)
 from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.setup_device import Terms
 
@@ -71,11 +79,15 @@ class Paths(BlockPlan):
     name = NAME
     # As short as a shared machine is quiet for.
     windows = Windows(0.1, Terms(windows=8), latency=True)
+    options: Options
 
     def __init__(self, options: Options) -> None:
         self._loads = options.preset.loads
         super().__init__(options, arms(forwarders(options)), cells(options))
         self.warnings += options.left_out
+
+    def method(self, cell: Cell) -> Method:
+        return turns_or_fresh(self.options.method, self.link(cell.link))
 
     def planned(self) -> int:
         return sum(cell.blocks * len(self.arms) + self._fixed_trials(cell) for cell in self.cells)

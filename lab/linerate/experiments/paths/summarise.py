@@ -15,7 +15,7 @@ from linerate.records.outcome import CpuPart
 from linerate.records.summary import ArmSummary, Ceiling, CellSummary, Summary
 from linerate.records.summary_figures import PathFigures
 from linerate.records.trial import Trial
-from linerate.runs.options import Agreement, Probing
+from linerate.runs.options import Agreement, Pairing, Probing
 from linerate.runs.run_summary import Design, Setup, books_of, summary_of
 from linerate.verdict.arms import (
     last_windows,
@@ -34,8 +34,8 @@ QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 
 
 @dataclass(kw_only=True)
-class PathsDesign(Probing, Design):
-    """A `Design` with the probe and the fixed loads."""
+class PathsDesign(Pairing, Probing, Design):
+    """A `Design` with the probe, how forwarders are paired, and the fixed loads."""
 
     loads: Annotated[
         list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1), Agreement("loads")

@@ -196,8 +196,9 @@ class Engine:
             self.monitor.begin(*where, step.block)
         before = len(self.trials)
         with device_of(
-            self.bench, step.setup, step, step.arm, step.role, self.ledger.record
-        ) as device:
+            self.bench, step.setup, step, step.arm, step.role, self.ledger.record,
+            max_pps=step.max_pps,
+        ) as device:  # fmt: skip
             device.test = step.test
             place = place_of(step.setup, step.arm, step.block, step.role) | dict(step.of)
             started = StartedDevice(self.ledger, device, place, each_fails=step.each_fails)

@@ -26,6 +26,7 @@ def device_of(  # noqa: PLR0917 - what it is made of
     role: Role,
     record: Record,
     *,
+    max_pps: float,
     method: Method = "fresh",
 ) -> SetupDevice:
     """The forwarder that a step asks for, on this setup."""
@@ -34,12 +35,12 @@ def device_of(  # noqa: PLR0917 - what it is made of
         setup,
         arm,
         block=step.block,
-        max_pps=step.max_pps,
+        max_pps=max_pps,
         terms=step.terms,
         record=record,
         role=role,
         probe=step.probe,
-        spans=step.spans if isinstance(step, Start) else 0,
+        spans=step.spans,
         method=method,
     )
 
@@ -64,12 +65,17 @@ class StartedDevice:
         return device
 
     @property
+    def arm(self) -> Arm:
+        return self._real.arm
+
+    @property
     def device(self) -> TestedDevice:
         return self._device
 
     @property
     def trials(self) -> list[Trial]:
-        return self._ledger.trials[self._first :]
+        # Others may have taken turns with it.
+        return [t for t in self._ledger.trials[self._first :] if t.arm == self.arm.label]
 
     def measure(
         self, pps: float, seconds: float, *, latency: bool = False, **of: Any

@@ -44,7 +44,7 @@ def share_core(plan: SessionPlan, ledger: Ledger, step: Standing) -> None:
 
 
 def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
-    """The procedure asks each of them in turn."""
+    """The procedure asks them, and whoever is asked runs."""
     # Places in the block are those of its starts, whatever link each is on.
     slots = itertools.count()
     for items in _groups(step.items, plan.bench.memory, plan.link(step.cell.link)):
@@ -57,15 +57,36 @@ def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
                 )
                 setup.slots = slots
                 device = stack.enter_context(
-                    device_of(plan.bench, setup, step, arm, role, ledger.record, method="turns")
+                    device_of(
+                        plan.bench,
+                        setup,
+                        step,
+                        arm,
+                        role,
+                        ledger.record,
+                        max_pps=step.max_pps.get(arm.label, 0.0),
+                        method="turns",
+                    )
                 )
                 device.test = step.test
                 devices.append(device)
                 place = place_of(setup, arm, step.block, role)
-                started.append(StartedDevice(ledger, device, place, each_fails=True))
+                started.append(StartedDevice(ledger, device, place, each_fails=step.each_fails))
             stack.enter_context(TakingTurns(devices))
-            for each in started:
-                step.procedure(each)
+            step.procedure(started)
+            if not step.each_fails:
+                _count(ledger, started)
+
+
+def _count(ledger: Ledger, started: Sequence[StartedDevice]) -> None:
+    """A start failed of which no trial counts."""
+    for each in started:
+        if trials := each.trials:
+            last, some = trials[-1], any(trial.valid for trial in trials)
+            fresh = last.session == ledger.journal.session
+            why = last.invalid_why or "no trial counts"
+            # What earlier sessions found stands, and does not end this one.
+            ledger.count(why if fresh and not some else None, last)
 
 
 def _groups(items: Items, memory: Memory, link: Link) -> Iterator[Items]:

@@ -16,7 +16,7 @@ from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Load, Method, Role
 from linerate.runs.options import BlockOptions
-from linerate.runs.plans.blocks import order
+from linerate.runs.plans.blocks import order, turned
 from linerate.runs.plans.steps import (
     Announce,
     BlockOver,
@@ -109,8 +109,9 @@ class BlockPlan(SessionPlan):
             for role, arm in drawn:
                 yield Once(setup=setup, arm=arm, block=block, role=role, load=load)
 
-        def flooded(started: Started) -> None:
-            started.flood()
+        def flooded(starts: Sequence[Started]) -> None:
+            for each in starts:
+                each.flood()
 
         def standing(
             block: int, drawn: Sequence[tuple[Role, Arm]], setup: LinkSetup
@@ -138,16 +139,20 @@ class BlockPlan(SessionPlan):
         yield Announce(f"{cell.link} {cell.size} B: fixed lower loads")
         lowered = replace(cell, blocks=blocks)
 
-        def offered(started: Started) -> None:
+        def offered(block: int, starts: Sequence[Started]) -> None:
             windows = self.windows
             for share in shares:
-                started.measure(share * full_pps, windows.seconds, latency=windows.latency)
+                for each in turned(starts, self.seed, cell.link, cell.size, block, share):
+                    each.measure(share * full_pps, windows.seconds, latency=windows.latency)
 
         def of(block: int, drawn: Sequence[Arm], setup: LinkSetup) -> Steps[None]:
+            def alone(started: Started) -> None:
+                offered(block, [started])
+
             for arm in drawn:
                 yield Start(
                     setup=setup, arm=arm, block=block, role="lower-load", max_pps=full_pps,
-                    terms=self.windows.terms, procedure=offered, test="core-use",
+                    terms=self.windows.terms, procedure=alone, test="core-use",
                     probe=self.options.probe, each_fails=True,
                 )  # fmt: skip
 
@@ -156,7 +161,8 @@ class BlockPlan(SessionPlan):
                 if self.method(cell) == "turns":
                     yield Turns(
                         cell=cell, items=[("lower-load", arm) for arm in drawn], block=block,
-                        max_pps=full_pps, terms=self.windows.terms, procedure=offered,
+                        max_pps={arm.label: full_pps for arm in drawn},
+                        terms=self.windows.terms, procedure=partial(offered, block),
                         test="core-use", probe=self.options.probe,
                     )  # fmt: skip
                 else:

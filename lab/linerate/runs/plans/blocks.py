@@ -15,9 +15,9 @@ from typing import TypeVar
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
 from linerate.host.text import counted
-from linerate.links import Link, base_name, link
+from linerate.links import Link, Ports, base_name, link
 from linerate.records.cells import AA_SUFFIX, Arm, Cell, is_graph
-from linerate.records.trial import Role
+from linerate.records.trial import Method, Role
 from linerate.verdict.stats import fewest_pairs
 
 PEERS = ("reflect", "testpmd-io")
@@ -109,6 +109,22 @@ def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:
         source.shuffle(block)
         blocks.append(block)
     return blocks
+
+
+def turned(items: Sequence[T], seed: int, *what: object) -> list[T]:
+    """The order in which forwarders of a block take turns, drawn anew for each load: `what` says
+    for which block and load.
+    """
+    found = list(items)
+    random.Random(":".join(map(str, ("linerate", seed, *what)))).shuffle(found)
+    return found
+
+
+def turns_or_fresh(asked: str, on: Link) -> Method:
+    """How forwarders share time on a link with a generator. `asked`: by --method. The user's own
+    ports are there once.
+    """
+    return "fresh" if asked == "fresh" or on.name == Ports.name else "turns"
 
 
 def shown(arms_of_cell: list[Arm]) -> list[Arm]:

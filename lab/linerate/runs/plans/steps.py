@@ -155,20 +155,26 @@ class Standing(Step):
 @dataclass(frozen=True, kw_only=True)
 class Turns(Step):
     """Forwarders that are started together, each on a link of its own with a sender of its own, and
-    of which one runs at a time; and what a procedure asks of each, in the order of `items`.
+    of which one runs at a time; and what a procedure asks of them, which come in the order of
+    `items`: as many at once as memory takes.
 
-    `flood`: for floods alone, which the senders then do not pace. The rest as in `Start`.
+    `flood`: for floods alone, which the senders then do not pace. `max_pps`: by the label of an
+    arm, where it is not only flooded. `each_fails`: each trial that
+    could not be measured counts as a failure, else a start without any that could. The rest as in
+    `Start`.
     """
 
     cell: Cell
     items: Sequence[tuple[Role, Arm]]
     block: int
-    procedure: Callable[[Started], Any]
+    procedure: Callable[[Sequence[Started]], None]
     flood: bool = False
-    max_pps: float = 0.0
+    max_pps: Mapping[str, float] = field(default_factory=dict)
     terms: Terms = field(default_factory=Terms)
     test: Test = "throughput"
     probe: bool = False
+    spans: int = 0
+    each_fails: bool = True
 
 
 class Started(Protocol):
@@ -179,6 +185,10 @@ class Started(Protocol):
     @property
     def device(self) -> TestedDevice:
         """Of which procedures ask."""
+
+    @property
+    def arm(self) -> Arm:
+        """Of which this is a start."""
 
     @property
     def trials(self) -> list[Trial]:
