@@ -19,7 +19,7 @@ from linerate.records.outcome import CpuTime, LatencyFigures
 from linerate.records.run_file import RUN, Run, Session
 from linerate.records.trial import RECORDS, Process, Trial, dump
 from linerate.runs.agreement import as_stored
-from linerate.runs.rebuild import Stored
+from linerate.runs.kept.stored import Stored
 
 # Blocks that give an answer.
 BLOCKS = 6

@@ -24,7 +24,7 @@ from linerate.host import machine
 from linerate.host.exit_status import ExitStatus
 from linerate.records.run_file import RUN
 from linerate.records.summary_figures import GoalFigure
-from linerate.runs.rebuild import stored
+from linerate.runs.kept.stored import stored
 
 MEGA = 1e6
 

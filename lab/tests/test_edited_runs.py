@@ -24,6 +24,7 @@ from linerate.records.trial import RECORDS
 from linerate.report.page import commands
 from linerate.runs import compare as regression
 from linerate.runs import rebuild, session
+from linerate.runs.kept.stored import stored
 
 LATENCY = {"count": 1, "minimum_ns": 1.0, "mean_ns": 1.0, "maximum_ns": 1.0}
 
@@ -101,7 +102,7 @@ def test_a_record_is_named_by_its_line(
     run = tmp_path / "run"
     simulated.start(run)
     edit_record(run, 3, **fields)
-    for tell in (report, simulated.resume, rebuild.stored):
+    for tell in (report, simulated.resume, stored):
         with pytest.raises(RunError, match=rf"records.jsonl, line 3: .*{re.escape(message)}"):
             tell(run)
 
@@ -112,7 +113,7 @@ def test_a_build_that_is_half_told_is_not_shown(tmp_path: Path, simulation: Simu
     for line in range(1, len((run / RECORDS).read_text().splitlines()) + 1):
         edit_record(run, line, build={"compiler": "cc"})
     report(run)
-    assert not any(each.build for each in commands(rebuild.stored(run).trials))
+    assert not any(each.build for each in commands(stored(run).trials))
 
 
 @pytest.mark.parametrize(
@@ -190,7 +191,7 @@ def test_what_no_check_finds_is_an_error_that_names_the_directory(
         with pytest.raises(RunError, match=re.escape(message)):
             tell(one)
     with pytest.raises(RunError, match=re.escape(message)):
-        regression.compare(rebuild.stored(one), rebuild.stored(two), margin=0.02)
+        regression.compare(stored(one), stored(two), margin=0.02)
     both = re.escape(f"{one} and {two}: nothing can be made of")
     with pytest.raises(RunError, match=both):
         rebuild.report([one, two], tmp_path / "both", simulated.quiet())

@@ -41,6 +41,7 @@ from linerate.records.summary_figures import RoundTrip
 from linerate.records.trial import RECORDS, Trial, TxBuffer
 from linerate.runs import compare as regression
 from linerate.runs import rebuild
+from linerate.runs.kept.stored import stored
 from linerate.runs.registry import find
 from linerate.telemetry.hdr import Histogram
 from linerate.traffic.books import Forwarded
@@ -353,9 +354,7 @@ def test_runs_are_compared_at_idle(tmp_path: Path, simulation: Simulation) -> No
     start(tmp_path / "before", inside=False)
     simulation.noise, simulation.slower = "2", {"testpmd-io": 1.2}
     start(tmp_path / "after", inside=False)
-    found = regression.compare(
-        rebuild.stored(tmp_path / "before"), rebuild.stored(tmp_path / "after"), margin=0.02
-    )
+    found = regression.compare(stored(tmp_path / "before"), stored(tmp_path / "after"), margin=0.02)
     verdicts = {(c.arm, c.metric): c.verdict for c in found.changes}
     assert {load for c in found.changes for load in [c.load_share]} == {0.0}
     for protocol in ("udp", "arp"):

@@ -24,6 +24,7 @@ from linerate.host.cores.cpus import Cores
 from linerate.host.cores.leases import Holder, choice, described, holders, leased
 from linerate.host.errors import LabError, MachineError
 from linerate.runs import session
+from linerate.runs.kept.publish import publish
 
 ALLOWED = set(sorted(os.sched_getaffinity(0))[:2])
 pytestmark = pytest.mark.skipif(len(ALLOWED) < 2, reason="this process may use one CPU only")
@@ -262,7 +263,7 @@ with leases.leased():
 def test_a_session_leases_until_its_report_is_written(
     tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    publish, found = session.publish, []
+    found: list[list[int]] = []
 
     def watched(*arguments: object) -> object:
         found.append(sorted(holders(ALLOWED)))

@@ -31,6 +31,7 @@ from linerate.records.output import REPORT
 from linerate.records.run_file import RUN
 from linerate.runs import compare as regression
 from linerate.runs import rebuild
+from linerate.runs.kept.stored import stored
 from linerate.traffic.other_generator import Named
 
 SHORT: dict[str, Any] = {"tests": ("throughput",), "blocks": 2}
@@ -40,15 +41,11 @@ def test_a_slower_forwarder_is_a_regression(tmp_path: Path) -> None:
     for name, factor in (("before", 1.0), ("after", 0.93), ("same", 1.0)):
         lab = SimulatedLab(capacity={"rust-l2fwd": CAPACITY["rust-l2fwd"] * factor}, seed=len(name))
         start(lab, tmp_path / name, tests=("throughput",), blocks=8)
-    found = regression.compare(
-        rebuild.stored(tmp_path / "before"), rebuild.stored(tmp_path / "after"), margin=0.02
-    )
+    found = regression.compare(stored(tmp_path / "before"), stored(tmp_path / "after"), margin=0.02)
     assert [(each.arm, each.metric, each.verdict) for each in found.changes] == [
         ("rust-l2fwd", "ndr_pps", "slower")
     ]
-    found = regression.compare(
-        rebuild.stored(tmp_path / "before"), rebuild.stored(tmp_path / "same"), margin=0.02
-    )
+    found = regression.compare(stored(tmp_path / "before"), stored(tmp_path / "same"), margin=0.02)
     assert "slower" not in {each.verdict for each in found.changes}
 
 
@@ -188,7 +185,7 @@ def test_runs_that_were_asked_different_things_are_not_compared(
         path = tmp_path / name / RUN
         design = runs.design(asdict(options(sizes=[128], tests=("throughput",), **given)))
         path.write_text(json.dumps(json.loads(path.read_text()) | {"design": design}))
-    one, other = (rebuild.stored(tmp_path / name) for name in ("before", "after"))
+    one, other = (stored(tmp_path / name) for name in ("before", "after"))
     with pytest.raises(RunError, match=option):
         regression.compare(one, other, margin=0.02)
     with pytest.raises(RunError) as refused:
@@ -203,7 +200,5 @@ def test_another_seed_and_number_of_blocks_do_not_keep_runs_from_being_compared(
 ) -> None:
     for name, blocks in (("one", 6), ("two", 7)):
         start(SimulatedLab(), tmp_path / name, tests=("throughput",), blocks=blocks, seed=blocks)
-    found = regression.compare(
-        rebuild.stored(tmp_path / "one"), rebuild.stored(tmp_path / "two"), margin=0.02
-    )
+    found = regression.compare(stored(tmp_path / "one"), stored(tmp_path / "two"), margin=0.02)
     assert [(each.n_before, each.n_after) for each in found.changes] == [(6, 7)]

@@ -19,7 +19,7 @@ from linerate.experiments.placement.question import Question, question
 from linerate.experiments.placement.record import Advice, Placement
 from linerate.host.errors import UsageError
 from linerate.records.trial import Trial
-from linerate.runs.rebuild import Stored, stored
+from linerate.runs.kept.stored import Stored, stored
 
 MEGA = 1e6
 

@@ -26,7 +26,7 @@ from linerate.runs import compare as regression
 from linerate.runs import session
 from linerate.runs.compare import Change, Regression, compare
 from linerate.runs.experiment import Comparable
-from linerate.runs.rebuild import stored
+from linerate.runs.kept.stored import stored
 
 MARGIN = 0.02
 

@@ -14,9 +14,9 @@ from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.records.cells import is_graph
 from linerate.runs.compare import Change, Regression, compare
+from linerate.runs.kept.publish import torn_line
+from linerate.runs.kept.stored import stored
 from linerate.runs.progress import say
-from linerate.runs.rebuild import stored
-from linerate.runs.session import torn_line
 
 MAX_MARGIN = 0.5
 

@@ -97,6 +97,12 @@ class Run(_Strict):
     design: dict[str, Any] = Field(description="the experiment's own: what that came to")
     sessions: list[Session] = Field(default_factory=list)
     parts: list[Part] = Field(default_factory=list, description="of a merged run")
+    looks: int | None = Field(
+        default=None,
+        ge=1,
+        description="how often it was looked at, where blocks were added after a first look: each "
+        "look tests at half the level of the one before",
+    )
 
     def complete(self, trials: int) -> bool:
         """Every part of it ran to its end, and so many trials are all that it had then."""

@@ -36,6 +36,7 @@ from linerate.records.run_file import made_of
 from linerate.records.types import Strict
 from linerate.runs.agreement import refuse_unlike
 from linerate.runs.experiment import Comparable, Control, Experiment, Gate, Sample
+from linerate.runs.kept.stored import Stored
 from linerate.runs.provenance import (
     apart,
     changed_definitions,
@@ -43,7 +44,6 @@ from linerate.runs.provenance import (
     deciding,
     telling,
 )
-from linerate.runs.rebuild import Stored
 from linerate.runs.registry import find
 from linerate.verdict import stats, unpaired
 from linerate.verdict.judgement import MARGIN, too_few

@@ -23,6 +23,7 @@ from linerate.runs.agreement import as_stored, check_devices, merge_designs, mus
 from linerate.runs.options import Options, parameters
 from linerate.runs.plans.steps import SessionPlan
 from linerate.runs.run_summary import Design
+from linerate.verdict.stats import level_after, tested_at
 
 AnyOptions = TypeVar("AnyOptions", bound=Options)
 AnyDesign = TypeVar("AnyDesign", bound=Design)
@@ -179,6 +180,11 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     @abstractmethod
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         """What another run can be compared with."""
+
+    def told(self, run: Run, trials: list[Trial]) -> Findings:
+        """`findings`, at the level of a run that may have been looked at before."""
+        with tested_at(level_after(run.looks or 1)):
+            return self.findings(run, trials)
 
     def searched_rates(self, found: Findings) -> list[SearchedRate]:
         """What searches found, of each that came to an end; none where nothing is searched for.

@@ -1,63 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate report`: summary and report of a run made anew, or of several runs put together.
-
-What can be merged. Pairs are made only within a block, so blocks of several runs can stand side by
-side in one comparison: each keeps its own trials, under a number of its own. That holds as long as
-each ratio is one of the same two programs, on the same kind of machine, asked the same. Runs with
-other programs, processors, DPDKs, memory or options are refused, for the middle of their ratios is
-the ratio of nothing; so are runs that share trials (a run twice, or with its copy), which would
-count one measurement as two. Other seeds, dates and kernels are named in the report's notes.
-"""
+"""`linerate report`: summary and report of a run made anew, or of several runs put together."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 from rich.console import Console
 
-from linerate.host.errors import RunError, UsageError
+from linerate.host.errors import UsageError
 from linerate.records import run_file
 from linerate.records.output import FILES, OutputDirectory
-from linerate.records.run_file import RUN, Part, Run, made_of
-from linerate.records.trial import RECORDS, Trial, dump, scan
+from linerate.records.run_file import RUN, made_of
+from linerate.records.trial import RECORDS, dump
 from linerate.runs.experiment import Findings
+from linerate.runs.kept.publish import publish, torn_line
+from linerate.runs.kept.stored import Stored, joined, stored
 from linerate.runs.progress import say
-from linerate.runs.provenance import apart, changed_definitions, changed_programs, telling
 from linerate.runs.registry import find
-from linerate.runs.session import publish, torn_line
-
-
-@dataclass(frozen=True)
-class Stored:
-    """A run as it lies in its directory."""
-
-    directory: Path
-    run: Run
-    trials: list[Trial]
-    torn: int = 0
-
-
-def stored(directory: Path) -> Stored:
-    """Read a run; raises `RunError` naming what is not there or not readable."""
-    run = run_file.load(directory)
-    find(run.experiment)
-    path = directory / RECORDS
-    if not path.exists():
-        raise RunError(f"{directory} has no {RECORDS}: no trial was finished")
-    found = scan(path)
-    if not found.trials:
-        raise RunError(f"{path} has no trial: none was finished")
-    known = {each.session for each in run.sessions}
-    for line, trial in enumerate(found.trials, start=1):
-        if trial.experiment != run.experiment or trial.session not in known:
-            raise RunError(
-                f"{path}, line {line}: a trial of the experiment {trial.experiment}, session "
-                f"{trial.session}, which is not in {RUN}",
-                "the two files are not of one run",
-            )
-    return Stored(directory, run, found.trials, found.torn)
 
 
 def report(directories: Sequence[Path], out: Path | None, console: Console) -> Findings:
@@ -90,20 +50,8 @@ def _merge(parts: Sequence[Stored], out: Path, console: Console) -> Findings:
     for each in parts:
         if each.torn:
             say(console, f"{each.directory}: {torn_line(each.torn)}")
-    for place, other in enumerate(parts):
-        for each in parts[:place]:
-            _refuse(each, other)
-    experiment = find(parts[0].run.experiment)
-    run = Run(
-        experiment=experiment.name,
-        options={},
-        design=experiment.merged([part.run.design for part in parts]),
-    )
-    trials: list[Trial] = []
-    notes = _notes(parts)
-    for part in parts:
-        _append(run, trials, part)
-    run.sessions[0].warnings = [*notes, *run.sessions[0].warnings]
+    both = joined(parts)
+    run, trials, experiment = both.run, both.trials, find(both.run.experiment)
     with OutputDirectory(out) as output:
         try:
             output.write(RECORDS, "".join(f"{dump(trial)}\n" for trial in trials))
@@ -114,73 +62,3 @@ def _merge(parts: Sequence[Stored], out: Path, console: Console) -> Findings:
                 (output.path / name).unlink(missing_ok=True)
             output.discard_if_empty()
             raise
-
-
-def _append(run: Run, trials: list[Trial], part: Stored) -> None:
-    """Give the part's sessions, blocks and positions numbers of their own."""
-    sessions, positions = len(run.sessions), len(trials)
-    blocks = 1 + max((trial.block for trial in trials), default=-1)
-    number = {old.session: sessions + n for n, old in enumerate(part.run.sessions, start=1)}
-    for session in part.run.sessions:
-        run.sessions.append(
-            session.model_copy(update={"session": number[session.session]}, deep=True)
-        )
-    for trial in part.trials:
-        trials.append(
-            trial.with_identity(
-                run=trial.identity.run or part.run.id,
-                session=number[trial.session],
-                block=trial.block + blocks,
-                position=trial.position + positions,
-            )
-        )
-    own = Part(
-        id=part.run.id,
-        directory=str(part.directory),
-        seed=part.trials[0].seed,
-        sessions=[each.session for each in part.run.sessions],
-    )
-    for each in part.run.parts or [own]:
-        renumbered = [number[session] for session in each.sessions]
-        run.parts.append(each.model_copy(update={"sessions": renumbered}))
-
-
-def _refuse(one: Stored, other: Stored) -> None:
-    """Raise `RunError` where putting the two together would lie."""
-    names = f"{one.directory} and {other.directory}"
-    if one.run.experiment != other.run.experiment:
-        raise RunError(
-            f"{names} are of different experiments: {one.run.experiment} and "
-            f"{other.run.experiment}",
-            "merge runs of one experiment",
-        )
-    if one.run.ids & other.run.ids:
-        raise RunError(
-            f"{names} hold the same run: its trials would count twice", "name each run once"
-        )
-    mine, theirs = one.run.sessions[0], other.run.sessions[0]
-    hint = "linerate compare tells the two apart"
-    if rebuilt := changed_programs(mine, theirs):
-        raise RunError(f"{names} ran different builds of {', '.join(rebuilt)}", hint)
-    if redefined := changed_definitions(mine, theirs):
-        raise RunError(f"{names} have different definitions of {', '.join(redefined)}", hint)
-    if ran := apart(mine, theirs):
-        raise RunError(f"{names} {ran}", hint)
-
-
-def _notes(parts: Sequence[Stored]) -> list[str]:
-    """What differs between the parts and is no lie, in words."""
-    first = parts[0]
-    notes = []
-    seeds = [str(part.trials[0].seed) for part in parts]
-    if len(set(seeds)) < len(seeds):
-        notes.append(
-            f"merged runs have seeds {', '.join(seeds)}: those with the same seed had the arms in "
-            "the same order"
-        )
-    else:
-        notes.append(f"merged runs have seeds {', '.join(seeds)}")
-    for part in parts[1:]:
-        if differing := telling(first.run.sessions[0], part.run.sessions[0]):
-            notes.append(f"{first.directory} and {part.directory} differ: {'; '.join(differing)}")
-    return notes

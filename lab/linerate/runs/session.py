@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, nullcontext
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -27,11 +27,14 @@ from linerate.host.text import counted
 from linerate.records import run_file
 from linerate.records.cells import Cell
 from linerate.records.journal import Journal
-from linerate.records.output import REPORT, OutputDirectory
+from linerate.records.output import OutputDirectory
 from linerate.records.run_file import RUN, End, Run, Session, made_of
 from linerate.records.trial import DISTURBED, RECORDS, RecordWriter, Trial, scan
 from linerate.runs.engine.engine import Engine
 from linerate.runs.experiment import Experiment, Findings
+from linerate.runs.kept import extension
+from linerate.runs.kept.publish import publish, torn_line
+from linerate.runs.kept.stored import stored
 from linerate.runs.plans.blocks import too_few_blocks
 from linerate.runs.progress import say
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
@@ -123,7 +126,11 @@ def resume(
         with made_of(directory):
             for began in run.sessions[:1]:
                 recall(began)
-            refuse_contradictions(directory, given, experiment.effective_values(run.options))
+            kept = experiment.effective_values(run.options)
+            blocks = given.get("--blocks")
+            extended = isinstance(blocks, int) and blocks != kept.get("--blocks")
+            others = {name: given[name] for name in given if name != "--blocks" or not extended}
+            refuse_contradictions(directory, others, kept)
             design = experiment.design(run.options)
             began_with = experiment.stored(run.design)
         if design | _WORDING != began_with | _WORDING:
@@ -134,15 +141,61 @@ def resume(
             )
         records = output.path / RECORDS
         earlier = scan(records).trials if records.exists() else []
+        unfinished = extension.unfinished(directory)
+        if extended and (unfinished or not run.complete(len(earlier))):
+            raise UsageError(
+                f"--blocks {blocks}: the run in {directory} has not ended",
+                f"first linerate run {name} --resume {directory}",
+            )
+        if extended:
+            extension.begin(experiment, run, directory, int(str(blocks)))
+            unfinished = extension.places(directory)[-1]
+        if unfinished and run.complete(len(earlier)):
+            return _extend(experiment, run, output, unfinished, console=console, command=command)
         if run.complete(len(earlier)):
             say(console, f"{directory}: all {len(earlier)} trials are done, nothing is to be run")
             with made_of(directory):
-                return publish(experiment, run, output, earlier, console)
+                found = stored(directory)
+                return publish(experiment, found.run, output, found.trials, console)
         say(console, f"{directory}: going on after {counted(len(earlier), 'trial')}")
         with leased(experiment.cpus):
             return _session(
                 experiment, run, output, earlier=earlier, console=console, command=command
             )
+
+
+def _extend(
+    experiment: Experiment[Any, Any],
+    first: Run,
+    output: OutputDirectory,
+    place: Path,
+    *,
+    console: Console,
+    command: str,
+) -> Findings:
+    """Measure the blocks that are added to a run, and tell it with them."""
+
+    def told(*_: object) -> Findings:
+        found = stored(output.path)
+        return publish(experiment, found.run, output, found.trials, console)
+
+    with OutputDirectory.existing(place) as added:
+        run = run_file.load(place)
+        records = place / RECORDS
+        earlier = scan(records).trials if records.exists() else []
+        blocks = extension.blocks_of(run)
+        say(console, f"{output.path}: {counted(blocks, 'block')} more of each cell")
+        try:
+            with leased(experiment.cpus):
+                return _session(
+                    experiment, run, added, earlier=earlier, console=console, command=command,
+                    began=first.sessions[0], directory=output.path, told=told,
+                )  # fmt: skip
+        except BaseException:
+            _discard(added)
+            with suppress(OSError):
+                place.rmdir()
+            raise
 
 
 def refuse_contradictions(
@@ -177,12 +230,20 @@ def _session(
     earlier: list[Trial],
     console: Console,
     command: str,
+    began: Session | None = None,
+    directory: Path | None = None,
+    told: Callable[[Run, OutputDirectory, list[Trial]], Findings] | None = None,
 ) -> Findings:
+    """`began`: the first session, if it is another run's. `directory`: which the user names to go
+    on; `told`: how the run is published: both where blocks are added to another run.
+    """
     stopped: Interrupted | LabError | None = None
     options = run.options
     if run.sessions:
-        options = experiment.with_memory(options, run.sessions[0].memory)
-    with RunDirectory() as directory:
+        began = run.sessions[0]
+    if began:
+        options = experiment.with_memory(options, began.memory)
+    with RunDirectory() as place:
         writer = RecordWriter(output.path / RECORDS)
         try:
             if writer.torn:
@@ -190,23 +251,23 @@ def _session(
             journal = Journal(writer, earlier, len(run.sessions) + 1, run.id)
             read = experiment.read_options(options)
             plan = experiment.plan(read)
-            few = _too_few_blocks(run.design, experiment.judged_in)
+            few = [] if told else _too_few_blocks(run.design, experiment.judged_in)
             # Who polls would keep the kernel's softirqs from the CPU.
             softirq = any(read.link(name).receives_by_softirq for name in plan.needs.links)
             times = 1 if softirq else read.cpu_weight
             with (
                 weight.raised(times) as weighs,
-                Engine(plan, directory, journal, console, few) as running,
+                Engine(plan, place, journal, console, few) as running,
                 pinned(running.cores.control),
             ):
-                session = _open_session(run, running, journal, command)
+                session = _open_session(run, running, journal, command, began)
                 session.cpu_weight = weighs.times
                 output.write(RUN, run_file.dump(run))
                 try:
                     running.measure()
                 except (Interrupted, LabError) as error:
                     stopped = error
-                    _name_the_way_on(error, experiment.name, output.path)
+                    _name_the_way_on(error, experiment.name, directory or output.path)
         finally:
             writer.close()
     if not journal.trials:
@@ -224,7 +285,10 @@ def _session(
         output.write(RUN, run_file.dump(run))
         # What this session alone measured was in nobody's hands.
         with made_of(output.path) if earlier else nullcontext():
-            findings = publish(experiment, run, output, trials, console)
+            if told:
+                findings = told(run, output, trials)
+            else:
+                findings = publish(experiment, run, output, trials, console)
     except LabError:
         if isinstance(stopped, LabError):
             raise stopped from None
@@ -249,15 +313,18 @@ def _name_the_way_on(error: Interrupted | LabError, name: str, directory: Path) 
         error.hint = "\n  ".join(filter(None, [error.hint, f"to go on with this run: {way_on}"]))
 
 
-def _open_session(run: Run, running: Engine, journal: Journal, command: str) -> Session:
-    began = now()
+def _open_session(
+    run: Run, running: Engine, journal: Journal, command: str, first: Session | None
+) -> Session:
+    """`first`: with what the run was begun; None: it begins."""
+    started_at = now()
     running.prepare()
     bench = running.bench
     programs = running.programs()
     session = Session(
         session=journal.session,
         command=command,
-        started_at=began,
+        started_at=started_at,
         machine=machine.facts(),
         versions=versions(),
         programs=programs,
@@ -267,9 +334,9 @@ def _open_session(run: Run, running: Engine, journal: Journal, command: str) -> 
         tsc_hz=bench.tsc_hz,
         warnings=list(running.warnings),
     )
-    if run.sessions:
-        refuse_to_resume(run.sessions[0], session)
-        if differing := telling(run.sessions[0], session):
+    if first:
+        refuse_to_resume(first, session)
+        if differing := telling(first, session):
             running.warnings.append(
                 f"session {session.session} was not quite like the first: {'; '.join(differing)}"
             )
@@ -293,23 +360,3 @@ def _close_session(
         end = "interrupted"
     session.trials, session.ended_at, session.end = trials, now(), end
     session.warnings = list(running.warnings)
-
-
-def torn_line(length: int) -> str:
-    return f"{RECORDS}: the last line was cut off in the middle ({length} bytes): it does not count"
-
-
-def publish(
-    experiment: Experiment[Any, Any],
-    run: Run,
-    output: OutputDirectory,
-    trials: list[Trial],
-    console: Console,
-) -> Findings:
-    """Write what the records say, and print it."""
-    findings = experiment.findings(run, trials)
-    for name, content in findings.files().items():
-        output.write(name, content)
-    findings.show(console)
-    say(console, f"report: {output.path / REPORT}")
-    return findings

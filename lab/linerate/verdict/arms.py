@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from linerate.records.cells import Arm
@@ -194,6 +194,13 @@ def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
         full_share=quartiles(t.frames.full_share for t in valid),
         rx_spin=quartiles(t.frames.rx_spin for t in valid),
     )
+
+
+def typical_loss(trials: Sequence[Trial]) -> float | None:
+    """The share of frames that the median trial lost: a few in which others had the CPU do not
+    decide whether a program carries a load.
+    """
+    return median_of(_loss([trial]) for trial in trials if trial.valid)
 
 
 def _loss(trials: list[Trial]) -> float | None:

@@ -21,6 +21,7 @@ from linerate.records.summary import AA, CellSummary, Comparison, Difference
 from linerate.records.trial import Trial
 from linerate.records.types import Limited
 from linerate.verdict import stats
+from linerate.verdict.arms import typical_loss
 from linerate.verdict.ceiling import cost_loads
 from linerate.verdict.judgement import Judgement, found_difference, found_shift, judge, judge_shift
 from linerate.verdict.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
@@ -104,8 +105,9 @@ def _compared(usable: list[tuple[float, float]], zero_blocks: int) -> Pair:
 class CellPairs:
     """All pairs of one cell by one metric. `control` is the baseline against itself.
 
-    `load_share`: of a metric at a fixed load. `lost`: shares of the frames lost at that load, by
-    arm. `planned`: blocks that were begun; a run that ended before the others did not lose them.
+    `load_share`: of a metric at a fixed load. `lost`: by arm, the share of the frames that it lost
+    at that load in the median trial. `planned`: blocks that were begun; a run that ended before the
+    others did not lose them.
     """
 
     cell: CellSummary
@@ -124,18 +126,24 @@ class CellPairs:
         return max(known, default=None)
 
 
-def losses_at(cell: CellSummary, load_share: float) -> dict[str, float]:
-    """Return the share of frames that each arm lost at this load, where it was measured."""
-    return {
-        entry.arm: entry.loss_share
-        for entry in cell.lower_load
-        if entry.load_share == load_share and entry.loss_share is not None
-    }
-
-
 def low_load_loss(cell: CellSummary) -> float | None:
-    """Return the largest loss of any arm at a low load; None: not measured."""
-    return max(losses_at(cell, cell.low_load_share).values(), default=None)
+    """Return the largest loss of any arm at a low load, of all its frames; None: not measured."""
+    return max(
+        (
+            entry.loss_share
+            for entry in cell.lower_load
+            if entry.load_share == cell.low_load_share and entry.loss_share is not None
+        ),
+        default=None,
+    )
+
+
+def _losses(trials: Sequence[Trial], labels: Sequence[str]) -> dict[str, float]:
+    """What each arm lost in the median of its trials at one load, where that was counted."""
+    found = {
+        label: typical_loss([trial for trial in trials if trial.arm == label]) for label in labels
+    }
+    return {label: lost for label, lost in found.items() if lost is not None}
 
 
 def blocks_of(trials: list[Trial]) -> int:
@@ -171,7 +179,7 @@ def pair_arms(
         },
         planned=planned,
         load_share=load_share,
-        lost={} if load_share is None else losses_at(cell, load_share),
+        lost={} if load_share is None else _losses(trials, labels),
     )
 
 

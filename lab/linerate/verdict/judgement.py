@@ -3,7 +3,8 @@
 
 In words: docs/how-it-measures.md#how-a-verdict-is-made.
 
-faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below ALPHA
+faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below the
+                 level, which is ALPHA unless the run has been looked at before
 equal            the whole interval lies inside the margin: an equivalence claim, tested first
 undecided        neither: the run was too small or too noisy to tell, or both were held back
 invalid          the A/A arm found a difference, one of the two lost frames of a load at which both
@@ -24,7 +25,7 @@ from dataclasses import dataclass
 
 from linerate.host.text import probability
 from linerate.records.types import Answer, Limiter, Verdict
-from linerate.verdict.stats import ALPHA, MIN_COUNT, Paired, Shifted
+from linerate.verdict.stats import ALPHA, MIN_COUNT, Paired, Shifted, level
 
 MARGIN = 0.02
 MIN_BLOCKS = MIN_COUNT
@@ -103,7 +104,7 @@ def judge(
         return Judgement("equal", f"the interval lies inside +-{MARGIN:.0%}")
     if paired.ci_low <= 1 <= paired.ci_high:
         return Judgement("undecided", "the interval neither excludes 1 nor lies inside the margin")
-    if p_holm >= ALPHA:
+    if p_holm >= level():
         return Judgement("undecided", _holm_says(p_holm, family))
     if aa is not None and _explained(paired, aa):
         return Judgement(
@@ -164,7 +165,7 @@ def judge_shift(
         return Judgement("undecided", "both are below all that was tried")
     if found.low is None or found.high is None or found.low <= 0 <= found.high:
         return Judgement("undecided", "the interval does not exclude a difference of 0")
-    if p_holm is None or p_holm >= ALPHA:
+    if p_holm is None or p_holm >= level():
         return Judgement("undecided", _holm_says(p_holm))
     better = (found.low > 0) == higher_is_better
     side = "above" if found.low > 0 else "below"
@@ -172,7 +173,7 @@ def judge_shift(
 
 
 def _holm_says(p_holm: float | None, family: str = _FAMILY) -> str:
-    return f"Holm's p over {family} is {p_holm or 1:.3f}, not below {ALPHA:g}"
+    return f"Holm's p over {family} is {p_holm or 1:.3f}, not below {level():g}"
 
 
 def too_few(n: int, planned: int, zero_blocks: int) -> str | None:
@@ -215,8 +216,8 @@ def unequal_work(lost: float | None) -> Judgement | None:
         return None
     return Judgement(
         "invalid",
-        f"one of the two lost {lost:.1%} of the frames at this load (limit {LOAD_LOSS:.0%}), "
-        "so they did not do the same work",
+        f"one of the two lost {lost:.1%} of the frames at this load in its median trial (limit "
+        f"{LOAD_LOSS:.0%}), so they did not do the same work",
     )
 
 

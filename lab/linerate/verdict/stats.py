@@ -15,7 +15,9 @@ Behav. Stat. 25(2), 2000 (A12); Holm, Scand. J. Stat. 6(2), 1979; Fisher, The De
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
@@ -26,7 +28,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-# The level of every test, and of every interval as 1 - ALPHA.
+# The level of every test, and of every interval as 1 - ALPHA, if a run is looked at once.
 ALPHA = 0.05
 # Below this no two-sided signed-rank or sign test can reject at ALPHA, and no interval exists.
 MIN_COUNT = 6
@@ -39,6 +41,31 @@ _EFFICIENCY = 3 / math.pi
 _SIMULATED_COUNT, _DRAWN = 60, 2_000_000
 # The power of what is called detectable.
 POWER = 0.8
+
+
+_LEVEL: ContextVar[float] = ContextVar("level", default=ALPHA)
+
+
+def level() -> float:
+    """Of the tests of the run that is told now; intervals are at 1 less this."""
+    return _LEVEL.get()
+
+
+@contextmanager
+def tested_at(level: float) -> Iterator[None]:
+    """The tests in here are at this level: of a run that has been looked at before."""
+    token = _LEVEL.set(level)
+    try:
+        yield
+    finally:
+        _LEVEL.reset(token)
+
+
+def level_after(looks: int) -> float:
+    """Of a run that was looked at so often, each time after more blocks: half of the last one. All
+    looks together stay below 2 ALPHA.
+    """
+    return math.ldexp(ALPHA, 1 - looks)
 
 
 def scipy_stats() -> ModuleType:
@@ -105,14 +132,18 @@ class Interval:
     level: float
 
 
-def shift_interval(values: Sequence[float], level: float = 1 - ALPHA) -> Interval | None:
-    """Interval for the centre of symmetry; None when n is too small for this level."""
+def shift_interval(values: Sequence[float], alpha: float | None = None) -> Interval | None:
+    """Interval for the centre of symmetry; None when n is too small for this level.
+
+    `alpha`: it covers with a probability of 1 - alpha; None: at the run's level.
+    """
+    alpha = level() if alpha is None else alpha
     count = len(values)
     if count == 0:
         return None
     cumulative = np.cumsum(signed_rank_pmf(range(1, count + 1)))
-    # The largest c with 2 P(T < c) <= 1 - level: the interval is [W(c), W(M+1-c)], from 1.
-    cut = int(np.searchsorted(cumulative, (1 - level) / 2 + 1e-12, side="right"))
+    # The largest c with 2 P(T < c) <= alpha: the interval is [W(c), W(M+1-c)], from 1.
+    cut = int(np.searchsorted(cumulative, alpha / 2 + 1e-12, side="right"))
     if cut == 0:
         return None
     averages = walsh_averages(values)
@@ -153,7 +184,7 @@ def smallest_detectable(count: int, deviation: float, family: int = 1) -> float:
     """
     if count < MIN_COUNT or deviation == 0:
         return math.inf
-    return deviation * _detectable(count, ALPHA / family)
+    return deviation * _detectable(count, level() / family)
 
 
 @cache
@@ -280,10 +311,10 @@ class Paired:
     deviation: float
 
 
-def compare(arm: Sequence[float], baseline: Sequence[float], level: float = 1 - ALPHA) -> Paired:
-    """Compare values paired by block; all must be positive."""
+def compare(arm: Sequence[float], baseline: Sequence[float], alpha: float | None = None) -> Paired:
+    """Compare values paired by block; all must be positive. `alpha`: as `shift_interval`."""
     logs = [math.log(a / b) for a, b in zip(arm, baseline, strict=True)]
-    interval = shift_interval(logs, level)
+    interval = shift_interval(logs, alpha)
     return Paired(
         n=len(logs),
         ratio=math.exp(hodges_lehmann(logs)),

@@ -31,7 +31,7 @@ from linerate.experiments.placement.sentences import (
     shown_pps,
 )
 from linerate.host.machine import Machine
-from linerate.runs.rebuild import Stored
+from linerate.runs.kept.stored import Stored
 
 _ORDER: tuple[Answer, ...] = ("yes", "undecided", "not measured", "no")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from linerate.host.errors import RunError
 from linerate.records.run_file import RUN
-from linerate.runs.rebuild import Stored, stored
+from linerate.runs.kept.stored import Stored, stored
 
 # Where runs go that name no other place.
 DEFAULT = Path("out")

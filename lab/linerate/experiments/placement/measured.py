@@ -17,8 +17,8 @@ from linerate.records.run_file import Run, Session, made_of
 from linerate.records.trial import Directions, Test, Trial
 from linerate.records.types import Limiter
 from linerate.runs.experiment import SearchedRate
+from linerate.runs.kept.stored import Stored
 from linerate.runs.provenance import conditions
-from linerate.runs.rebuild import Stored
 from linerate.runs.registry import find
 from linerate.runs.run_summary import Design
 from linerate.trial.activity import FORWARDER
@@ -144,7 +144,7 @@ def groups_of(run: Stored) -> list[Group]:
                 trials.setdefault(key, []).append(trial)
         if not trials:
             return []
-        told = experiment.findings(run.run, run.trials)
+        told = experiment.told(run.run, run.trials)
         limits = {((each.link, each.size), each.arm): each.by for each in told.summary.limited_by}
         searched: dict[tuple[object, str], list[SearchedRate]] = {}
         for each in experiment.searched_rates(told):

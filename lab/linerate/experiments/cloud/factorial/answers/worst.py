@@ -128,7 +128,7 @@ def _ratio_rival(words: str, arm: Sequence[float], other: Sequence[float], count
     if not arm:
         return Rival(words, 0, None, None, None, 1.0, False, None, None)
     found = stats.compare(arm, other)
-    corrected = stats.compare(arm, other, 1 - ALPHA / count)
+    corrected = stats.compare(arm, other, ALPHA / count)
     refutes = None
     if corrected.ci_low is not None and corrected.ci_low > 1:
         refutes = f"{words} is worse"

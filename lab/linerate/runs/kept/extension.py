@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""`--resume DIR --blocks N`: a run that has ended gets more blocks, and is told with them.
+
+What is added is a run of its own below the first one's directory, `more-1` and so on, with another
+seed: it finds its own 100 %, and can be interrupted and go on. Whoever reads the first one
+(`linerate.runs.kept.stored`) gets all their blocks side by side, as those of merged runs.
+
+Who looks again tests again. The n-th look tests at ALPHA / 2^(n - 1), so that all of them together
+call two equal programs different with a probability below 2 ALPHA, however often blocks are added.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from linerate.host.errors import RunError, UsageError
+from linerate.records import run_file
+from linerate.records.output import OutputDirectory
+from linerate.records.run_file import RUN, Run
+from linerate.records.trial import RECORDS, scan
+from linerate.runs.experiment import Experiment
+
+_NAME = "more-{}"
+
+
+def places(directory: Path) -> list[Path]:
+    """Of the blocks that were added to the run in this directory, in their order."""
+    found: list[Path] = []
+    while (path := directory / _NAME.format(len(found) + 1)).joinpath(RUN).exists():
+        found.append(path)
+    return found
+
+
+def measured(directory: Path) -> list[Path]:
+    """Those of `places` that have trials."""
+    return [each for each in places(directory) if (each / RECORDS).exists()]
+
+
+def unfinished(directory: Path) -> Path | None:
+    """Where added blocks are not all measured; None: all are."""
+    for place in places(directory)[-1:]:
+        records = place / RECORDS
+        there = len(scan(records).trials) if records.exists() else 0
+        if not run_file.load(place).complete(there):
+            return place
+    return None
+
+
+def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: int) -> None:
+    """Ask for as many more blocks as make `blocks` of them in the cell that has most; nothing is
+    measured yet. Raises `UsageError`.
+    """
+    there = sum(blocks_of(run_file.load(each)) for each in places(directory)) + blocks_of(run)
+    if not experiment.judged_in:
+        raise UsageError(
+            f"--blocks {blocks}: a run of {experiment.name} gets no more blocks",
+            "run it again with another --seed, and merge: linerate report DIR DIR --out NEW",
+        )
+    if blocks <= there:
+        raise UsageError(
+            f"--blocks {blocks}: the run in {directory} has {there} already",
+            f"--blocks above {there}",
+        )
+    number = len(places(directory)) + 1
+    options = {**run.options, "blocks": blocks - there, "seed": run.options.get("seed", 1) + number}
+    added = Run(experiment=run.experiment, options=options, design=experiment.design(options))
+    with OutputDirectory(directory / _NAME.format(number)) as output:
+        output.write(RUN, run_file.dump(added))
+
+
+def blocks_of(run: Run) -> int:
+    """Of the cell that has most."""
+    blocks: list[int] = [cell["blocks"] for cell in run.design["cells"]]
+    if not blocks:
+        raise RunError(f"{RUN}: the design has no cell", "the file was changed")
+    return max(blocks)
