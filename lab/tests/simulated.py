@@ -148,6 +148,7 @@ class Windows:
             trial = self._window(pps)
             trial.request.test, trial.request.attempt = self.test, attempt
             trial.request.pps, trial.request.seconds = pps, seconds
+            trial.request.maximum_pps = self.max_pps
             self._record(trial)
             if trial.valid:
                 return outcome_of(trial)

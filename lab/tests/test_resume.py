@@ -309,7 +309,7 @@ def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simu
     [
         ({"--seed": 7}, "--seed 7: the run in .* has --seed 1"),
         ({"--link": ["memif"]}, "--link memif: the run in .* has --link null"),
-        ({"--blocks": 40}, "--blocks 40: the run in .* has --blocks 6"),
+        ({"--blocks": 40}, "--blocks 40: the run in .* has not ended"),
         ({"--probe": False}, "--no-probe: the run in .* has --probe"),
         ({"--keep-going": True}, "--keep-going: the run in .* has no --keep-going"),
         ({"--line-rate": 5.0}, "--line-rate 5.0: the run in .* has no --line-rate"),

@@ -23,10 +23,10 @@ from linerate.experiments.latency.loads import IDLE, IDLE_PPS, INSIDE_LOADS, LOA
 from linerate.experiments.latency.options import DEFAULT_FORWARDERS, Options
 from linerate.experiments.latency.packet_sender import PacketSender
 from linerate.forwarders import forwarder
-from linerate.host.errors import TrialError
 from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
 from linerate.runs.plans.blocks import arms, order, takes, turned, turns_or_fresh
+from linerate.runs.plans.pacing import kept_rate
 from linerate.runs.plans.steps import (
     Announce,
     Attempts,
@@ -45,14 +45,6 @@ from linerate.runs.plans.steps import (
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
 
-# Shares of what came back of a flood that are tried as 100 %, until the sender is on time at the
-# greatest load.
-PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
-PACED_S = 0.1
-# A rate is kept if it is in so many starts on links of their own, whose speeds differ, and in each
-# in so many trials. One lucky window of many is not enough: blocks ask for this rate again.
-PACED_STARTS, PACED_TRIALS = 3, 3
-PACED_TERMS = Terms(windows=4)
 # Every burst is looked at: what that costs is no part of a round trip.
 ONE_IN = 1
 
@@ -155,7 +147,9 @@ class Latency(SessionPlan):
         found = {}
         for name in names:
             flooded = flood_pps(self.trials, cell, name)
-            paced = (yield from self._paced(cell, Arm(name, name), flooded)) if flooded else None
+            paced = None
+            if flooded:
+                paced = yield from kept_rate(cell, Arm(name, name), flooded, max(LOADS))
             if paced:
                 found[name] = paced
             else:
@@ -173,35 +167,6 @@ class Latency(SessionPlan):
             if (t.cell.key, t.forwarder) == (cell.key, name) and t.role in {"measure", "self-test"}
         ]
         return next((f"; the last because: {t.invalid}" for t in asked[::-1] if t.invalid), "")
-
-    def _paced(self, cell: Cell, arm: Arm, flooded: float) -> Steps[float | None]:
-        """The greatest share of the flood's rate at whose greatest load the sender is on time."""
-        for share in PACED_SHARES:
-            for start in range(PACED_STARTS):
-                asked = partial(self._keeps, arm, share * flooded, start)
-                if not (yield OnSetup(cell, asked)):
-                    break
-            else:
-                return share * flooded
-        return None
-
-    @staticmethod
-    def _keeps(arm: Arm, pps: float, start: int, setup: LinkSetup) -> Steps[bool]:
-        """Whether the sender is on time, in most windows, with a start of this forwarder."""
-
-        def kept(started: Started) -> bool:
-            try:
-                for _ in range(PACED_TRIALS):
-                    started.device.send(pps * max(LOADS), PACED_S)
-            except TrialError:
-                return False
-            return 2 * sum(trial.valid for trial in started.trials) >= len(started.trials)
-
-        found: bool = yield Start(
-            setup=setup, arm=arm, block=start, role="self-test", max_pps=pps, terms=PACED_TERMS,
-            procedure=kept,
-        )  # fmt: skip
-        return found
 
     # -- the blocks of a cell ------------------------------------------------------------------
 

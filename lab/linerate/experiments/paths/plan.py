@@ -25,6 +25,7 @@ from linerate.runs.plans.blocks import (
     order,
     turns_or_fresh,
 )
+from linerate.runs.plans.pacing import PACED_SHARES, kept_rate
 from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.setup_device import Terms
 
@@ -109,5 +110,16 @@ class Paths(BlockPlan):
             # No share of nothing can be offered; the summary warns of it.
             yield More(-self._fixed_trials(cell))
             return
-        fixed = self._fixed_blocks(cell)
-        yield from self.fixed_loads(cell, fixed, found.common_pps, self._loads)
+        common: float | None = found.common_pps
+        first = self.arms[0]
+        if not self.options.line_rate:
+            common = yield from kept_rate(cell, first, found.common_pps, max(self._loads))
+        if common is None:
+            self.warn(
+                f"{cell.link} {cell.size} B: the sender is not on time even at "
+                f"{PACED_SHARES[-1]:.0%} of what the slowest path carries, so nothing was measured "
+                "at fixed loads"
+            )
+            yield More(-self._fixed_trials(cell))
+            return
+        yield from self.fixed_loads(cell, self._fixed_blocks(cell), common, self._loads)

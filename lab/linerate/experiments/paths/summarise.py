@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
@@ -145,13 +145,18 @@ def summarise_cell(
         size=cell.size,
         blocks=cell.blocks,
         ceiling=_sender(found),
-        common_pps=line_rate
-        or min((rate * 1e6 for rate in carried.values() if rate), default=None),
+        common_pps=line_rate or _common(paced, carried),
         arms=found,
         references=[],
         lower_load=loads,
         books_closed=books_of(mine)[0],
     )
+
+
+def _common(paced: Sequence[Trial], carried: Mapping[str, float | None]) -> float | None:
+    """What the fixed loads are shares of; before there are any, what the slowest path carries."""
+    asked = {t.request.maximum_pps for t in paced if t.request.maximum_pps}
+    return min(asked or {rate * 1e6 for rate in carried.values() if rate}, default=None)
 
 
 def _place(arm: ArmSummary, own: Sequence[Trial]) -> None:

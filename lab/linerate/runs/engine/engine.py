@@ -201,7 +201,9 @@ class Engine:
         ) as device:  # fmt: skip
             device.test = step.test
             place = place_of(step.setup, step.arm, step.block, step.role) | dict(step.of)
-            started = StartedDevice(self.ledger, device, place, each_fails=step.each_fails)
+            started = StartedDevice(
+                self.ledger, device, step.arm, place, each_fails=step.each_fails
+            )
             found = step.procedure(started)
         mine = self.trials[before:]
         run = [trial for trial in mine if trial.session == self.journal.session]

@@ -49,9 +49,16 @@ class StartedDevice:
     """A `linerate.runs.plans.steps.Started`."""
 
     def __init__(
-        self, ledger: Ledger, real: SetupDevice, place: dict[str, object], *, each_fails: bool
+        self,
+        ledger: Ledger,
+        real: SetupDevice,
+        arm: Arm,
+        place: dict[str, object],
+        *,
+        each_fails: bool,
     ) -> None:
         """`place`: by which fields its records are known."""
+        self.arm = arm
         self._ledger = ledger
         self._real = real
         self._place = place
@@ -63,10 +70,6 @@ class StartedDevice:
         device = Resumed(self._real, self._ledger.journal, of)
         device.test = self._real.test
         return device
-
-    @property
-    def arm(self) -> Arm:
-        return self._real.arm
 
     @property
     def device(self) -> TestedDevice:

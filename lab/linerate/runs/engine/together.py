@@ -71,7 +71,9 @@ def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
                 device.test = step.test
                 devices.append(device)
                 place = place_of(setup, arm, step.block, role)
-                started.append(StartedDevice(ledger, device, place, each_fails=step.each_fails))
+                started.append(
+                    StartedDevice(ledger, device, arm, place, each_fails=step.each_fails)
+                )
             stack.enter_context(TakingTurns(devices))
             step.procedure(started)
             if not step.each_fails:
