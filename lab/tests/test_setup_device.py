@@ -24,6 +24,7 @@ from linerate.traffic import books
 from linerate.traffic.otg import Traffic
 from linerate.traffic.sender import Sender, Sent
 from linerate.trial.link_setup import LinkSetup
+from linerate.trial.search import setup_device
 from linerate.trial.search.replay import EndOfRecordsError, MismatchError, Replay
 from linerate.trial.search.setup_device import SetupDevice, Terms
 from linerate.trial.trial import Bench
@@ -192,6 +193,20 @@ def test_a_search_sees_what_was_not_disturbed() -> None:
     outcome = stage.device.send(1e5, 0.1)
     assert (outcome.intended, outcome.received, outcome.lost) == (8_000, 7_999, 1)
     assert len(stage.records) == 1
+
+
+def test_after_each_void_window_the_next_one_waits_longer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    waited: list[float] = []
+    monkeypatch.setattr(setup_device, "pause", waited.append)
+    stage = Stage(lambda count, _: counted(10_000, late=5000 if count < 4 else 0))
+    stage.device.terms = Terms(windows=5, patience_s=0.5)
+    stage.device.send(1e5, 0.1)
+    assert waited == [0.0, 0.5, 1.0, 2.0]
+    # The next trial begins anew.
+    stage.device.send(1e5, 0.1)
+    assert waited[4:] == [0.0]
 
 
 def test_when_no_window_is_quiet_there_is_an_error_and_no_figure() -> None:

@@ -65,7 +65,7 @@ class Latency(SessionPlan):
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
         self.window_s = self.preset.flood_s
-        self.terms = Terms(windows=self.preset.windows)
+        self.terms = Terms(windows=self.preset.windows, patience_s=0.05)
         self.total = sum(map(self._planned, self.cells))
 
     @property

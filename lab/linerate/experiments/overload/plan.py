@@ -44,7 +44,7 @@ NAME = "overload"
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
 # In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
-LOWER_LOADS = Windows(0.1, Terms(windows=8))
+LOWER_LOADS = Windows(0.1, Terms(windows=8, patience_s=0.05))
 
 
 def cells(options: Options) -> list[Cell]:

@@ -79,7 +79,7 @@ class Paths(BlockPlan):
 
     name = NAME
     # As short as a shared machine is quiet for.
-    windows = Windows(0.1, Terms(windows=8), latency=True)
+    windows = Windows(0.1, Terms(windows=8, patience_s=0.05), latency=True)
     options: Options
 
     def __init__(self, options: Options) -> None:

@@ -65,6 +65,8 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
     number = len(places(directory)) + 1
     options = {**run.options, "blocks": blocks - there, "seed": run.options.get("seed", 1) + number}
     added = Run(experiment=run.experiment, options=options, design=experiment.design(options))
+    # What could not stand beside what is there must not be measured.
+    experiment.merged([run.design, added.design])
     with OutputDirectory(directory / _NAME.format(number)) as output:
         output.write(RUN, run_file.dump(added))
 

@@ -51,10 +51,13 @@ class Terms:
     """How windows are sent. `windows`: at most so many for one trial.
 
     `settle_s`: to wait after sending for late frames; `rest_s`: before the next trial (RFC 2544,
-    section 23, has 2 s and 5 s).
+    section 23, has 2 s and 5 s). `patience_s`: to wait after the first void window, and twice as
+    long after each further one: what disturbs a machine may last for seconds, such as a hypervisor
+    that runs its two CPUs far apart.
     """
 
     windows: int = 10
+    patience_s: float = 0.0
     settle_s: float = 0.0
     rest_s: float = 0.0
 
@@ -175,6 +178,8 @@ class SetupDevice:
         pause(max(self._ended_s + self.terms.rest_s - time.monotonic(), 0.0))
         void, self.void, why = self.void, 0, "they are on record"
         for attempt in range(void + 1, self.terms.windows + 1):
+            if attempt > 1:
+                pause(self.terms.patience_s * 2 ** (attempt - 2))
             trial = self._window(attempt, asked)
             self._record(trial)
             self._ended_s = time.monotonic()
