@@ -14,7 +14,7 @@ from conftest import Done, Linerate
 from linerate.cli import compare_screen as regression_screen
 from linerate.cli import doctor
 from linerate.host.errors import LabError
-from linerate.runs import rebuild
+from linerate.runs.kept import rebuild
 
 
 def process(*arguments: str, cwd: Path) -> Done:

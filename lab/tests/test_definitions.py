@@ -43,10 +43,10 @@ from linerate.host.netns import Interface
 from linerate.links import Wire, link, rules
 from linerate.links.eal import Memory
 from linerate.records import run_file
+from linerate.runs.kept.rebuild import report
 from linerate.runs.kept.stored import stored
 from linerate.runs.options import forwarders_of
 from linerate.runs.plans.blocks import check_fit, takes
-from linerate.runs.rebuild import report
 
 COMMANDS = Path(__file__).with_name("forwarder_commands.json")
 ROOT = Path(__file__).parents[2]

@@ -23,7 +23,8 @@ from linerate.records.run_file import RUN
 from linerate.records.trial import RECORDS
 from linerate.report.page import commands
 from linerate.runs import compare as regression
-from linerate.runs import rebuild, session
+from linerate.runs import session
+from linerate.runs.kept import rebuild
 from linerate.runs.kept.stored import stored
 
 LATENCY = {"count": 1, "minimum_ns": 1.0, "mean_ns": 1.0, "maximum_ns": 1.0}

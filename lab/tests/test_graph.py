@@ -23,8 +23,8 @@ from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import RunError, UsageError
 from linerate.records.trial import RECORDS, Trial, read
 from linerate.runs.compare import compare
+from linerate.runs.kept.rebuild import merge
 from linerate.runs.kept.stored import stored
-from linerate.runs.rebuild import merge
 from linerate.runs.session import resume
 from linerate_bench import graph_goals as goals
 

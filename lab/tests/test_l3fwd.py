@@ -33,8 +33,8 @@ from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial
 from linerate.runs import session
 from linerate.runs.compare import compare
+from linerate.runs.kept.rebuild import merge, report
 from linerate.runs.kept.stored import stored
-from linerate.runs.rebuild import merge, report
 from linerate_bench import l3fwd_goals as goals
 
 FEW: dict[str, Any] = {

@@ -40,7 +40,7 @@ from linerate.records.summary import ArmSummary, Summary
 from linerate.records.summary_figures import RoundTrip
 from linerate.records.trial import RECORDS, Trial, TxBuffer
 from linerate.runs import compare as regression
-from linerate.runs import rebuild
+from linerate.runs.kept import rebuild
 from linerate.runs.kept.stored import stored
 from linerate.runs.registry import find
 from linerate.telemetry.hdr import Histogram

@@ -30,7 +30,7 @@ from linerate.host.exit_status import ExitStatus
 from linerate.records.output import REPORT
 from linerate.records.run_file import RUN
 from linerate.runs import compare as regression
-from linerate.runs import rebuild
+from linerate.runs.kept import rebuild
 from linerate.runs.kept.stored import stored
 from linerate.traffic.other_generator import Named
 

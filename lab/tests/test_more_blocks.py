@@ -17,8 +17,8 @@ from linerate.records.run_file import RUN
 from linerate.records.summary import SUMMARY
 from linerate.records.trial import RECORDS
 from linerate.runs.kept import extension
+from linerate.runs.kept.rebuild import report
 from linerate.runs.kept.stored import stored
-from linerate.runs.rebuild import report
 from linerate.verdict import stats
 from linerate.verdict.comparisons import pairs_of
 from linerate.verdict.judgement import judge

@@ -17,8 +17,8 @@ from simulated import Simulation, quiet, resume
 
 from linerate.records.trial import RECORDS
 from linerate.runs.compare import compare
+from linerate.runs.kept.rebuild import merge, report
 from linerate.runs.kept.stored import stored
-from linerate.runs.rebuild import merge, report
 
 OLD = Path(__file__).with_name("old_runs")
 NAMES = sorted(path.name.removesuffix(".tar.xz") for path in OLD.glob("*.tar.xz"))

@@ -18,7 +18,7 @@ from linerate.records import trial as records
 from linerate.records.output import FILES
 from linerate.records.run_file import RUN
 from linerate.records.trial import RECORDS
-from linerate.runs.rebuild import report
+from linerate.runs.kept.rebuild import report
 
 
 def summary(directory: Path) -> dict[str, object]:

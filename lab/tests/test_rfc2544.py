@@ -33,7 +33,7 @@ from linerate.host.exit_status import ExitStatus
 from linerate.records import trial as records
 from linerate.records.trial import RECORDS, Test, Trial
 from linerate.records.types import LOW_LOAD
-from linerate.runs import rebuild
+from linerate.runs.kept import rebuild
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search import throughput
 from linerate.trial.search.device import Device

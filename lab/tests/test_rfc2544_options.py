@@ -22,7 +22,7 @@ from linerate.experiments.rfc2544.runs import Found
 from linerate.experiments.rfc2544.table import conformity
 from linerate.host.errors import UsageError
 from linerate.records.trial import Test, Trial
-from linerate.runs import rebuild
+from linerate.runs.kept import rebuild
 from linerate.verdict.stats import ALPHA
 
 

@@ -25,8 +25,8 @@ from linerate.records.cells import AA_SUFFIX
 from linerate.records.run_file import RUN
 from linerate.records.trial import RECORDS
 from linerate.runs.compare import compare
+from linerate.runs.kept.rebuild import report
 from linerate.runs.kept.stored import stored
-from linerate.runs.rebuild import report
 from linerate.runs.registry import experiments
 from linerate.verdict import programs as recorded_programs
 

@@ -78,7 +78,7 @@ def report(
     For duels (linerate duel --out DIR) it makes their page anew, with the runs below DIR.
     """
     from linerate.cli import duels_report  # noqa: PLC0415 - as all commands
-    from linerate.runs import rebuild  # noqa: PLC0415
+    from linerate.runs.kept import rebuild  # noqa: PLC0415
 
     if duels_report.has_duels(directories):
         duels_report.report(directories, out, wide_console())

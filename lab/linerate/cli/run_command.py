@@ -36,7 +36,8 @@ Resume = Annotated[
     typer.Option(
         "--resume",
         metavar="DIR",
-        help="Go on with the run in this directory, which was interrupted, with its options.",
+        help="Go on with the run in this directory, which was interrupted, with its options; with "
+        "--blocks N, add blocks to one that has ended.",
     ),
 ]
 FailIf = Annotated[

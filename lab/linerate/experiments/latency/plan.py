@@ -26,7 +26,7 @@ from linerate.forwarders import forwarder
 from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
 from linerate.runs.plans.blocks import arms, order, takes, turned, turns_or_fresh
-from linerate.runs.plans.pacing import kept_rate
+from linerate.runs.plans.pacing import hundred_percent, kept_rate
 from linerate.runs.plans.steps import (
     Announce,
     Attempts,
@@ -144,20 +144,20 @@ class Latency(SessionPlan):
             yield Once(setup=setup, arm=arm, block=block, role="measure", fails=False)
 
     def _all_paced(self, cell: Cell, names: list[str]) -> Steps[dict[str, float]]:
-        found = {}
-        for name in names:
-            flooded = flood_pps(self.trials, cell, name)
-            paced = None
-            if flooded:
-                paced = yield from kept_rate(cell, Arm(name, name), flooded, max(LOADS))
+        found = {name: flood_pps(self.trials, cell, name) for name in names}
+        flooded = {name: pps for name, pps in found.items() if pps}
+        kept = {}
+        for name, pps in flooded.items():
+            paced = yield from kept_rate(cell, Arm(name, name), pps, max(LOADS))
             if paced:
-                found[name] = paced
-            else:
+                kept[name] = paced
+        for name in names:
+            if name not in kept:
                 self.warn(
                     f"{cell.link} {cell.size} B: what {name} carries is not known, so it has "
                     f"no figures under load{self._why(cell, name)}"
                 )
-        return found
+        return hundred_percent(kept, flooded)
 
     def _why(self, cell: Cell, name: str) -> str:
         """What was wrong last when it was asked what this forwarder carries."""

@@ -7,13 +7,17 @@ what comes back, and its speed is another on each link that is opened.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 
 from linerate.host.errors import TrialError
 from linerate.records.cells import Arm, Cell
+from linerate.records.trial import Trial
 from linerate.runs.plans.steps import OnSetup, Start, Started, Steps
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
+from linerate.verdict.arms import median_of
 
 # Shares of what came back of floods that are tried as 100 %, until the sender is on time.
 PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
@@ -27,30 +31,73 @@ _TERMS = Terms(windows=4)
 def kept_rate(cell: Cell, arm: Arm, flooded_pps: float, load: float) -> Steps[float | None]:
     """The greatest share of `flooded_pps` of which the sender keeps `load`; None: not of the least.
 
-    In frames per second over all directions.
+    In frames per second over all directions. How fast it was where it was late shows how fast it
+    is while the machine is slow; no more than that is tried afterwards.
     """
+    most = flooded_pps
     for share in PACED_SHARES:
+        pps = share * flooded_pps
+        if pps > most:
+            continue
         for start in range(PACED_STARTS):
-            if not (yield OnSetup(cell, partial(_keeps, arm, share * flooded_pps, load, start))):
+            late: Late | None = yield OnSetup(cell, partial(_late, arm, pps, load, start))
+            if late:
+                most = min(most, late.pps / load)
                 break
         else:
-            return share * flooded_pps
+            return pps
     return None
 
 
-def _keeps(arm: Arm, pps: float, load: float, start: int, setup: LinkSetup) -> Steps[bool]:
-    """Whether the sender is on time in most windows. What comes back does not matter here."""
+@dataclass(frozen=True)
+class Late:
+    """A sender that does not keep a rate. `pps`: what it sent instead."""
 
-    def kept(started: Started) -> bool:
+    pps: float
+
+
+def _late(arm: Arm, pps: float, load: float, start: int, setup: LinkSetup) -> Steps[Late | None]:
+    """None: it is on time in most windows. What comes back does not matter here."""
+
+    def sent(started: Started) -> Late | None:
         try:
             for _ in range(PACED_TRIALS):
                 started.device.send(pps * load, PACED_S)
         except TrialError:
-            return False
-        return 2 * sum(trial.valid for trial in started.trials) >= len(started.trials)
+            on_time = False
+        else:
+            on_time = 2 * sum(trial.valid for trial in started.trials) >= len(started.trials)
+        return None if on_time else Late(_median_pps(started.trials) or 0.0)
 
-    found: bool = yield Start(
+    found: Late | None = yield Start(
         setup=setup, arm=arm, block=start, role="self-test", max_pps=pps, terms=_TERMS,
-        procedure=kept,
+        procedure=sent,
     )  # fmt: skip
     return found
+
+
+def _median_pps(trials: Sequence[Trial]) -> float | None:
+    """Of the windows that do not count."""
+    return median_of(
+        trial.frames.attempted / trial.frames.duration_s
+        for trial in trials
+        if not trial.valid and trial.outcome
+        and trial.frames.attempted and trial.frames.duration_s
+    )  # fmt: skip
+
+
+def hundred_percent(
+    kept_pps: Mapping[str, float], flooded_pps: Mapping[str, float]
+) -> dict[str, float]:
+    """What is 100 % of each forwarder: what the sender keeps with it and with every other one that
+    carries half as much or more. So that forwarders of about the same speed meet the same loads,
+    also if the machine was slow while the sender was tried with one of them.
+    """
+    return {
+        name: min(
+            pps
+            for other, pps in kept_pps.items()
+            if other == name or 2 * flooded_pps[other] >= flooded_pps[name]
+        )
+        for name in kept_pps
+    }
