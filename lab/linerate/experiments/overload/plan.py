@@ -35,6 +35,7 @@ from linerate.runs.plans.blocks import (
     schedule,
     turns_or_fresh,
 )
+from linerate.runs.plans.pacing import kept_rate
 from linerate.runs.plans.steps import More, Steps
 from linerate.trial.search.setup_device import Terms
 from linerate.trial.starts.ways import method_of
@@ -145,5 +146,14 @@ class Overload(BlockPlan):
         if any(arm.limited_by and not arm.arm.endswith(AA_SUFFIX) for arm in summary.arms):
             yield More(self._lower_load_trials(cell, LIMITED_LOADS))
             shares += LIMITED_LOADS
-        blocks = self._lower_load_blocks(cell)
-        yield from self.fixed_loads(cell, blocks, summary.ceiling.pps, shares)
+        full_pps = summary.ceiling.pps
+        if not self.options.line_rate:
+            peer = Arm(summary.ceiling.peer, summary.ceiling.peer)
+            kept = yield from kept_rate(cell, peer, full_pps, max(shares))
+            if kept and kept < full_pps:
+                self.warn(
+                    f"{cell.link} {cell.size} B: the sender is on time at {kept / 1e6:.2f} Mpps, "
+                    f"not at the ceiling's {full_pps / 1e6:.2f}: fixed loads are shares of that"
+                )
+            full_pps = kept or full_pps
+        yield from self.fixed_loads(cell, self._lower_load_blocks(cell), full_pps, shares)

@@ -33,7 +33,8 @@ def summarise_cell(
 ) -> CellSummary:
     """Arms, references, ceiling and books of one link and size."""
     mine = [t for t in trials if t.cell.key == cell.key]
-    tests = [t for t in mine if t.role == "self-test"]
+    # The sender is tried at paced rates, too.
+    tests = [t for t in mine if t.role == "self-test" and t.request.load != "paced"]
     ceiling = ceiling_of(tests, line_rate) if link(cell.link).has_generator else None
 
     def probed(label: str) -> list[Trial]:
