@@ -29,7 +29,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust bench-duels bench-bisects bench-agreement test test-all fuzz soak kills lint sanitize miri test-releases publish-check clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust bench-duels bench-answers bench-bisects bench-agreement test test-all fuzz soak kills lint sanitize miri test-releases publish-check clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -88,6 +88,10 @@ bench-duels: build ## count how often a duel is right, alone and beside a compil
 bench-bisects: build ## count how often git bisect finds a slower commit beside a compiler (1 hour; resumes: COUNT=3)
 	$(Q)mkdir -p '$(OUT)'
 	$(Q)$(BENCH).trust.bisects --records '$(OUT)/bisects.jsonl' $(if $(COUNT),--count $(COUNT))
+
+bench-answers: build ## count the questions that short presets answer, alone and beside a compiler (2 hours; resumes: ONLY=paths COUNT=1)
+	$(Q)mkdir -p '$(OUT)'
+	$(Q)$(BENCH).trust.answers --records '$(OUT)/answers.jsonl' $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT))
 
 bench-agreement: build ## compare pairs of programs beside each other and alone (10 minutes)
 	$(Q)mkdir -p '$(OUT)'

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections import Counter
 from pathlib import Path
@@ -228,10 +229,43 @@ def test_a_run_without_any_figure_ends_or_says_so(tmp_path: Path, simulation: Si
     assert all("no block has a valid trial of both" in each.sentence for each in primary)
 
 
+def test_in_turns_all_have_their_window_of_a_load_before_the_next(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    start(tmp_path / "run", blocks=3, method="auto")
+    found = [t for t in records.read(tmp_path / "run" / RECORDS) if t.role == "search"]
+    rounds = [
+        (step, [trial.arm for trial in trials])
+        for step, trials in itertools.groupby(
+            found, lambda t: (t.block, t.request.test, t.request.protocol, loads.load_of(t))
+        )
+    ]
+    everybody = {"reflect", "reflect-again", "c-l2fwd", "testpmd-io"}
+    assert len(rounds) == len({step for step, _ in rounds}) == 3 * 2 * (4 + 2)
+    assert all(
+        set(arms) == everybody and len(arms) == 4 for step, arms in rounds if step[1] == "latency"
+    )
+    # In an order that is drawn anew.
+    assert len({tuple(arms) for _, arms in rounds}) > 6
+
+
+def test_a_start_that_gives_no_figure_in_its_turns_counts(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    simulation.late_above = 0
+    with pytest.raises(LabError, match="4 starts of forwarders in a row gave no figure"):
+        start(tmp_path / "ended", blocks=2, method="auto")
+
+
+@pytest.mark.parametrize("method", ["auto", "fresh"])
 @pytest.mark.parametrize("after", [1, 4, 13, 20, 47])
-def test_an_interrupted_run_goes_on(tmp_path: Path, simulation: Simulation, after: int) -> None:
+def test_an_interrupted_run_goes_on(
+    tmp_path: Path, simulation: Simulation, after: int, method: str
+) -> None:
     """Killed in floods, in the search for 100 %, and in units: nothing is lost or run twice."""
-    given = {"blocks": 2, "forwarders": ["reflect", "c-l2fwd"], "inside": True}
+    given = {
+        "blocks": 2, "forwarders": ["reflect", "c-l2fwd"], "inside": True, "method": method,
+    }  # fmt: skip
     start(tmp_path / "whole", **given)
     whole = records.read(tmp_path / "whole" / RECORDS)
     simulation.ran.clear()
