@@ -14,17 +14,20 @@ from linerate.experiments.latency.options import (
     DEFAULT_FORWARDERS,
     DEFAULT_LINKS,
     DEFAULT_SIZES,
+    PAIRS,
     Measured,
     Options,
 )
 from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
-from linerate.records.cells import Cell
+from linerate.records.cells import Arm, Cell
 from linerate.runs.options import Agreement, Pairing, apart_from_blocks, check_sizes
-from linerate.runs.plans.blocks import arms, blocks_for, check_blocks
+from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, takes
 from linerate.runs.run_summary import Design
 
 NAME = "latency"
+# Of the arms of a link: the baseline and its control.
+_BASELINES = 2
 QUESTION = "How long does a frame take through each forwarder, inside it and as its sender sees it?"
 
 
@@ -58,7 +61,11 @@ def cells(options: Options) -> list[Cell]:
     blocks = max(options.preset.blocks, blocks_for(len(sizes) * len(LOADS)))
     blocks = blocks if options.blocks is None else options.blocks
     check_blocks(blocks)
-    names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
+    names = [
+        name
+        for name in dict.fromkeys(options.links or DEFAULT_LINKS)
+        if options.links or name != PAIRS or len(arms_on(options, name)) > _BASELINES
+    ]
     baseline = (options.forwarders or DEFAULT_FORWARDERS)[0]
     for name in names:
         found = options.link(name)
@@ -72,6 +79,23 @@ def cells(options: Options) -> list[Cell]:
                 "name another one first, or other links",
             )
     return [Cell(name, size, blocks) for name in names for size in sizes]
+
+
+def arms_on(options: Options, name: str) -> list[Arm]:
+    """Who is measured on a link: all that it fits; on the default one with pairs of ports beside
+    the baseline those alone that fit no other.
+    """
+    every = arms(options.forwarders or DEFAULT_FORWARDERS)
+    fit = [arm for arm in every if takes(arm.forwarder, options.link(name))]
+    if options.links or name != PAIRS:
+        return fit
+    others = [options.link(each) for each in DEFAULT_LINKS if each != PAIRS]
+    return [
+        arm
+        for arm in fit
+        if arm.forwarder == every[0].forwarder
+        or not any(takes(arm.forwarder, other) for other in others)
+    ]
 
 
 def design_of(options: Options) -> LatencyDesign:

@@ -22,9 +22,12 @@ from linerate.runs.options import (
 
 DEFAULT_FORWARDERS = [
     "reflect", "c-l2fwd", "rust-l2fwd-burst", "testpmd-io",
-    "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap",
+    "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap", "c-rxtx-callbacks",
 ]  # fmt: skip
-DEFAULT_LINKS = ["memif", "veth1"]
+# Where no link is named. The last one is for programs that need pairs of ports, such as the one
+# that the published cycles of DPDK are of: others are measured on links with one.
+PAIRS = "memif2"
+DEFAULT_LINKS = ["memif", "veth1", PAIRS]
 DEFAULT_SIZES = [64]
 
 
@@ -63,6 +66,7 @@ class Options(common.Pairing, Measured, common.Options):
             help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "
             "or repeated.",
             default=DEFAULT_LINKS,
+            default_help="memif,veth1, and memif2 for programs that need pairs of ports",
         ),
         "sizes": SIZES.but(default=DEFAULT_SIZES),
         "forwarders": FORWARDERS.but(

@@ -67,10 +67,10 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         times=lambda delays: table.delay_cells(delays, table.microseconds),
         cycles=lambda delays: table.delay_cells(delays, table.cycles),
         valid_words=table.valid,
-        published=published_latency.rows(),
+        published=published_latency.beside(summary),
+        published_loads=published_latency.LOADS,
         published_source=published_latency.SOURCE,
         published_hz=published_latency.PUBLISHED_HZ,
-        ours=published_latency.ours(summary),
         hz=summary.clock and (summary.clock.checked_hz or summary.clock.tsc_hz),
     )
 

@@ -17,7 +17,7 @@ from functools import partial
 from typing import Literal
 
 from linerate.experiments.latency import loads, packet_sender
-from linerate.experiments.latency.design import NAME, cells, preset_of
+from linerate.experiments.latency.design import NAME, arms_on, cells, preset_of
 from linerate.experiments.latency.figures import flood_pps
 from linerate.experiments.latency.loads import IDLE, IDLE_PPS, INSIDE_LOADS, LOADS, Step
 from linerate.experiments.latency.options import DEFAULT_FORWARDERS, Options
@@ -25,7 +25,7 @@ from linerate.experiments.latency.packet_sender import PacketSender
 from linerate.forwarders import forwarder
 from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
-from linerate.runs.plans.blocks import arms, order, takes, turned, turns_or_fresh
+from linerate.runs.plans.blocks import arms, order, turned, turns_or_fresh
 from linerate.runs.plans.pacing import hundred_percent, kept_rate
 from linerate.runs.plans.steps import (
     Announce,
@@ -73,7 +73,7 @@ class Latency(SessionPlan):
         return PARTS if self.options.inside else PARTS[:1]
 
     def _arms(self, cell: Cell) -> list[Arm]:
-        return [arm for arm in self.arms if takes(arm.forwarder, self.link(cell.link))]
+        return arms_on(self.options, cell.link)
 
     def _planned(self, cell: Cell) -> int:
         floods = 0 if self.options.line_rate else self.preset.floods

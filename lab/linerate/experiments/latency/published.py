@@ -8,18 +8,21 @@ other nothing of it. Only a row and its like are to be compared.
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import resources
 
 from linerate.experiments.latency.loads import IDLE
 from linerate.records.summary import ArmSummary, CellSummary, Summary
-from linerate.records.summary_figures import Delayed
+from linerate.records.summary_figures import Delayed, RoundTrip
 
 SOURCE = (
     "slankdev's blog, 2016, DPDK 16.04: averages over 10^6 ARP requests, the clock's own cost in "
     "them, one run each"
 )
+# Where bursts begin to form, and one frame at a time.
+LOADS = (0.5, IDLE)
+_AT = {0.5: "at 50 %", IDLE: "at idle"}
 # At which the published theoretical rates were computed.
 PUBLISHED_HZ = 3e9
 
@@ -37,15 +40,26 @@ class PublishedLatency:
 
 @dataclass(frozen=True)
 class Ours:
-    """The like of a published figure: a mean, with the clock's cost in it and without."""
+    """The like of a published figure: a mean, with the clock's cost in it, by load. `wait`: what
+    of it is the program's own buffering; None: it does not buffer.
+    """
 
     test: int
+    program: str
     arm: str
     link: str
     timed: str
     protocol: str
-    with_clock: float
-    cycles: float
+    cycles: Mapping[float, float]
+    wait: str | None = None
+
+
+@dataclass(frozen=True)
+class Beside:
+    """A published figure, and those of this run that are like it."""
+
+    published: PublishedLatency
+    ours: Sequence[Ours]
 
 
 def rows() -> list[PublishedLatency]:
@@ -58,43 +72,60 @@ def rows() -> list[PublishedLatency]:
     ]
 
 
-def ours(summary: Summary) -> list[Ours]:
-    """At idle, by ARP requests if some were sent: by test, then in the order of the run."""
-    if summary.clock is None:
-        return []
+def beside(summary: Summary) -> list[Beside]:
+    """By ARP requests if some were sent."""
+    cost = summary.clock.cost_cycles if summary.clock else 0
     found = [
         each
         for cell in summary.cells
+        if summary.clock
         for arm in cell.arms
-        for each in _of_arm(cell, arm, summary.clock.cost_cycles)
-    ]
-    return sorted(found, key=lambda each: each.test)
-
-
-def _of_arm(cell: CellSummary, arm: ArmSummary, cost: int) -> list[Ours]:
-    if arm.latency is None or arm.arm != arm.forwarder:
-        return []
-    program = _like_program(arm)
-    span = next((row.span for row in rows() if row.span and row.program == program), None)
-    inside = [each for each in arm.latency.inside if each.span == span]
-    chosen: list[tuple[int, str, Delayed | None]] = [
-        (1, span or "", _like(inside)),
-        (2, "round trip, by the generator", _like(arm.latency.round_trips)),
-        (2, "round trip, by a packet socket", _like(arm.latency.packet_sender or [])),
+        for each in _of_arm(cell, arm, cost)
     ]
     return [
-        Ours(
-            test=test,
-            arm=arm.arm,
-            link=cell.link,
-            timed=timed,
-            protocol=entry.protocol,
-            with_clock=entry.cycles.mean.median + cost,
-            cycles=entry.cycles.mean.median,
+        Beside(
+            row, [each for each in found if (each.test, each.program) == (row.test, row.program)]
         )
-        for test, timed, entry in chosen
-        if entry and entry.cycles
+        for row in rows()
     ]
+
+
+def _of_arm(cell: CellSummary, arm: ArmSummary, cost: int) -> Iterator[Ours]:
+    program = _like_program(arm)
+    if arm.latency is None or arm.arm != arm.forwarder or program is None:
+        return
+    span = next((row.span for row in rows() if row.span and row.program == program), None)
+    inside = [each for each in arm.latency.inside if each.span == span]
+    chosen: list[tuple[int, str, Sequence[Delayed]]] = [
+        (1, span or "", inside),
+        (2, "round trip, by the generator", arm.latency.round_trips),
+        (2, "round trip, by a packet socket", arm.latency.packet_sender or []),
+    ]
+    for test, timed, entries in chosen:
+        protocol = min((each.protocol for each in entries), default=None)
+        means = {
+            each.load_share: each.cycles.mean.median + cost
+            for each in entries
+            if each.protocol == protocol and each.cycles and each.load_share in LOADS
+        }
+        if protocol and means:
+            # write() alone has no buffer before it.
+            buffered = test == 2 or program == "DPDK"
+            wait = _wait(arm.latency.round_trips, protocol) if buffered else None
+            yield Ours(test, program, arm.arm, cell.link, timed, protocol, means, wait)
+
+
+def _wait(entries: Sequence[RoundTrip], protocol: str) -> str | None:
+    """How long frames wait in a TX buffer at most, at each load."""
+    found = {
+        each.load_share: each.buffered_ns
+        for each in entries
+        if each.protocol == protocol and each.buffered_ns and each.load_share in LOADS
+    }
+    if not found:
+        return None
+    told = [f"{ns / 1e3:.3g} us {_AT[load]}" for load, ns in sorted(found.items(), reverse=True)]
+    return f"in it the wait in the TX buffer, until it is full or drained: up to {', '.join(told)}"
 
 
 def _like_program(arm: ArmSummary) -> str | None:
@@ -102,8 +133,3 @@ def _like_program(arm: ArmSummary) -> str | None:
     if arm.kind == "dpdk":
         return "DPDK"
     return "PF_PACKET" if arm.forwarder == "af-packet-read-write" else None
-
-
-def _like(entries: Sequence[Delayed]) -> Delayed | None:
-    idle = [each for each in entries if each.load_share == IDLE and each.cycles]
-    return min(idle, key=lambda each: each.protocol, default=None)
