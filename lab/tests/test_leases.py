@@ -19,10 +19,11 @@ from simulated import Simulation, start
 
 from linerate.cli import doctor
 from linerate.host import locks
-from linerate.host.cores import leases
+from linerate.host.cores import cpus, leases
 from linerate.host.cores.cpus import Cores
 from linerate.host.cores.leases import Holder, choice, described, holders, leased
-from linerate.host.errors import LabError, MachineError
+from linerate.host.errors import BusyError, LabError, MachineError
+from linerate.host.exit_status import ExitStatus
 from linerate.runs import session
 from linerate.runs.kept.publish import publish
 
@@ -441,3 +442,20 @@ def test_words() -> None:
 )
 def test_a_command_is_shown_as_its_user_knows_it(argv: list[str], shown: str) -> None:
     assert leases._shown(argv) == shown
+
+
+# -- other programs on the forwarder's CPU -------------------------------------------------------
+
+
+def test_a_program_that_keeps_the_cpu_stops_who_does_not_outweigh_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(cpus, "busy_share", lambda *_, **__: 0.98)
+    monkeypatch.setattr(cpus, "pinned_to", lambda *_: ["cc1 (pid 7)"])
+    with pytest.raises(BusyError, match=r"CPU 1 is taken: cc1 \(pid 7\) runs there") as found:
+        cpus.await_free(1, 0.05)
+    assert found.value.exit_code == ExitStatus.BUSY
+    told = cpus.await_free(1, 0.05, outweighs=True)
+    assert told == "CPU 1 was 98 % busy before the run, by cc1 (pid 7)"
+    monkeypatch.setattr(cpus, "busy_share", lambda *_, **__: 0.2)
+    assert cpus.await_free(1, 0.05) is None

@@ -257,7 +257,7 @@ def _session(
             times = 1 if softirq else read.cpu_weight
             with (
                 weight.raised(times) as weighs,
-                Engine(plan, place, journal, console, few) as running,
+                Engine(plan, place, journal, console, few, outweighs=weighs.times > 1) as running,
                 pinned(running.cores.control),
             ):
                 session = _open_session(run, running, journal, command, began)

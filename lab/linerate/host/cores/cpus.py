@@ -12,7 +12,7 @@ import os
 import time
 from dataclasses import dataclass
 
-from linerate.host.errors import MachineError
+from linerate.host.errors import BusyError, MachineError
 from linerate.host.host import LOCAL, Host
 from linerate.host.process import checkpoint
 from linerate.host.sampler import Wanted
@@ -127,10 +127,10 @@ def pinned_to(cpu: int, host: Host = LOCAL) -> list[str]:
     return sorted(set(found))
 
 
-def ready(cores: Cores, host: Host = LOCAL) -> list[str]:
+def ready(cores: Cores, host: Host = LOCAL, *, outweighs: bool = False) -> list[str]:
     """Wait until the forwarder's CPU is free; what must be known of the cores, a sentence each.
 
-    Raises `MachineError` where another program keeps it.
+    Raises `BusyError` where another program keeps it, unless the lab outweighs that.
     """
     told = []
     if cores.shared_core:
@@ -138,13 +138,17 @@ def ready(cores: Cores, host: Host = LOCAL) -> list[str]:
             "generator and forwarder run on hyperthread siblings of one core: "
             "this machine allows no others"
         )
-    if busy := await_free(cores.forwarder, host=host):
+    if busy := await_free(cores.forwarder, host=host, outweighs=outweighs):
         told.append(busy)
     return told
 
 
-def await_free(cpu: int, timeout_s: float = 30.0, host: Host = LOCAL) -> str | None:
-    """Wait until no other busy process is pinned to `cpu`; a warning when unpinned load remains."""
+def await_free(
+    cpu: int, timeout_s: float = 30.0, host: Host = LOCAL, *, outweighs: bool = False
+) -> str | None:
+    """Wait until no other busy process is pinned to `cpu`; a warning when load remains that the
+    scheduler can move away, or that leaves the lab nearly all of the CPU (`outweighs`).
+    """
     deadline = time.monotonic() + timeout_s
     while True:
         checkpoint()
@@ -154,10 +158,13 @@ def await_free(cpu: int, timeout_s: float = 30.0, host: Host = LOCAL) -> str | N
         owners = pinned_to(cpu, host)
         if not owners and time.monotonic() + timeout_s * 0.8 > deadline:
             # Unpinned load: the scheduler will move it away, as far as it can.
-            return f"CPU {cpu} was {share:.0%} busy before the run"
+            return f"CPU {cpu} was {share * 100:.0f} % busy before the run"
+        if outweighs and time.monotonic() + timeout_s * 0.8 > deadline:
+            return f"CPU {cpu} was {share * 100:.0f} % busy before the run, by {', '.join(owners)}"
         if time.monotonic() >= deadline:
-            raise MachineError(
+            raise BusyError(
                 f"CPU {cpu} is taken: {', '.join(owners) or 'unknown'} runs there, "
                 f"and still did after {timeout_s:g} s",
-                "stop it, or keep it off this CPU (taskset -pc LIST PID)",
+                "stop it, or keep it off this CPU (taskset -pc LIST PID), or start the lab as root, "
+                "for it then has 100 times the weight",
             )

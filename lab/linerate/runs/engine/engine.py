@@ -57,11 +57,15 @@ class Engine:
         journal: Journal,
         console: Console,
         warnings: Sequence[str] = (),
+        *,
+        outweighs: bool = False,
     ) -> None:
+        """`outweighs`: what it starts has its CPUs also where others want them."""
         self.plan = plan
         self.journal = journal
         self.console = console
         self.unfinished = False
+        self._outweighs = outweighs
         self.cores = cpus.Cores.choose()
         plan.bench = Bench(
             run=run,
@@ -104,7 +108,7 @@ class Engine:
     def prepare(self) -> None:
         """Look for everything that can be missing; raises `LabError`."""
         self._held.enter_context(self.plan.held())
-        self.ledger.clock = preparation.prepare(self.plan)
+        self.ledger.clock = preparation.prepare(self.plan, outweighs=self._outweighs)
 
     def programs(self) -> dict[str, str]:
         """SHA-256 of the programs that take part, after `prepare`."""

@@ -22,8 +22,9 @@ from linerate.trial.clock_check import ClockCheck, check_clock
 SAMPLE_SIZE = 512
 
 
-def prepare(plan: SessionPlan) -> ClockCheck | None:
-    """Find or build what the plan needs; raises `LabError` for what is missing.
+def prepare(plan: SessionPlan, *, outweighs: bool = False) -> ClockCheck | None:
+    """Find or build what the plan needs; raises `LabError` for what is missing. `outweighs`: the
+    lab's processes have their CPUs also where others want them.
 
     Returns what the clock check found, where the plan needs one.
     """
@@ -52,7 +53,8 @@ def prepare(plan: SessionPlan) -> ClockCheck | None:
             plan.warnings.extend(needs.sender.prepare(_sample(plan, each)))
     # Another generator is not on this machine's cores.
     shared = bench.cores.shared_core and _own_generator(plan)
-    plan.warnings.extend(cpus.ready(replace(bench.cores, shared_core=shared), bench.host))
+    cores = replace(bench.cores, shared_core=shared)
+    plan.warnings.extend(cpus.ready(cores, bench.host, outweighs=outweighs))
     if not needs.clock:
         return None
     clock = check_clock(bench)
