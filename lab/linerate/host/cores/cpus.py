@@ -165,6 +165,6 @@ def await_free(
             raise BusyError(
                 f"CPU {cpu} is taken: {', '.join(owners) or 'unknown'} runs there, "
                 f"and still did after {timeout_s:g} s",
-                "stop it, or keep it off this CPU (taskset -pc LIST PID), or start the lab as root, "
+                "stop it, keep it off this CPU (taskset -pc LIST PID), or start the lab as root, "
                 "for it then has 100 times the weight",
             )
