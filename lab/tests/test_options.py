@@ -19,7 +19,9 @@ from linerate.cli.run_command import command
 from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.design import planned
 from linerate.host.cores.cpus import Cores
-from linerate.host.errors import LabError, RunError, UsageError
+from linerate.host.errors import LabError, MachineError, RunError, UsageError
+from linerate.links import link
+from linerate.links.veth import Veth
 from linerate.runs import session
 from linerate.runs.agreement import as_stored
 from linerate.runs.options import (
@@ -31,6 +33,7 @@ from linerate.runs.options import (
     parameters,
     parse,
 )
+from linerate.runs.plans.blocks import takes
 from linerate.runs.registry import EXPERIMENTS, find, options_of
 from linerate.runs.session import refuse_contradictions
 from linerate.traffic import other_generator
@@ -253,3 +256,43 @@ def test_a_command_that_resumes_a_run_tells_what_must_be_the_same(
 def test_a_link_of_cloud_is_one() -> None:
     with pytest.raises(UsageError, match="--link veth,memif: a run has one link"):
         asked("cloud", {"--link": ["veth,memif"]})
+
+
+@pytest.mark.parametrize(
+    ("given", "possible", "links"),
+    [
+        ({}, True, ["null", "memif", "veth"]),
+        ({}, False, ["null", "memif"]),
+        ({"preset": "floods"}, True, ["veth"]),
+        ({"preset": "floods"}, False, ["memif"]),
+        ({"links": ["null"]}, True, ["null"]),
+        # It has cells of its own.
+        ({"preset": "demo"}, True, []),
+    ],
+)
+def test_overload_looks_for_a_link_that_drops(
+    given: dict[str, Any], possible: bool, links: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def prepare(_: Veth) -> None:
+        if not possible:
+            raise MachineError("no namespaces")
+
+    monkeypatch.setattr(Veth, "prepare", prepare)
+    kind = options_of("overload")
+    first = {each.key: each.initial for each in parameters(kind)} | {"preset": "quick"}
+    every = first | given
+    found = find("overload").make_options(parse(kind, every), resuming=False)
+    assert found.links == links
+    # What it found is kept, and another machine goes on with it.
+    assert find("overload").make_options(parse(kind, every | {"links": links}), resuming=True) == (
+        found
+    )
+
+
+def test_a_forwarder_that_does_not_fit_keeps_the_link_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Veth, "prepare", lambda _: None)
+    kind = options_of("overload")
+    given = {"preset": "quick", "links": None, "forwarders": ["c-l3fwd-lpm"]}
+    every = {each.key: each.initial for each in parameters(kind)} | given
+    found = find("overload").make_options(parse(kind, every), resuming=False)
+    assert ("veth" in found.links) == takes("c-l3fwd-lpm", link("veth"))

@@ -3,16 +3,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
 
 from linerate.experiments.overload import page
-from linerate.experiments.overload.options import Options
+from linerate.experiments.overload.options import DEFAULT_LINKS, FLOODS, LOSSY, Options
 from linerate.experiments.overload.plan import NAME, Overload, design_of
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign, summarise
-from linerate.host.errors import UsageError
+from linerate.host.errors import LabError, UsageError
+from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Cell
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
@@ -26,6 +27,7 @@ from linerate.runs.kept_runs import (
     interrupted_blocks,
     rate_sample,
 )
+from linerate.runs.plans.blocks import takes
 from linerate.runs.run_summary import setup_of
 from linerate.verdict.comparisons import metrics_of, pair_cell, pairs_of
 
@@ -45,6 +47,14 @@ class OverloadRuns(Experiment[Options, OverloadDesign]):
             "as it takes frames: only the lab's own generator can",
             f"linerate run rfc2544 {option} URL",
         )
+
+    def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> Options:
+        found = super().make_options(values, resuming=resuming)
+        if not (resuming or found.links or found.own_cells):
+            lossy = [LOSSY] if _can_be_made(LOSSY, found.forwarders) else []
+            floods = found.preset.name == FLOODS
+            found.links = (lossy or ["memif"]) if floods else [*DEFAULT_LINKS, *lossy]
+        return found
 
     def design_of(self, options: Options) -> OverloadDesign:
         return design_of(options)
@@ -68,6 +78,15 @@ class OverloadRuns(Experiment[Options, OverloadDesign]):
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
         every = self.read_design(run.design).arms
         return compared(self.findings(run, trials).summary, trials, lambda _: every)
+
+
+def _can_be_made(name: str, forwarders: Sequence[str]) -> bool:
+    """Whether this user can make the link on this machine, and the forwarders work on it."""
+    try:
+        link(name).prepare()
+    except LabError:
+        return False
+    return all(takes(each, link(name)) for each in forwarders)
 
 
 def compared(summary: Summary, trials: list[Trial], arms_of: ArmsOf) -> Comparable:

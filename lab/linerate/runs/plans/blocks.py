@@ -33,8 +33,6 @@ T = TypeVar("T")
 
 # The demo stays under five minutes on two cores.
 DEMO_CELLS = (Cell("null", 64, 24), Cell("memif", 64, 12), Cell("memif", 1518, 12))
-# The published overload table's, and no more blocks than a verdict needs: a minute or two.
-FLOOD_CELLS = (Cell("memif", 64, 6),)
 
 
 def takes(name: str, on: Link) -> bool:
