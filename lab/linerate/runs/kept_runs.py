@@ -142,7 +142,7 @@ def cost_samples(
         values, zero_blocks = pairs_of(trials, label, pairs.baseline, metric)
         if not values and not zero_blocks and not _failed(trials, label, pairs.baseline):
             continue
-        unequal = unequal_work(pairs.lost_by(label))
+        unequal = unequal_work(pairs.lost_by(label), metric.most_lost)
         sample = Sample(
             link=pairs.cell.link,
             size=pairs.cell.size,

@@ -392,6 +392,7 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
             planned=pairs.planned,
             aa=pairs.control.paired,
             lost=pairs.lost_by(label),
+            most_lost=metric.most_lost,
             limited_by=limited_by,
             zero_blocks=found.zero_blocks,
             higher_is_better=metric.better == "higher",

@@ -75,6 +75,7 @@ def judge(
     planned: int,
     aa: Paired | None,
     lost: float | None = None,
+    most_lost: float = LOAD_LOSS,
     limited_by: tuple[Limiter | None, Limiter | None] = (None, None),
     zero_blocks: int = 0,
     higher_is_better: bool = True,
@@ -83,13 +84,15 @@ def judge(
     """Apply the rules, in the order of what forbids a verdict first.
 
     `planned`: blocks that there should be. `lost`: at a fixed load, the larger of the shares of
-    frames that arm and baseline lost; `limited_by` is what held back the arm and the baseline;
-    `family`: over what Holm's p was corrected, in words.
+    frames that arm and baseline lost, of which each may lose `most_lost`; `limited_by` is what held
+    back the arm and the baseline; `family`: over what Holm's p was corrected, in words.
     """
     if paired is None or p_holm is None:
         lacking = "can be compared" if zero_blocks else "has a valid trial of both"
         return Judgement("invalid", f"no block {lacking}{_zeros(zero_blocks)}")
-    forbidden = _too_few(paired, planned, zero_blocks) or unsound(aa) or unequal_work(lost)
+    forbidden = (
+        _too_few(paired, planned, zero_blocks) or unsound(aa) or unequal_work(lost, most_lost)
+    )
     if forbidden:
         return forbidden
     if paired.ci_low is None or paired.ci_high is None:
@@ -208,16 +211,16 @@ def unsound(aa: Paired | None) -> Judgement | None:
     return None
 
 
-def unequal_work(lost: float | None) -> Judgement | None:
+def unequal_work(lost: float | None, most: float) -> Judgement | None:
     """Return why arm and baseline cannot be compared at a fixed load, of which one of them lost the
-    share `lost`; None: they can. A program that drops packets is cheap.
+    share `lost`, which is above `most`; None: they can. A program that drops packets is cheap.
     """
-    if lost is None or lost <= LOAD_LOSS:
+    if lost is None or lost <= most:
         return None
     return Judgement(
         "invalid",
         f"one of the two lost {lost:.1%} of the frames at this load in its median trial (limit "
-        f"{LOAD_LOSS:.0%}), so they did not do the same work",
+        f"{most:.0%}), so they did not do the same work",
     )
 
 
