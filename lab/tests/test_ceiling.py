@@ -35,3 +35,24 @@ def test_who_waits_for_packets_is_not_the_limit(
     )  # fmt: skip
     place(arm, [], [], Ceiling(pps=10e6, peer=LINE_RATE), busy)
     assert arm.limited_by == by
+
+
+@pytest.mark.parametrize(
+    ("refused", "lost_before", "by"),
+    [
+        (0.0, 0.0, "generator"),
+        (0.2, 0.0, "link"),
+        # A veth takes all, and loses what its receiver has no room for.
+        (0.0, 0.5, "link"),
+        (0.0, None, "generator"),
+    ],
+)
+def test_a_generator_that_offers_more_than_arrives_is_not_the_limit(
+    refused: float, lost_before: float | None, by: str
+) -> None:
+    arm = ArmSummary(
+        arm="a", forwarder="a", language="C", trials=9, invalid=0, received_mpps=of(9.8),
+        refused_share=refused, lost_before_share=lost_before,
+    )  # fmt: skip
+    place(arm, [], [], Ceiling(pps=10e6, peer=LINE_RATE))
+    assert arm.limited_by == by

@@ -25,7 +25,7 @@ CEILING_SHARE = 0.95
 MOSTLY_BUSY = 0.5
 # One this far above it shows that the peers did not reach the ceiling.
 UNPROVEN_SHARE = 1.05
-# A flood of which less is refused is limited by the sender, not by the link.
+# A flood of which less is refused, or lost before the forwarder, is limited by the sender.
 REFUSED_SHARE = 0.01
 
 
@@ -90,7 +90,7 @@ def place(
     idle = busy_share is not None and busy_share < MOSTLY_BUSY
     if arm.ceiling_share < CEILING_SHARE and not idle:
         return
-    arm.limited_by = _limiter(arm.refused_share)
+    arm.limited_by = _limiter(arm)
 
 
 def limits(cell: CellSummary) -> dict[Limiter, list[str]]:
@@ -118,8 +118,11 @@ def cost_leads(cell: CellSummary) -> bool:
     return bool(limits(cell)) and bool(cost_loads(cell))
 
 
-def _limiter(refused_share: float | None) -> Limiter:
-    return "generator" if refused_share is not None and refused_share < REFUSED_SHARE else "link"
+def _limiter(arm: ArmSummary) -> Limiter:
+    """The generator, unless it offered more than the link took or brought to the forwarder."""
+    lost = arm.lost_before_share or 0.0
+    offered_all = arm.refused_share is not None and arm.refused_share < REFUSED_SHARE
+    return "generator" if offered_all and lost < REFUSED_SHARE else "link"
 
 
 def unproven(cell: CellSummary) -> list[str]:
