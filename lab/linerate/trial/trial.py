@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -170,9 +170,11 @@ class ProgramStart:
 
 
 @contextmanager
-def watched(bench: Bench, trial: Trial) -> Iterator[None]:
-    """What fails inside makes the trial invalid; steal is counted over it."""
-    with stolen(bench, [trial]):
+def watched(
+    bench: Bench, trial: Trial, is_own: Callable[[int], bool] | None = None
+) -> Iterator[None]:
+    """What fails inside makes the trial invalid; steal is counted over it. `is_own`: see `stolen`."""
+    with stolen(bench, [trial], is_own):
         try:
             yield
         except TrialError as error:
@@ -182,12 +184,15 @@ def watched(bench: Bench, trial: Trial) -> Iterator[None]:
 
 
 @contextmanager
-def stolen(bench: Bench, trials: Sequence[Trial]) -> Iterator[None]:
+def stolen(
+    bench: Bench, trials: Sequence[Trial], is_own: Callable[[int], bool] | None = None
+) -> Iterator[None]:
     """Count the ticks that the hypervisor takes meanwhile, and see which processes of others have
-    the lab's CPUs, for each of the trials that run now.
+    the lab's CPUs, for each of the trials that run now. `is_own`: whether a process, by its pid, is
+    the lab's; None: those that it started in its own environment are.
     """
     before = bench.host.sample(CPUS).cpus
-    with switches.watched(_polled(bench, trials[0]), bench.run.owns) as uses:
+    with switches.watched(_polled(bench, trials[0]), is_own or bench.run.owns) as uses:
         try:
             yield
         finally:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from linerate.experiments.cloud.design.design import CloudDesign
+from linerate.experiments.cloud.design.enough import fewest_blocks
 from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.plan import alone, own_rates
 from linerate.host.text import counted
-from linerate.verdict.stats import MIN_COUNT
 
 # To find one NDR (a flood, then some dozens of short windows), and what of it the sender keeps.
 SEARCH_S = 11.0
@@ -69,11 +69,12 @@ def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[st
             f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; "
             "what does not is listed in the results, and --resume goes on with it"
         )
-    if fit < MIN_COUNT:
-        more = "--blocks" if found.blocks < MIN_COUNT else "minutes, or fewer levels"
+    fewest = fewest_blocks(design.parts)
+    if fit < fewest:
+        more = "--blocks" if found.blocks < fewest else "minutes, or fewer levels"
         lines.append(
-            f"with fewer than {MIN_COUNT} blocks no comparison of two levels can reject: take more "
-            f"{more}"
+            f"with fewer than {fewest} blocks some questions of this design cannot be answered, "
+            f"whatever is measured: take more {more}"
         )
     return lines
 

@@ -154,7 +154,7 @@ class CellRun:
             with self._beside() as beside, self._running(beside) as window:
                 for attempt in range(first, last + 1):
                     trial = self._new(attempt)
-                    with watched(self._site.bench, trial):
+                    with watched(self._site.bench, trial, self._is_own):
                         window(trial)
                     if trial.valid or trial.invalid_code != "late" or attempt == last:
                         break
@@ -181,6 +181,15 @@ class CellRun:
         """What is sent, in frames per second over all directions."""
         assert self._full_pps is not None
         return self._full_pps * self._place.cell.rate
+
+    def _is_own(self, pid: int) -> bool:
+        """Whether a process is no stranger: the lab's, a tenant's, or a thread of the kernel's that
+        receives for either. Tenants have nothing of the lab's environment.
+        """
+        site = self._site
+        wire, _ = self._setup.ready()
+        threads = {thread.pid for thread in wire.threads}
+        return site.bench.run.owns(pid) or site.groups.hold(pid) or pid in threads
 
     def _beside(self) -> Neighbours:
         return neighbours(self._site, self._place)
@@ -297,7 +306,7 @@ class CellRun:
         """What the tenants of a cell get done without any forwarder."""
         site = self._site
         with (
-            watched(site.bench, trial),
+            watched(site.bench, trial, self._is_own),
             self._beside() as beside,
             CoreCounters(site.room.forwarder, site.bench.host) as counters,
         ):

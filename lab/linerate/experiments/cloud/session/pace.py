@@ -3,8 +3,10 @@
 
 Frames come back in bursts when tenants keep the forwarder from its core, and who receives them has
 the sender's core meanwhile; and where the two cores are hyperthreads of one, a sender beside a busy
-one is slower. A rate that it does not keep would void every window of such cells. So all cells of a
-framework and frame size get their rates from what is kept beside the most tenants of the design.
+one is slower. A rate that it does not keep would void every window of such cells. So it is tried
+beside the most tenants of the design, for each framework and frame size; and all of these get the
+share that is kept of each: at shares that differ, what the sender keeps would look like what
+frameworks and frame sizes do.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ from linerate.runs.plans.steps import Attempts, Most, Record, Steps
 from linerate.trial.link_setup import LinkSetup
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08)
+# Of the sender's CPU: what others have of it when they, and not the tenants, make it late.
+_DISTURBS = 0.05
 MOST = Most(windows=3, starts=2, disturbed=("late",))
 # Those that keep the forwarder waiting for longest come first.
 _LOADS = ("cpu", "mixed", "network", "io", "idle")
@@ -44,10 +48,14 @@ def hardest(places: Sequence[Place], framework: str, size: int) -> Place | None:
     return min(mine, key=order, default=None)
 
 
-def kept(site: Site, setup: LinkSetup, place: Place, ndr_pps: float) -> Steps[float | None]:
-    """What is 100 % then, in frames per second; None: the sender kept nothing. All is on record."""
+def kept(
+    site: Site, setup: LinkSetup, place: Place, ndr_pps: float, most: float
+) -> Steps[float | None]:
+    """The greatest share of the NDR, `most` at most, that can be 100 % then; None: the sender kept
+    nothing. All is on record.
+    """
     greatest = place.cell.rate
-    for share in SHARES:
+    for share in (each for each in SHARES if each <= most):
         # The greatest load of the design, of so much.
         cell = place.cell.model_copy(update={"rate": share * greatest})
         tried = replace(place, cell=cell)
@@ -64,5 +72,18 @@ def kept(site: Site, setup: LinkSetup, place: Place, ndr_pps: float) -> Steps[fl
             fails=False,
         )
         if last.valid:
-            return share * ndr_pps
+            return share
     return None
+
+
+def strangers(trials: Sequence[Trial], sender: int) -> str:
+    """Who had the sender's CPU in a window that is void, in words; empty: nobody who is known.
+
+    No tenant is ever there, so that a repetition may find it free.
+    """
+    for trial in reversed(trials):
+        shares = (trial.others or {}).get(str(sender), {})
+        named = [f"{who} {share:.0%}" for who, share in shares.items() if share >= _DISTURBS]
+        if named and not trial.valid:
+            return ", ".join(named)
+    return ""
