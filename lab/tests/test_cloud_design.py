@@ -8,21 +8,41 @@ from collections import Counter
 from dataclasses import asdict, replace
 from pathlib import Path
 
+import cloud_data
 import pytest
+from cloud_data import Truth, records, with_part
 from pydantic import BaseModel
 from typer.testing import CliRunner
 
 from linerate.cli.commands import app
+from linerate.experiments.cloud.analysis.observations import METRICS
+from linerate.experiments.cloud.analysis.statements import loads
+from linerate.experiments.cloud.analysis.tenants_side import neighbours
+from linerate.experiments.cloud.analysis.windows import windows_of
 from linerate.experiments.cloud.design import command_line as asked
 from linerate.experiments.cloud.design import design_file, plan
 from linerate.experiments.cloud.design.design import CloudDesign, design_of, places_of
+from linerate.experiments.cloud.design.enough import fewest_blocks
 from linerate.experiments.cloud.design.estimate import duration, estimate, seconds_of, told
-from linerate.experiments.cloud.design.levels import FACTORS, NOBODY, Place, in_order, quota_of
+from linerate.experiments.cloud.design.levels import (
+    CPU,
+    FACTORS,
+    FRAMEWORK,
+    KIND,
+    LOAD,
+    NOBODY,
+    SIZE,
+    TENANTS,
+    Place,
+    in_order,
+    quota_of,
+)
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.design.plan import Room
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session.isolation import isolation
 from linerate.experiments.cloud.window import CloudCell
+from linerate.experiments.paths.available import available
 from linerate.host.cores.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.runs.agreement import as_stored, read
@@ -316,7 +336,7 @@ def test_a_budget_says_how_much_fits() -> None:
     assert found.blocks_within(half) == 4
     lines = told(found, made, half)
     assert "about 4 of 20 blocks will fit" in lines[1]
-    assert "fewer than 6 blocks" in lines[2]
+    assert "fewer than 7 blocks" in lines[2]
     assert len(told(found, made, None)) == 1
     assert len(told(found, made, 1e6)) == 1
 
@@ -333,8 +353,48 @@ def test_too_few_blocks_are_told_of_without_a_budget_too() -> None:
     time, warning = told(estimate(made), made, None)
     assert "find what each framework carries" not in time
     assert warning == (
-        "with fewer than 6 blocks no comparison of two levels can reject: take more --blocks"
+        "with fewer than 7 blocks some questions of this design cannot be answered, whatever is "
+        "measured: take more --blocks"
     )
+
+
+@pytest.mark.parametrize("name", design_file.names())
+def test_designs_that_come_with_the_lab_can_answer(name: str) -> None:
+    found = design_file.read(name).file
+    fitting = found.frameworks or available([found.link])[0]
+    assert found.blocks >= fewest_blocks(design_file.parts_of(found, fitting))
+
+
+@pytest.mark.parametrize("frameworks", [("c-l2fwd", "xdp-tx"), ("c-l2fwd", "xdp-tx", "af-xdp")])
+def test_with_fewer_blocks_a_family_could_not_reject_whatever_it_finds(
+    frameworks: tuple[str, ...],
+) -> None:
+    """The number is that of the analysis: its families, of differences that all blocks show."""
+    part = with_part(frameworks=frameworks)
+    worse = {((LOAD, "cpu"),): -1.0, ((LOAD, "network"),): -2.0}
+    needed = fewest_blocks([part])
+
+    def shown(blocks: int) -> int:
+        made = cloud_data.design(part, blocks=blocks)
+        windows = windows_of(records(made, Truth(throughput=worse, work=worse)))
+        told = [*loads(windows, part, METRICS["throughput"]), *neighbours(windows, made)]
+        families = {each.test: each for each in told if each.verdict == "held"}
+        return len(families)
+
+    assert shown(needed) > 0
+    assert shown(needed - 1) == 0
+
+
+def test_the_crossed_design_is_crossed_and_takes_less_than_an_hour() -> None:
+    made = design_of(asked.options_of(design_file.read("crossed")))
+    (first, _) = made.parts
+    tenants = [place for place in first.places if place.cell.tenants]
+    levels = {factor: {place.level(factor) for place in tenants} for factor in FACTORS}
+    for factor in (FRAMEWORK, KIND, TENANTS, CPU, SIZE):
+        assert len(levels[factor]) == 2
+    assert len(tenants) == 2**5
+    assert estimate(made).seconds < 3600
+    assert estimate(design_of(asked.options_of(design_file.read("demo")))).seconds < 12 * 60
 
 
 @pytest.mark.parametrize(

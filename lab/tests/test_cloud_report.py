@@ -17,6 +17,7 @@ from simulated import assert_nothing_wraps, printed, quiet
 from linerate.experiments.cloud.design.levels import RATE, TENANTS
 from linerate.experiments.cloud.design.settings import in_design_order
 from linerate.experiments.cloud.page import page as cloud_page
+from linerate.experiments.cloud.page.answer import answer, lost, untold
 from linerate.experiments.cloud.page.averages import averaged
 from linerate.experiments.cloud.page.metrics import shown
 from linerate.experiments.cloud.page.sentences import control_words, effect_words, sentence
@@ -90,8 +91,10 @@ def test_the_console_prints_every_shape(shape: str) -> None:
     console = quiet()
     print_summary(console, summary)
     for entry in summary.takeaways:
-        told = entry.origin == "study" or entry.verdict == "held"
+        told = entry.verdict == "held" or (entry.origin, entry.verdict) == ("study", "not held")
         assert (sentence(entry) in printed(console)) is told
+        if (entry.origin, entry.verdict) == ("study", "undecided"):
+            assert f"undecided: {entry.reason}: {entry.statement}" in printed(console)
     assert_nothing_wraps(lambda wide: print_summary(wide, summary))
 
 
@@ -111,7 +114,55 @@ def test_the_study_is_answered_first(text: str) -> None:
     assert published < first < text.index("<h2>The test bed</h2>")
     assert "10.33448/rsd-v11i12.34200" in text[published:first]
     assert '<li class="not-held"><span class="verdict">not held</span>' in text
-    assert '<li class="undecided"><span class="verdict">undecided</span>' in text
+    assert "<summary>1 statement of 5 could not be decided: why</summary>" in text
+    assert "<li>The design has no &lt;size&gt; &amp; co: packet size matters for loss.</li>" in text
+
+
+def test_the_answer_stands_first_and_the_chart_that_shows_it_second(text: str) -> None:
+    summary = made.full()
+    assert summary.cloud
+    told = answer(summary.cloud, summary.takeaways)
+    assert re.match(
+        r"Beside the worst neighbours on a shared core, \S+ keeps \d\d% of its throughput "
+        r"\(4 network containers, 64 B\), the other 2 between and \S+ keeps \d\d% of its ",
+        told,
+    )
+    assert "of 5 conclusions of the published study, 3 held, 1 did not hold and 1 could not" in told
+    assert text.index(told) < text.index('<figure id="heat-left">') < text.index("published</span>")
+    assert text.count('id="heat-left"') == 1
+    nothing = made.nothing_valid()
+    assert nothing.cloud
+    assert "This run has no answer" in answer(nothing.cloud, nothing.takeaways)
+
+
+def test_who_was_lost_is_said_before_the_answer() -> None:
+    summary = made.full()
+    assert summary.cloud
+    assert [each.partition(":")[0] for each in lost(summary.cloud)] == [
+        "af-xdp has no figures at 64 B", "af-xdp has no figures at 1518 B",
+    ]  # fmt: skip
+    for own in summary.cloud.own_rates:
+        if (own.framework, own.size) == ("c-l2fwd", 1518):
+            own.pps, own.note = None, "late; CPU 0: cc1 46%"
+    first = "The reference c-l2fwd has no figures at 1518 B: late; CPU 0: cc1 46%."
+    assert lost(summary.cloud)[0] == first
+    text = rendered(summary)
+    assert text.index(first) < text.index(answer(summary.cloud, summary.takeaways))
+    console = quiet()
+    print_summary(console, summary)
+    assert printed(console).strip().startswith(first)
+    assert not lost(summary.cloud.model_copy(update={"cells": []}))
+
+
+def test_reasons_that_differ_by_figures_alone_are_one() -> None:
+    several = [
+        made.takeaway(f"thing {number}", "loss", ["load"], "undecided", reason=f"p 0.{number}")
+        for number in (21, 34)
+    ]
+    other = made.takeaway("another", "loss", ["load"], "undecided", reason="all is void")
+    first, second = untold([*several, other])
+    assert first.words.startswith("p 0.21, and the like: thing 21 (ratio 0.613")
+    assert second.words.startswith("all is void: another (")
 
 
 def test_takeaways_have_effect_interval_p_test_reason_and_chart(text: str) -> None:
@@ -125,7 +176,7 @@ def test_takeaways_have_effect_interval_p_test_reason_and_chart(text: str) -> No
 
 
 def test_undecided_ones_beside_the_study_s_are_folded_away(text: str) -> None:
-    assert "<details><summary>1 statement undecided</summary>" in text
+    assert "<details><summary>1 statement could not be decided: why</summary>" in text
 
 
 def test_of_each_metric_the_largest_effects_are_open() -> None:
@@ -158,7 +209,7 @@ def test_cells_are_in_the_design_s_order() -> None:
 
 
 def test_what_is_text_stays_text(text: str) -> None:
-    assert "the design has no &lt;size&gt; &amp; co" in text
+    assert "The design has no &lt;size&gt; &amp; co" in text
     assert "others had the &lt;CPU&gt;" in text
     assert "<size>" not in text
 

@@ -11,23 +11,27 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from cloud_data import PART, design
+from cloud_data import DPDK, PART, XDP, design
 from rich.console import Console
 from simulated import KilledError, install_machine
 from trials import made_trial
 
 from linerate.experiments.cloud.design.design import CloudDesign
+from linerate.experiments.cloud.design.levels import Place
 from linerate.experiments.cloud.design.plan import Room
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session import plan
 from linerate.experiments.cloud.session.plan import Cloud
-from linerate.host.errors import LabError
+from linerate.host.errors import BusyError, LabError
+from linerate.host.exit_status import ExitStatus
 from linerate.host.process import RunDirectory
+from linerate.records.cells import Cell
 from linerate.records.journal import Journal
-from linerate.records.trial import RecordWriter, Trial
-from linerate.runs.engine import ledger
+from linerate.records.trial import RecordWriter, Trial, read
+from linerate.runs.engine import engine, ledger
 from linerate.runs.engine.engine import Engine
 from linerate.runs.options import Preset
+from linerate.runs.plans.quiet import RESTS_S
 from linerate.runs.plans.steps import Announce, Attempts, Most, Record, Steps
 
 NOTHING: Any = None
@@ -48,14 +52,14 @@ class Session:
         monkeypatch.setattr(ledger, "time", SimpleNamespace(monotonic=lambda: self.now))
         for name in ("Groups", "bridge"):
             monkeypatch.setattr(plan, name, nullcontext)
-        monkeypatch.setattr(plan, "search_rate", lambda *_: self._step("found"))
-        monkeypatch.setattr(plan, "kept", lambda *_: self._step("kept"))
+        monkeypatch.setattr(plan, "search_rate", lambda *_: self._step("found", 1000.0))
+        monkeypatch.setattr(plan, "kept", lambda *_: self._step("kept", 1.0))
         asked = Options(preset=Preset("quick", 1, 1.0, 0, 0, ""), links=["veth"], hugepages="off")
         self.plan = Cloud(asked, design())
         self.writer = RecordWriter(path / "records.jsonl")
         self.journal = Journal(self.writer, [], 1)
 
-    def _step(self, what: str) -> Steps[float]:
+    def _step(self, what: str, comes_to: float) -> Steps[float]:
         def run(attempt: int, record: Record) -> Trial:
             self.counts[what] += 1
             self.now += 60.0
@@ -64,7 +68,7 @@ class Session:
             return trial
 
         yield Attempts(due=lambda _: {}, run=run, most=Most(1), counts=False, fails=False)
-        return 1000.0
+        return comes_to
 
     def searches(self, run: RunDirectory, minutes: float) -> tuple[tuple[int, int], bool]:
         """How many own rates are looked for within a budget, and of how many it is asked what is
@@ -126,3 +130,191 @@ def test_a_session_without_the_tenants_core_is_refused(
     with pytest.raises(LabError, match=r"18 cells of this run .* no other core") as raised:
         session.plan.prepare()
     assert "when the run began" in str(raised.value)
+
+
+# -- what is looked for again, and what all cells are offered --------------------------------------
+
+SMALL, LARGE = 64, 1518
+# What an attempt comes to, one after the other; the last stands for all that follow.
+Script = dict[tuple[str, int], list[float | None]]
+
+
+class Scripted:
+    """A session on a machine on which attempts come to what is written down, and to a window that
+    is void where that is nothing, or less than was asked for: a compiler had the sender's CPU.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        *,
+        rates: Script,
+        kept: Script,
+        keep_going: bool = False,
+    ) -> None:
+        self.rests: list[float] = []
+        self.strangers = {"cc1": 0.46}
+        self._left = {name: list(each) for name, each in rates.items()}
+        self._kept = {name: list(each) for name, each in kept.items()}
+        install_machine(monkeypatch, NOTHING, NOTHING)
+        for name in ("Groups", "bridge"):
+            monkeypatch.setattr(plan, name, nullcontext)
+        monkeypatch.setattr(engine, "pause", self.rests.append)
+        monkeypatch.setattr(plan, "search_rate", self._search)
+        monkeypatch.setattr(plan, "kept", self._keep)
+        asked = Options(
+            preset=Preset("quick", 1, 1.0, 0, 0, ""), links=["veth"], hugepages="off",
+            keep_going=keep_going,
+        )  # fmt: skip
+        self.plan = Cloud(asked, design())
+        monkeypatch.setattr(self.plan, "_block", self._over)
+        self.records = path / "records.jsonl"
+        self.session = 0
+
+    @staticmethod
+    def _over(*_: object) -> Steps[None]:
+        raise KilledError
+        yield Announce("")
+
+    def _search(self, framework: str, cell: Cell) -> Steps[float | None]:
+        return self._attempt(self._left, framework, cell.size, 0.0)
+
+    def _keep(
+        self, site: object, setup: object, place: Place, ndr_pps: float, most: float
+    ) -> Steps[float | None]:
+        return self._attempt(self._kept, place.framework, place.size, most)
+
+    def _attempt(
+        self, script: Script, framework: str, size: int, asked: float
+    ) -> Steps[float | None]:
+        mine = script.get((framework, size), [1.0])
+        found = mine.pop(0) if len(mine) > 1 else mine[0]
+        if found is not None and asked:
+            found = min(found, asked)
+        void = found is None or found < asked
+
+        def run(attempt: int, record: Record) -> Trial:
+            trial = made_trial(
+                **(BLANK | {"arm": framework, "forwarder": framework, "size": size}),
+                **({"invalid": "it was late", "invalid_code": "late"} if void else {}),
+            )
+            trial.others = {"0": self.strangers} if void else {}
+            trial.identity.session = self.session
+            record(trial)
+            return trial
+
+        yield Attempts(
+            due=lambda _: {"arm": framework, "size": size}, run=run, most=Most(1), counts=False,
+            fails=False,
+        )  # fmt: skip
+        return found
+
+    def measure(self) -> dict[tuple[str, int], float]:
+        """A session until its first block: what is 100 % of each."""
+        self.session += 1
+        earlier = read(self.records) if self.records.exists() else []
+        writer = RecordWriter(self.records)
+        try:
+            with RunDirectory(self.records.parent) as run, suppress(KilledError):
+                journal = Journal(writer, earlier, self.session)
+                Engine(self.plan, run, journal, Console(quiet=True)).measure()
+        finally:
+            writer.close()
+        return self.plan.full_rates
+
+
+DPDK_NDR, XDP_NDR = 1000.0, 3000.0
+FOUND: Script = {(DPDK, SMALL): [DPDK_NDR], (XDP, SMALL): [XDP_NDR], (XDP, LARGE): [2000.0]}
+
+
+def test_all_sizes_are_offered_the_share_that_is_kept_of_each(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It was a quarter at 64 B and seven tenths at 1518 B, and the page compared the two."""
+    kept: Script = {(DPDK, SMALL): [0.7], (XDP, SMALL): [0.25]}
+    lab = Scripted(tmp_path, monkeypatch, rates=FOUND, kept=kept)
+    lab.strangers = {}
+    assert lab.measure() == {
+        (DPDK, SMALL): 250.0, (XDP, SMALL): 750.0, (DPDK, LARGE): 0.25, (XDP, LARGE): 500.0,
+    }  # fmt: skip
+    (warning,) = lab.plan.warnings
+    assert "100 % is 25% of what each framework carries alone at each frame size" in warning
+    assert "keeps no more of xdp-tx at 64 B" in warning
+    assert not lab.rests
+
+
+def test_a_share_is_tried_again_where_strangers_had_the_senders_cpu(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Within one budget for all of them, so that it ends where they stay."""
+    kept: Script = {(XDP, SMALL): [0.25, None, 1.0]}
+    lab = Scripted(tmp_path, monkeypatch, rates=FOUND, kept=kept)
+    assert lab.measure()[XDP, SMALL] == XDP_NDR
+    assert lab.rests == list(RESTS_S[:2])
+    busy: Script = {(XDP, SMALL): [0.25], (DPDK, SMALL): [0.5], (XDP, LARGE): [0.5]}
+    (tmp_path / "busy").mkdir()
+    lab = Scripted(tmp_path / "busy", monkeypatch, rates=FOUND, kept=busy)
+    assert lab.measure()[XDP, SMALL] == 0.25 * XDP_NDR
+    assert lab.rests == list(RESTS_S)
+
+
+def test_what_a_framework_carries_is_looked_for_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One void flood of 0.3 s lost the reference, and with it every comparison of the study."""
+    rates = FOUND | {(DPDK, SMALL): [None, None, DPDK_NDR]}
+    lab = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
+    assert lab.measure()[DPDK, SMALL] == DPDK_NDR
+    assert lab.rests == list(RESTS_S[:2])
+    assert not lab.plan.warnings
+
+
+@pytest.mark.parametrize("what", ["rates", "kept"])
+def test_a_study_does_not_go_on_without_its_reference(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, what: str
+) -> None:
+    scripts: dict[str, Script] = {"rates": dict(FOUND), "kept": {}}
+    scripts[what][DPDK, LARGE] = [None]
+    lab = Scripted(tmp_path, monkeypatch, **scripts)
+    with pytest.raises(BusyError, match=r"the reference c-l2fwd, 1518 B: .*CPU 0: cc1 46%") as end:
+        lab.measure()
+    assert end.value.exit_code == ExitStatus.BUSY
+    assert "--keep-going" in str(end.value)
+    assert lab.rests == list(RESTS_S)
+    # The next session has as many attempts, and the same way through what is on record.
+    lab.rests.clear()
+    again = Scripted(tmp_path, monkeypatch, **scripts)
+    again.session = 1
+    with pytest.raises(BusyError):
+        again.measure()
+    assert again.rests == list(RESTS_S)
+
+
+def test_a_study_goes_on_without_its_reference_where_it_is_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = FOUND | {(DPDK, SMALL): [None]}
+    lab = Scripted(tmp_path, monkeypatch, rates=rates, kept={}, keep_going=True)
+    found = lab.measure()
+    assert (DPDK, SMALL) not in found
+    assert found[XDP, SMALL] == XDP_NDR
+    (warning,) = lab.plan.warnings
+    assert warning.startswith("the reference c-l2fwd, 64 B: what it carries alone was not found")
+    assert "CPU 0: cc1 46%" in warning
+
+
+def test_another_framework_that_is_lost_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = FOUND | {(XDP, SMALL): [None]}
+    lab = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
+    first = lab.measure()
+    assert (XDP, SMALL) not in first
+    (warning,) = lab.plan.warnings
+    assert warning.startswith("xdp-tx, 64 B: what it carries alone was not found")
+    # What is on record is passed without a rest, and comes to the same.
+    again = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
+    again.session = 1
+    assert again.measure() == first
+    assert not again.rests

@@ -465,6 +465,39 @@ def test_without_a_control_frameworks_are_undecided() -> None:
     assert one(found, "packet size matters").verdict == "held"
 
 
+def offered(shares: dict[tuple[str, int], float]) -> Takeaways:
+    """What is said where 100 % was these shares of the NDRs."""
+    of = design()
+    trials = records(of, NOISY)
+    for trial in trials:
+        if full_pps := trial.request.maximum_pps:
+            share = shares.get((trial.forwarder, trial.cell.key[1]), 1.0)
+            trial.request.alone_pps = full_pps / share
+    return takeaways(windows_of(trials), of, metrics=["throughput", "loss"], permutations=199)
+
+
+def test_sizes_that_were_offered_different_shares_are_not_compared() -> None:
+    """A quarter of the NDR at 64 B and seven tenths at 1518 B are no matter of size."""
+    unlike = offered(
+        {(name, size): s for name in (DPDK, XDP) for size, s in ((64, 0.25), (1518, 0.7))}
+    )
+    about_size = [each for each in unlike.entries if SIZE in each.about]
+    assert len(about_size) > 4
+    for each in about_size:
+        assert each.verdict == "undecided"
+        assert each.reason.startswith("frame sizes with ")
+        assert each.reason.endswith("different shares of their NDR: 25% (64 B), 70% (1518 B)")
+    assert one(unlike, "the kind of load matters for loss").verdict == "held"
+    alike = offered(dict.fromkeys([(DPDK, 64), (DPDK, 1518), (XDP, 64), (XDP, 1518)], 0.25))
+    assert study(alike) == ["held"] * 8
+
+
+def test_frameworks_that_were_offered_different_shares_are_not_compared() -> None:
+    unlike = offered({(XDP, 64): 0.25, (XDP, 1518): 0.25})
+    assert one(unlike, "DPDK and XDP differ in loss").reason.startswith("frameworks at 64 B were")
+    assert one(unlike, "packet size matters for loss").verdict == "held"
+
+
 def test_a_control_with_few_blocks_is_none() -> None:
     of = design()
     trials = [

@@ -173,7 +173,7 @@ class ProgramStart:
 def watched(
     bench: Bench, trial: Trial, is_own: Callable[[int], bool] | None = None
 ) -> Iterator[None]:
-    """What fails inside makes the trial invalid; steal is counted over it. `is_own`: see `stolen`."""
+    """What fails inside makes the trial invalid; steal is counted over it (`is_own`: `stolen`)."""
     with stolen(bench, [trial], is_own):
         try:
             yield

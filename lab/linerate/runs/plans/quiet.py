@@ -7,7 +7,7 @@ attempts of earlier ones, without their rests, and walks the same way.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import TypeVar
 
 from linerate.host.errors import BusyError, LabError
@@ -24,13 +24,15 @@ def until_quiet(
     why: str,
     attempt: Callable[[], Steps[T | None]],
     needed: Callable[[], bool] = lambda: False,
+    rests: Iterator[float] | None = None,
 ) -> Steps[T | None]:
     """What an attempt finds; None: nothing, in all of them.
 
     `needed`: asked when all attempts are over, whether the run ends without it. Then attempts of
-    earlier sessions do not count: this one tries as often again.
+    earlier sessions do not count: this one tries as often again. `rests`: those that are left of
+    several such loops together; None: as many as there are.
     """
-    rests = iter(RESTS_S)
+    rests = iter(RESTS_S) if rests is None else rests
     while True:
         before = len(plan.trials)
         found = yield from attempt()

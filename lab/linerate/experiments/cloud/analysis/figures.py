@@ -17,6 +17,7 @@ from linerate.experiments.cloud.window import CloudWindow, CoreWindow, beside_of
 from linerate.records.cloud_summary import CloudCellFigures, OwnRate
 from linerate.records.summary_figures import Quartiles
 from linerate.records.trial import Trial
+from linerate.runs.plans.quiet import last_cause
 from linerate.trial.activity import FORWARDER
 from linerate.verdict.arms import median_of, quartiles
 from linerate.verdict.delays import latency_us
@@ -156,7 +157,7 @@ def _own_rate(framework: str, size: int, trials: Sequence[Trial]) -> OwnRate:
         looked = [trial for trial in trials if trial.role in {"search", "self-test"}]
         note = "not looked for: the run ended before"
         if looked:
-            why = next((trial.invalid_why for trial in reversed(looked) if trial.invalid), None)
+            why = last_cause(looked)
             note = "looked for and not found, or no cell was run"
             note += f"; the last window that was void: {why}" if why else ""
         return OwnRate(framework=framework, size=size, note=note)
@@ -164,5 +165,5 @@ def _own_rate(framework: str, size: int, trials: Sequence[Trial]) -> OwnRate:
     pps = median_of(known)
     notes = [f"the median of {len(known)} sessions' or runs'"] if len(known) > 1 else []
     if ndr is not None and pps is not None and pps < ndr * _SAME:
-        notes.append("the generator keeps no more of the NDR beside tenants")
+        notes.append("of all NDRs, the greatest share that the generator keeps of each")
     return OwnRate(framework=framework, size=size, pps=pps, ndr_pps=ndr, note="; ".join(notes))

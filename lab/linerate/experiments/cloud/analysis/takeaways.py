@@ -3,7 +3,8 @@
 
 First the published study's conclusions (`study`), then all that was tested of forwarders (`tested`)
 and of their neighbours (`tenants_side`). What is about frameworks waits for the A/A control
-(`control`). The same records and seed give the same statements.
+(`control`), what is about sizes or frameworks for what these were offered (`offered`). The same
+records and seed give the same statements.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 
 from linerate.experiments.cloud.analysis.control import control_of
 from linerate.experiments.cloud.analysis.observations import METRICS, TESTED, WORK_LEFT
+from linerate.experiments.cloud.analysis.offered import Offered
 from linerate.experiments.cloud.analysis.statements import everything
 from linerate.experiments.cloud.analysis.study import conclusions
 from linerate.experiments.cloud.analysis.summary_entries import entry, ranked
@@ -53,6 +55,8 @@ def takeaways(
         ]
     if WORK_LEFT in metrics:
         found += [entry(each, METRICS[WORK_LEFT], "tested") for each in neighbours(windows, design)]
+    offered = Offered(windows)
     return Takeaways(
-        ranked([control.judged(each) for each in found]), list(control.entries.values())
+        ranked([offered.judged(control.judged(each)) for each in found]),
+        list(control.entries.values()),
     )

@@ -20,6 +20,7 @@ from linerate.experiments.cloud.design.settings import (
 from linerate.experiments.cloud.page import charts as cloud_charts
 from linerate.experiments.cloud.page import curves as cloud_curves
 from linerate.experiments.cloud.page import published, sentences
+from linerate.experiments.cloud.page.answer import Untold, answer, lost, untold
 from linerate.experiments.cloud.page.places import anchor
 from linerate.host.text import counted
 from linerate.links import FindLink
@@ -46,6 +47,8 @@ OTHERS = "Further figures"
 SHOWN_ROWS = 60
 # Of each metric, those of the largest effects; the others are folded.
 SHOWN_HELD = 6
+# The chart that shows the answer.
+LEAD = "heat-left"
 
 
 @dataclass(frozen=True)
@@ -99,11 +102,14 @@ class Told:
 
 @dataclass(frozen=True)
 class Group:
-    """What was tested of one metric. `folded`: how many, of what verdict, and these."""
+    """What was tested of one metric. `folded`: how many, of what verdict, and these; `untold`: what
+    was not decided, by why.
+    """
 
     title: str
     held: list[Told]
     folded: list[tuple[str, str, list[Told]]]
+    untold: list[Untold]
 
 
 def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
@@ -112,6 +118,8 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     answers = summary.cloud or CloudAnswers(factors={}, reference="-")
     takeaways = summary.takeaways
     answers = answers.model_copy(update={"cells": in_design_order(answers)})
+    study = [_tell(each) for each in takeaways if each.origin == "study"]
+    lead, sections = _sections(answers.cells, takeaways, placed)
     return render_page(
         TEMPLATE,
         placed,
@@ -119,10 +127,15 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         trials,
         link,
         cloud=answers,
-        study=_told(takeaways, "study"),
+        answer=answer(answers, takeaways),
+        lost=lost(answers),
+        lead=lead,
+        study=[each for each in study if each.entry.verdict != "undecided"],
+        asked=len(study),
+        untold=untold(each.entry for each in study),
         groups=groups(takeaways),
         control=[_tell(each) for each in answers.control],
-        sections=_sections(answers.cells, takeaways, placed),
+        sections=sections,
         cloud_bed=bed_of(answers.cells, trials),
         published=published,
         counts=_counts(takeaways),
@@ -145,10 +158,6 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     )
 
 
-def _told(takeaways: Sequence[TakeawayEntry], origin: str) -> list[Told]:
-    return [_tell(each) for each in takeaways if each.origin == origin]
-
-
 def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
     """By metric, in the order of the sections; in each as they were ranked."""
     tested = [each for each in takeaways if each.origin == "tested"]
@@ -159,13 +168,17 @@ def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
         mine = [_tell(each) for each in tested if each.metric == metric]
         held = [each for each in mine if each.entry.verdict == "held"]
         folded = {"held": held[SHOWN_HELD:]}
-        for verdict in ("not held", "undecided"):
-            folded[verdict] = [each for each in mine if each.entry.verdict == verdict]
+        folded["not held"] = [each for each in mine if each.entry.verdict == "not held"]
         words = sentences.metric_words(metric)
         noun = "further statement" if held else "statement"
         folds = [(counted(len(each), noun), name, each) for name, each in folded.items()]
         found.append(
-            Group(f"{words[:1].upper()}{words[1:]}", held[:SHOWN_HELD], [f for f in folds if f[2]])
+            Group(
+                f"{words[:1].upper()}{words[1:]}",
+                held[:SHOWN_HELD],
+                [f for f in folds if f[2]],
+                untold(each.entry for each in mine),
+            )
         )
     return found
 
@@ -197,15 +210,21 @@ def duration_words(seconds: float | None) -> str:
 
 def _sections(
     cells: Sequence[CloudCellFigures], takeaways: Sequence[TakeawayEntry], placed: Charts
-) -> list[Section]:
-    """The charts that every run has, and those that takeaways link to; each place once."""
+) -> tuple[Drawing | None, list[Section]]:
+    """The chart that shows the answer, if there is one, and the others: those that every run has,
+    and those that takeaways link to; each place once.
+    """
+    lead = None
     sections = {
         title: Section("about-" + title.lower().replace("'", "").replace(" ", "-"), title)
         for title in (*SECTIONS, OTHERS)
     }
     there: set[str] = set()
     for title, drawing in _always(cells, placed):
-        sections[title].drawings.append(drawing)
+        if drawing.anchor == LEAD:
+            lead = drawing
+        else:
+            sections[title].drawings.append(drawing)
     for metric, about, at in [*_curves(cells), *_linked(takeaways)]:
         if at in there:
             continue
@@ -214,7 +233,7 @@ def _sections(
         panels = [(each.title, placed.place(each.spec) or "") for each in made.panels]
         drawing = Drawing(made.anchor, made.title, made.caption, panels)
         sections[_section_of(metric)].drawings.append(drawing)
-    return [section for section in sections.values() if section.drawings]
+    return lead, [section for section in sections.values() if section.drawings]
 
 
 def _section_of(metric: str) -> str:
@@ -238,7 +257,7 @@ def _always(cells: Sequence[CloudCellFigures], placed: Charts) -> list[tuple[str
     smallest = min(cell.size for cell in main)
     found = []
     for title, at, name, metric, caption in (
-        ("Throughput", "heat-left", "Throughput left, load by tenants", "left",
+        ("Throughput", LEAD, "Throughput left, load by tenants", "left",
          f"{setting}: received, over what the same forwarder received in the same block without "
          "tenants. Medians over blocks; the stronger the colour, the less is left."),
         ("Loss", "heat-loss", "Loss, load by tenants", "loss",

@@ -160,6 +160,8 @@ def control_verdict(entry: TakeawayEntry) -> str:
 def own_rate_words(own: OwnRate) -> str:
     """What 100 % is."""
     note = f" ({own.note})" if own.note else ""
-    ndr = f", NDR {own.ndr_pps / 1e3:,.1f} kpps" if own.ndr_pps is not None else ""
+    ndr = ""
+    if own.ndr_pps and own.pps is not None:
+        ndr = f", {own.pps / own.ndr_pps:.0%} of its NDR of {own.ndr_pps / 1e3:,.1f} kpps"
     what = "not found" if own.pps is None else f"{own.pps / 1e3:,.1f} kpps{ndr}"
     return f"100 % of {own.framework} at {own.size} B: {what}{note}"

@@ -11,6 +11,7 @@ from rich.table import Table
 
 from linerate.experiments.cloud.design.levels import LOAD, TENANTS, in_order, rate_words
 from linerate.experiments.cloud.design.settings import drawn, in_design_order, main_setting
+from linerate.experiments.cloud.page.answer import answer, lost, untold
 from linerate.experiments.cloud.page.sentences import control_sentence, own_rate_words, sentence
 from linerate.host.text import counted
 from linerate.records.cloud_summary import (
@@ -109,11 +110,15 @@ def not_run_line(each: NotRun) -> str:
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """Own rates and tables, one sentence for each takeaway, what was not run, and notes."""
+    """The answer, own rates and tables, a sentence for each takeaway, what was not run, notes."""
 
     cloud = summary.cloud
     cells = in_design_order(cloud) if cloud else []
     console.print()
+    if cloud:
+        for line in (*lost(cloud), answer(cloud, summary.takeaways)):
+            say(console, line)
+        console.print()
     for own in cloud.own_rates if cloud else ():
         say(console, own_rate_words(own))
     for table in tables(cells):
@@ -125,12 +130,18 @@ def print_summary(console: Console, summary: Summary) -> None:
         console.print()
         say(console, title)
         for entry in entries:
-            say(console, sentence(entry))
+            if entry.verdict != "undecided":
+                say(console, sentence(entry))
+        for each in untold(entries):
+            say(console, f"undecided: {each.words}.")
     if more := others_line(summary.takeaways, sum(map(len, told.values()))):
         say(console, more)
     console.print()
-    for each in cloud.control if cloud else ():
-        say(console, control_sentence(each))
+    for entry in cloud.control if cloud else ():
+        if entry.verdict != "undecided":
+            say(console, control_sentence(entry))
+    for each in untold(cloud.control if cloud else ()):
+        say(console, f"A/A control undecided: {each.words}.")
     if cloud and any(cell.kind == "vm" for cell in cloud.cells):
         say(console, f"virtual machines: {cloud.accelerator or 'it is not known what ran them'}")
     for missing in cloud.not_run if cloud else ():

@@ -154,7 +154,7 @@ class CellRun:
             with self._beside() as beside, self._running(beside) as window:
                 for attempt in range(first, last + 1):
                     trial = self._new(attempt)
-                    with watched(self._site.bench, trial, self._is_own):
+                    with self._watched(trial):
                         window(trial)
                     if trial.valid or trial.invalid_code != "late" or attempt == last:
                         break
@@ -163,7 +163,7 @@ class CellRun:
             failed = error
         if failed and trial.valid:
             # What failed began before a window, or ended after the last.
-            with watched(self._site.bench, trial):
+            with self._watched(trial):
                 raise failed
         record(trial)
         return trial
@@ -182,14 +182,25 @@ class CellRun:
         assert self._full_pps is not None
         return self._full_pps * self._place.cell.rate
 
-    def _is_own(self, pid: int) -> bool:
-        """Whether a process is no stranger: the lab's, a tenant's, or a thread of the kernel's that
-        receives for either. Tenants have nothing of the lab's environment.
+    @contextmanager
+    def _watched(self, trial: Trial) -> Iterator[None]:
+        """Who is a stranger is asked of the generator's CPU alone, where only strangers make it
+        late: on the forwarder's are the tenants, which are what is measured.
         """
-        site = self._site
-        wire, _ = self._setup.ready()
-        threads = {thread.pid for thread in wire.threads}
-        return site.bench.run.owns(pid) or site.groups.hold(pid) or pid in threads
+        bench, threads = self._site.bench, self._threads()
+        with watched(bench, trial, lambda pid: bench.run.owns(pid) or pid in threads):
+            yield
+        if trial.others is not None:
+            own = str(bench.cores.control)
+            trial.others = {cpu: each for cpu, each in trial.others.items() if cpu == own}
+
+    def _threads(self) -> set[int]:
+        """The kernel's, that receive for generator and forwarder; of a link that failed none."""
+        try:
+            wire, _ = self._setup.ready()
+        except TrialError:
+            return set()
+        return {thread.pid for thread in wire.threads}
 
     def _beside(self) -> Neighbours:
         return neighbours(self._site, self._place)
@@ -306,7 +317,7 @@ class CellRun:
         """What the tenants of a cell get done without any forwarder."""
         site = self._site
         with (
-            watched(site.bench, trial, self._is_own),
+            self._watched(trial),
             self._beside() as beside,
             CoreCounters(site.room.forwarder, site.bench.host) as counters,
         ):

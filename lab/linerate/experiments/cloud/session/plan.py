@@ -30,7 +30,7 @@ from linerate.host.errors import MachineError
 from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX, Cell
 from linerate.records.trial import Trial
-from linerate.runs.plans.quiet import last_cause, not_found, until_quiet
+from linerate.runs.plans.quiet import RESTS_S, last_cause, not_found, until_quiet
 from linerate.runs.plans.steps import (
     Announce,
     Attempts,
@@ -67,9 +67,11 @@ class Cloud(SessionPlan):
         self.window_s = design.window_s
         self.minutes = options.minutes
         self.total = design.blocks * (len(design.places) + len(alone(design.places)))
-        # By framework and frame size: NDRs, and what is 100 %.
+        # By framework and frame size: NDRs, and what is 100 %, in frames per second.
         self._ndrs: dict[tuple[str, int], float] = {}
-        self._rates: dict[tuple[str, int], float | None] = {}
+        self.full_rates: dict[tuple[str, int], float] = {}
+        # While it is looked for what the generator keeps, of all frameworks and sizes.
+        self._rests = iter(RESTS_S)
 
     @property
     def needs(self) -> Needs:
@@ -119,7 +121,7 @@ class Cloud(SessionPlan):
         for place in places:
             full = None
             if place.framework != NOBODY:
-                full = self._rates.get((place.framework.removesuffix(AA_SUFFIX), place.size))
+                full = self.full_rates.get((place.framework.removesuffix(AA_SUFFIX), place.size))
                 if full is None:
                     yield More(-1)
                     continue
@@ -137,7 +139,7 @@ class Cloud(SessionPlan):
 
     def _own_rates(self, site: Site) -> Steps[None]:
         if self.options.line_rate:
-            self._rates = dict.fromkeys(own_rates(self.design), self.options.line_rate)
+            self.full_rates = dict.fromkeys(own_rates(self.design), self.options.line_rate)
             return
         yield Announce("what each framework carries alone")
         for framework, size in own_rates(self.design):
@@ -165,7 +167,7 @@ class Cloud(SessionPlan):
             elif found < share:
                 share, by = found, f"{framework} at {size} B"
         for (framework, size), ndr_pps in self._ndrs.items():
-            self._rates[framework, size] = share * ndr_pps
+            self.full_rates[framework, size] = share * ndr_pps
             yield Say(
                 f"{framework}, {size} B: {ndr_pps / 1e3:,.1f} kpps alone; "
                 f"100 % is {share * ndr_pps / 1e3:,.1f} kpps"
@@ -200,6 +202,7 @@ class Cloud(SessionPlan):
             f"{framework}, {size} B: the generator was late beside tenants",
             attempt,
             lambda: best is None and self._is_needed(framework),
+            self._rests,
         )
         return best
 

@@ -171,13 +171,6 @@ class Groups:
         self._made.append(made)
         return made
 
-    def hold(self, pid: int) -> bool:
-        """Whether a process, or a thread of the kernel, is in one of them."""
-        try:
-            return f"/{self.name}/" in LOCAL.read_text(f"/proc/{pid}/cgroup")
-        except OSError:
-            return False
-
     def __enter__(self) -> Groups:
         if self._hierarchy is not None:
             raise UsageError("the control groups of this lab were made already")

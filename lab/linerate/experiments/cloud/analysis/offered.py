@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Whether frame sizes and frameworks were offered the same share of what each carries alone.
+
+Beside tenants a frame size at a quarter of its NDR loses less than another at three quarters,
+whatever its size. Where shares differ, nothing is said of the factor that they differ by: today's
+runs have one share for all, but older ones, merged ones and those that were resumed may not.
+Where 100 % was given (--line-rate) all were offered the same rate, and shares are not known.
+"""
+
+from __future__ import annotations
+
+from linerate.experiments.cloud.analysis.windows import Windows
+from linerate.experiments.cloud.design.levels import FRAMEWORK, SIZE
+from linerate.records.cells import AA_SUFFIX
+from linerate.records.cloud_summary import TakeawayEntry
+
+# Of each other; an NDR is only known to 2 %.
+_SAME = 0.02
+_Shares = dict[tuple[str, int], float]
+
+
+class Offered:
+    """`forbids`: by factor, why nothing is said of it."""
+
+    def __init__(self, windows: Windows) -> None:
+        self.forbids: dict[str, str] = {}
+        # What was measured together is compared.
+        together: dict[tuple[int, int], _Shares] = {}
+        for place, trial in windows.measured:
+            full_pps, ndr_pps = trial.request.maximum_pps, trial.request.alone_pps
+            if trial.valid and full_pps and ndr_pps:
+                framework = place.framework.removesuffix(AA_SUFFIX)
+                together.setdefault(trial.pairing, {})[framework, place.size] = full_pps / ndr_pps
+        for shares in together.values():
+            frameworks = {framework for framework, _ in shares}
+            for each in frameworks:
+                mine = {f"{size} B": s for (name, size), s in shares.items() if name == each}
+                self._compare(SIZE, f"frame sizes with {each}", mine)
+            for size in {size for _, size in shares}:
+                mine = {name: s for (name, at), s in shares.items() if at == size}
+                self._compare(FRAMEWORK, f"frameworks at {size} B", mine)
+
+    def _compare(self, factor: str, what: str, shares: dict[str, float]) -> None:
+        if max(shares.values()) > min(shares.values()) * (1 + _SAME):
+            told = ", ".join(f"{share:.0%} ({level})" for level, share in sorted(shares.items()))
+            self.forbids.setdefault(
+                factor, f"{what} were offered different shares of their NDR: {told}"
+            )
+
+    def judged(self, found: TakeawayEntry) -> TakeawayEntry:
+        """The same, undecided if it is about a factor whose levels were not offered alike."""
+        why = next((self.forbids[each] for each in found.about if each in self.forbids), None)
+        if why is None or found.verdict == "undecided":
+            return found
+        return found.model_copy(update={"verdict": "undecided", "reason": why})

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What the page and the terminal say first: the answer in a sentence, and who was lost.
+
+Medians of cells, as they stand in the tables; what is tested stands in the takeaways.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from linerate.experiments.cloud.design.settings import main_setting
+from linerate.experiments.cloud.page.sentences import (
+    beside_words,
+    detectable_words,
+    effect_words,
+)
+from linerate.host.text import counted
+from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
+
+# Of more frameworks the ends are told, and the rest is in the chart.
+_NAMED = 3
+_NUMBER = re.compile(r"\d[\d.,]*")
+
+
+def answer(answers: CloudAnswers, takeaways: Sequence[TakeawayEntry]) -> str:
+    """What the worst neighbours leave of each framework, and what became of the conclusions."""
+    worst = _worst(answers)
+    if not worst:
+        return "This run has no answer: no forwarder has a valid window beside tenants."
+    first = worst[0]
+    on = "on a shared core" if first.cpu == "shared" else f"with CPU {first.cpu}"
+    told = [_left(cell) for cell in worst]
+    if len(worst) > _NAMED:
+        told = [told[0], f"the other {len(worst) - 2} between", told[-1]]
+    return f"Beside the worst neighbours {on}, {_listed(told)}; {_counts(takeaways)}."
+
+
+def _worst(answers: CloudAnswers) -> list[CloudCellFigures]:
+    """Of each framework the cell in which least is left, the least first."""
+    found: dict[str, CloudCellFigures] = {}
+    for cell in main_setting(answers.cells):
+        there = found.get(cell.framework)
+        if cell.tenants and cell.left and (there is None or _share(cell) < _share(there)):
+            found[cell.framework] = cell
+    return sorted(found.values(), key=_share)
+
+
+def _share(cell: CloudCellFigures) -> float:
+    return cell.left.median if cell.left else 1.0
+
+
+def _left(cell: CloudCellFigures) -> str:
+    return (
+        f"{cell.framework} keeps {_share(cell):.0%} of its throughput ({beside_words(cell)}, "
+        f"{cell.size} B)"
+    )
+
+
+def _listed(words: Sequence[str]) -> str:
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
+    study: Counter[str] = Counter(each.verdict for each in takeaways if each.origin == "study")
+    if not study:
+        return "no conclusion of the published study was asked"
+    told = f"{counted(study.total(), 'conclusion')} of the published study"
+    parts = [
+        f"{study[verdict]} {words}"
+        for verdict, words in (
+            ("held", "held"), ("not held", "did not hold"), ("undecided", "could not be decided")
+        )
+        if study[verdict]
+    ]  # fmt: skip
+    return f"of {told}, {_listed(parts)}"
+
+
+def lost(answers: CloudAnswers) -> list[str]:
+    """Frameworks without any figure at a size, and why; the reference, which all are held against,
+    first. Nothing before the first cell: then a run is not yet there, rather than a framework lost.
+    """
+    found = sorted(
+        (own for own in answers.own_rates if own.pps is None and answers.cells),
+        key=lambda own: own.framework != answers.reference,
+    )
+    return [
+        f"{'The reference ' if own.framework == answers.reference else ''}{own.framework} has no "
+        f"figures at {own.size} B: {own.note or 'what it carries alone is not known'}."
+        for own in found
+    ]
+
+
+def _stated(entry: TakeawayEntry) -> str:
+    """What was asked, what was seen and what could have been."""
+    least = detectable_words(entry)
+    facts = [effect_words(entry), f"would find {least}" if least else None]
+    known = "; ".join(filter(None, facts))
+    return f"{entry.statement} ({known})" if known else entry.statement
+
+
+@dataclass(frozen=True)
+class Untold:
+    """`statements` that could not be decided, for one reason; `more`: with other figures in it."""
+
+    reason: str
+    statements: list[str]
+    more: bool
+
+    @property
+    def words(self) -> str:
+        """In a line, without its full stop."""
+        like = ", and the like" if self.more else ""
+        return f"{self.reason}{like}: {'; '.join(self.statements)}"
+
+
+def untold(entries: Iterable[TakeawayEntry]) -> list[Untold]:
+    """What was not decided, a line for each reason. Reasons differ by more than their figures."""
+    found: dict[str, list[TakeawayEntry]] = {}
+    for each in entries:
+        if each.verdict == "undecided":
+            found.setdefault(_NUMBER.sub("#", each.reason), []).append(each)
+    return [
+        Untold(
+            mine[0].reason.removesuffix("."),
+            [_stated(each) for each in mine],
+            len({each.reason for each in mine}) > 1,
+        )
+        for mine in found.values()
+    ]
