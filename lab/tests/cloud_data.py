@@ -9,9 +9,8 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from trials import changed, made_trial
 
-from linerate.experiments.cloud.analysis.work import WORK_OF
 from linerate.experiments.cloud.design.design import QUESTION, CloudDesign
-from linerate.experiments.cloud.design.levels import NOBODY, Place
+from linerate.experiments.cloud.design.levels import NOBODY, WORK_OF, Place
 from linerate.experiments.cloud.design.parts import Part
 from linerate.experiments.cloud.design.plan import order
 from linerate.experiments.cloud.window import (

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 from fake_host import Instead
 
-from linerate.experiments.cloud.tenants.cgroups import cgroup_files, cgroups
-from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Hierarchy
+from linerate.experiments.cloud.tenants.cgroups import cgroups, hierarchy
+from linerate.experiments.cloud.tenants.cgroups.hierarchy import Hierarchy
+from linerate.host.cores import cgroup_files
 from linerate.host.errors import MachineError
 
 V1_FILES = {
@@ -94,7 +95,7 @@ def _fake(root: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
     monkeypatch.setattr(cgroup_files, "make", fake.make)
     monkeypatch.setattr(cgroup_files, "remove", shutil.rmtree)
     monkeypatch.setattr(cgroup_files, "write", fake.write)
-    monkeypatch.setattr(cgroup_files, "kill_each", fake.kill_each)
+    monkeypatch.setattr(hierarchy, "kill_each", fake.kill_each)
     monkeypatch.setattr("os.geteuid", lambda: 0)
     return fake
 

@@ -11,9 +11,9 @@ import pytest
 from fake_cgroups import Fake, fake_v1, fake_v2
 from fake_host import Instead
 
-from linerate.experiments.cloud.tenants.cgroups import block_device, cgroup_files, cgroups
+from linerate.experiments.cloud.tenants.cgroups import block_device, cgroups, hierarchy
 from linerate.experiments.cloud.tenants.cgroups.cgroups import Group, Groups, Limits, Usage
-from linerate.host.cores import cgroup_mounts
+from linerate.host.cores import cgroup_files, cgroup_mounts
 from linerate.host.errors import MachineError, MissingError, UsageError
 from linerate.host.locks import hold
 from linerate.host.process import start_time
@@ -297,8 +297,8 @@ def test_a_lock_that_goes_in_a_moment_is_waited_for(fake: Fake) -> None:
 def test_a_process_that_does_not_end_is_told_in_bounded_time(
     fake: Fake, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(cgroup_files.remove_all, "__defaults__", (0.05,))
-    monkeypatch.setattr(cgroup_files.empty, "__defaults__", (0.05,))
+    monkeypatch.setattr(hierarchy.remove_all, "__defaults__", (0.05,))
+    monkeypatch.setattr(hierarchy.empty, "__defaults__", (0.05,))
     groups = Groups(fake.found())
     groups.__enter__()
     group: Group = groups.group("a", Limits((0,)))

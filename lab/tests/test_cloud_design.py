@@ -371,7 +371,7 @@ def test_with_fewer_blocks_a_family_could_not_reject_whatever_it_finds(
 ) -> None:
     """The number is that of the analysis: its families, of differences that all blocks show."""
     part = with_part(frameworks=frameworks)
-    worse = {((LOAD, "cpu"),): -1.0, ((LOAD, "network"),): -2.0}
+    worse: cloud_data.Effects = {((LOAD, "cpu"),): -1.0, ((LOAD, "network"),): -2.0}
     needed = fewest_blocks([part])
 
     def shown(blocks: int) -> int:

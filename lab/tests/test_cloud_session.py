@@ -276,7 +276,7 @@ def test_a_study_does_not_go_on_without_its_reference(
 ) -> None:
     scripts: dict[str, Script] = {"rates": dict(FOUND), "kept": {}}
     scripts[what][DPDK, LARGE] = [None]
-    lab = Scripted(tmp_path, monkeypatch, **scripts)
+    lab = Scripted(tmp_path, monkeypatch, rates=scripts["rates"], kept=scripts["kept"])
     with pytest.raises(BusyError, match=r"the reference c-l2fwd, 1518 B: .*CPU 0: cc1 46%") as end:
         lab.measure()
     assert end.value.exit_code == ExitStatus.BUSY
@@ -284,7 +284,7 @@ def test_a_study_does_not_go_on_without_its_reference(
     assert lab.rests == list(RESTS_S)
     # The next session has as many attempts, and the same way through what is on record.
     lab.rests.clear()
-    again = Scripted(tmp_path, monkeypatch, **scripts)
+    again = Scripted(tmp_path, monkeypatch, rates=scripts["rates"], kept=scripts["kept"])
     again.session = 1
     with pytest.raises(BusyError):
         again.measure()

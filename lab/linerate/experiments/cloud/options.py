@@ -96,7 +96,7 @@ class Options(Budget, common.Options):
         Preset,
         PRESET.but(
             name="--design",
-            help="demo, quick, study, or a file (TOML) with a design of your own.",
+            help="demo, quick, crossed, study, or a file (TOML) with a design of your own.",
             parse=_design,
             merge="same",
             compare="same",

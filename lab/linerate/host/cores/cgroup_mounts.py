@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from pathlib import Path
 
+from linerate.host.cores import cgroup_files as files
 from linerate.host.host import LOCAL, Host
 
 _TYPES = {"cgroup": 1, "cgroup2": 2}
@@ -35,6 +36,13 @@ def mounts(host: Host = LOCAL) -> list[Mount]:
         options = frozenset(kinds[2].split(",")) if len(kinds) > 2 else frozenset()
         found.append(Mount(_TYPES[kinds[0]], path, fields[3], options))
     return found
+
+
+def has_cpu(mount: Mount, host: Host = LOCAL) -> bool:
+    """Whether the CPU of processes can be limited there: version 2 has what version 1 left."""
+    if mount.version == 1:
+        return "cpu" in mount.options
+    return "cpu" in files.words(mount.path / "cgroup.controllers", host)
 
 
 def own_directory(mount: Mount, host: Host = LOCAL) -> Path:

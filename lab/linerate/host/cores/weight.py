@@ -25,7 +25,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from linerate.host.cores.cgroup_mounts import Mount, mounts, own_directory
+from linerate.host.cores import cgroup_files as files
+from linerate.host.cores.cgroup_mounts import Mount, has_cpu, mounts, own_directory
+from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL, Host
 from linerate.host.locks import hold
 from linerate.host.process import start_time
@@ -77,7 +79,9 @@ def raised(times: int = WEIGHT, host: Host = LOCAL) -> Iterator[Weight]:
             try:
                 lock = _make(found, group, times)
             except OSError as error:
-                yield Weight(why=f"{error.filename or group}: {error.strerror}")
+                yield Weight(why=f"{group}: {error.strerror}")
+            except MachineError as error:
+                yield Weight(why=error.message)
             else:
                 yield Weight(found, group)
         finally:
@@ -94,17 +98,17 @@ def even_out(pid: int) -> None:
     found = _mount(LOCAL)
     if found is None or not _OURS.fullmatch((own := own_directory(found)).name):
         return
-    with contextlib.suppress(OSError):
-        if pid not in _pids(own):
-            _write(own / _FILE[found.version], _EVERYONE[found.version])
+    with contextlib.suppress(MachineError):
+        if pid not in files.pids(own):
+            files.write(own / _FILE[found.version], str(_EVERYONE[found.version]))
 
 
 def adopt(pid: int) -> None:
     """Let a thread of the kernel that works for the lab have the lab's weight, if that has more."""
     found = _mount(LOCAL)
     if found is not None and _OURS.fullmatch((own := own_directory(found)).name):
-        with contextlib.suppress(OSError):
-            _write(own / "cgroup.procs", pid)
+        with contextlib.suppress(MachineError):
+            files.write(own / "cgroup.procs", str(pid))
 
 
 def obstacle(host: Host = LOCAL) -> str | None:
@@ -115,11 +119,8 @@ def obstacle(host: Host = LOCAL) -> str | None:
 
 def _mount(host: Host) -> Mount | None:
     """The tree that weighs on CPUs. Version 2 has what version 1 left."""
-    found = mounts(host)
-    for mount in found:
-        if mount.version == 2 and "cpu" in _words(mount.path / "cgroup.controllers", host):
-            return mount
-    return next((each for each in found if each.version == 1 and "cpu" in each.options), None)
+    found = [mount for mount in mounts(host) if has_cpu(mount, host)]
+    return max(found, key=lambda mount: mount.version, default=None)
 
 
 def _obstacle(found: Mount, host: Host) -> str | None:
@@ -127,7 +128,7 @@ def _obstacle(found: Mount, host: Host) -> str | None:
         return f"control groups are made by root, and this is user {os.geteuid()}"
     if not os.access(found.path, os.W_OK):
         return f"{found.path}: no control group can be made there (read-only)"
-    if found.version == 2 and "cpu" not in _words(found.path / "cgroup.subtree_control", host):
+    if found.version == 2 and "cpu" not in files.words(found.path / "cgroup.subtree_control", host):
         return f"{found.path}/cgroup.subtree_control has no cpu: groups below have no weight"
     own = own_directory(found, host)
     if limited := next((each for each in (own, *own.parents) if _limits(each, host)), None):
@@ -136,25 +137,25 @@ def _obstacle(found: Mount, host: Host) -> str | None:
 
 
 def _limits(group: Path, host: Host) -> bool:
-    quota = _words(group / "cpu.cfs_quota_us", host)
-    most = [_words(group / name, host) for name in ("cpu.max", "memory.max")]
+    quota = files.words(group / "cpu.cfs_quota_us", host)
+    most = [files.words(group / name, host) for name in ("cpu.max", "memory.max")]
     return bool(quota and quota[0] != "-1") or any(each and each[0] != "max" for each in most)
 
 
 def _make(found: Mount, group: Path, times: int) -> int:
     """A group with the lab in it, and the lock on it."""
-    _new(group)
+    files.make(group)
     lock = hold(group, os.O_DIRECTORY)
     if lock is None:
-        raise FileNotFoundError(2, "another lab removed it", str(group))
+        raise MachineError(f"{group}: another lab removed it")
     try:
-        _write(group / _FILE[found.version], times * _EVERYONE[found.version])
+        files.write(group / _FILE[found.version], str(times * _EVERYONE[found.version]))
         if (group / "cpu.rt_runtime_us").exists():
             # Else no program could ask for a real-time priority (CONFIG_RT_GROUP_SCHED).
-            with contextlib.suppress(OSError):
+            with contextlib.suppress(OSError, MachineError):
                 left = int(LOCAL.read_text(found.path / "cpu.rt_runtime_us"))
-                _write(group / "cpu.rt_runtime_us", left // 2)
-        _write(group / "cgroup.procs", os.getpid())
+                files.write(group / "cpu.rt_runtime_us", str(left // 2))
+        files.write(group / "cgroup.procs", str(os.getpid()))
     except BaseException:
         os.close(lock)
         raise
@@ -166,12 +167,12 @@ def _remove(group: Path, above: Path) -> None:
     deadline = time.monotonic() + _END_S
     while group.exists():
         with contextlib.suppress(OSError):
-            for pid in _pids(group):
+            for pid in files.pids(group):
                 # 0 is a process that cannot be seen from here.
                 if pid > 0:
-                    with contextlib.suppress(OSError):
-                        _write(above / "cgroup.procs", pid)
-            _drop(group)
+                    with contextlib.suppress(MachineError):
+                        files.write(above / "cgroup.procs", str(pid))
+            files.remove(group)
         if time.monotonic() > deadline:
             return
         if group.exists():
@@ -187,29 +188,3 @@ def _remove_stale(found: Mount) -> None:
                 if (lock := hold(path, os.O_DIRECTORY)) is not None:
                     _remove(path, found.path)
                     os.close(lock)
-
-
-def _new(group: Path) -> None:
-    group.mkdir(mode=0o755)
-
-
-def _drop(group: Path) -> None:
-    group.rmdir()
-
-
-def _pids(group: Path) -> list[int]:
-    return [int(word) for word in LOCAL.read_text(group / "cgroup.procs").split()]
-
-
-def _write(path: Path, number: int) -> None:
-    try:
-        LOCAL.set_value(path, str(number))
-    except OSError as error:
-        raise OSError(error.errno, error.strerror, str(path)) from error
-
-
-def _words(path: Path, host: Host) -> list[str]:
-    try:
-        return host.read_text(path).split()
-    except OSError:
-        return []

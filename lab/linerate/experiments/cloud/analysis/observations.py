@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from linerate.experiments.cloud.analysis.windows import Windows
-from linerate.experiments.cloud.analysis.work import WORK_OF, all_left
+from linerate.experiments.cloud.analysis.work import all_left
 from linerate.experiments.cloud.design.levels import (
     CPU,
     FACTORS,
@@ -25,6 +25,7 @@ from linerate.experiments.cloud.design.levels import (
     RATE,
     SIZE,
     TENANTS,
+    WORK_OF,
     Place,
     in_order,
 )

@@ -32,17 +32,17 @@ class Offered:
                 framework = place.framework.removesuffix(AA_SUFFIX)
                 together.setdefault(trial.pairing, {})[framework, place.size] = full_pps / ndr_pps
         for shares in together.values():
-            frameworks = {framework for framework, _ in shares}
-            for each in frameworks:
+            for each in dict.fromkeys(framework for framework, _ in shares):
                 mine = {f"{size} B": s for (name, size), s in shares.items() if name == each}
                 self._compare(SIZE, f"frame sizes with {each}", mine)
-            for size in {size for _, size in shares}:
+            for size in dict.fromkeys(size for _, size in shares):
                 mine = {name: s for (name, at), s in shares.items() if at == size}
                 self._compare(FRAMEWORK, f"frameworks at {size} B", mine)
 
     def _compare(self, factor: str, what: str, shares: dict[str, float]) -> None:
         if max(shares.values()) > min(shares.values()) * (1 + _SAME):
-            told = ", ".join(f"{share:.0%} ({level})" for level, share in sorted(shares.items()))
+            rising = sorted((share, level) for level, share in shares.items())
+            told = ", ".join(f"{share:.0%} ({level})" for share, level in rising)
             self.forbids.setdefault(
                 factor, f"{what} were offered different shares of their NDR: {told}"
             )

@@ -23,9 +23,9 @@ from linerate.experiments.cloud.analysis.observations import (
 from linerate.experiments.cloud.analysis.statements import ANSWERS, as_far_as_counted
 from linerate.experiments.cloud.analysis.study import names_of
 from linerate.experiments.cloud.analysis.windows import Windows
-from linerate.experiments.cloud.analysis.work import WORDS, WORK_OF, left
+from linerate.experiments.cloud.analysis.work import WORDS, left
 from linerate.experiments.cloud.design.design import CloudDesign
-from linerate.experiments.cloud.design.levels import FRAMEWORK, LOAD, SHARED, Place
+from linerate.experiments.cloud.design.levels import FRAMEWORK, LOAD, SHARED, WORK_OF, Place
 from linerate.experiments.cloud.factorial.answers.hypotheses import Names
 from linerate.experiments.cloud.factorial.answers.takeaways import (
     Takeaway,

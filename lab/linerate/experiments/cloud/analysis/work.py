@@ -11,17 +11,11 @@ import math
 from collections.abc import Sequence
 
 from linerate.experiments.cloud.analysis.windows import Windows
+from linerate.experiments.cloud.design.levels import WORK_OF
 from linerate.experiments.cloud.window import TenantWindow, beside_of, levels_of
 from linerate.records.trial import Trial
 
 COUNTERS = ("bogo_ops", "io_operations", "io_bytes", "network_bytes")
-# By which a load's work is told. Idle tenants have none.
-WORK_OF = {
-    "cpu": ("bogo_ops",),
-    "io": ("io_bytes",),
-    "network": ("network_bytes",),
-    "mixed": ("bogo_ops", "io_bytes", "network_bytes"),
-}
 WORDS = {
     "bogo_ops": "computing",
     "io_operations": "disk operations",

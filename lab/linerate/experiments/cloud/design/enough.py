@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from linerate.experiments.cloud.analysis.work import WORK_OF
+from linerate.experiments.cloud.design.levels import WORK_OF
 from linerate.experiments.cloud.design.parts import Part
 from linerate.verdict.stats import fewest_pairs
 

@@ -23,6 +23,13 @@ CPU, SIZE, RATE = "cpu", "size", "rate"
 # In the order in which tables and analyses have them.
 FACTORS = (FRAMEWORK, KIND, LOAD, TENANTS, CPU, SIZE, RATE)
 LOADS = ("none", "idle", "cpu", "io", "network", "mixed")
+# By which a load's work is told. Idle tenants have none.
+WORK_OF = {
+    "cpu": ("bogo_ops",),
+    "io": ("io_bytes",),
+    "network": ("network_bytes",),
+    "mixed": ("bogo_ops", "io_bytes", "network_bytes"),
+}
 KINDS = ("none", "container", "vm")
 # The forwarder of trials in which tenants are alone.
 NOBODY = "nobody"

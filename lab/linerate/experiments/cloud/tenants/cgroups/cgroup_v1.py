@@ -13,8 +13,9 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from linerate.experiments.cloud.tenants.base import Limits
-from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
-from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Usage
+from linerate.experiments.cloud.tenants.cgroups import hierarchy as shared
+from linerate.experiments.cloud.tenants.cgroups.hierarchy import Usage
+from linerate.host.cores import cgroup_files as files
 from linerate.host.cores import cgroup_mounts
 from linerate.host.cores.cgroup_mounts import Mount
 from linerate.host.errors import MachineError
@@ -77,9 +78,9 @@ class V1:
         self.set_weight(directories, limits.cpu_weight)
         cpu = self._of(directories, "cpu")
         quota = limits.cpu_quota
-        files.write(cpu / "cpu.cfs_period_us", str(files.PERIOD_US))
+        files.write(cpu / "cpu.cfs_period_us", str(shared.PERIOD_US))
         files.write(
-            cpu / "cpu.cfs_quota_us", str(-1 if quota is None else round(quota * files.PERIOD_US))
+            cpu / "cpu.cfs_quota_us", str(-1 if quota is None else round(quota * shared.PERIOD_US))
         )
         cpus = ",".join(map(str, limits.cpus))
         files.write(self._of(directories, "cpuset") / "cpuset.cpus", cpus)
@@ -109,7 +110,7 @@ class V1:
             with contextlib.suppress(MachineError):
                 files.write(state, "FROZEN")
         try:
-            files.kill_each(directory)
+            shared.kill_each(directory)
         finally:
             if frozen:
                 with contextlib.suppress(MachineError):

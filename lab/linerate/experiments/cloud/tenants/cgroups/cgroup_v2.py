@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from linerate.experiments.cloud.tenants.base import Limits
-from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
-from linerate.experiments.cloud.tenants.cgroups.cgroup_files import Usage
+from linerate.experiments.cloud.tenants.cgroups import hierarchy as shared
+from linerate.experiments.cloud.tenants.cgroups.hierarchy import Usage
+from linerate.host.cores import cgroup_files as files
 from linerate.host.cores import cgroup_mounts
 from linerate.host.cores.cgroup_mounts import Mount
 from linerate.host.errors import MachineError
@@ -27,11 +28,6 @@ _WANTED = (*REQUIRED, "io")
 _MICROSECONDS = 1e6
 
 
-def has_cpu(mount: Mount) -> bool:
-    """Whether processes can be limited there: a mount beside version 1 has what that left."""
-    return mount.version == 2 and "cpu" in _words(mount.path / "cgroup.controllers")
-
-
 class V2:
     """The one tree, at a mount of it."""
 
@@ -39,13 +35,13 @@ class V2:
 
     def __init__(self, mount: Mount, host: Host = LOCAL) -> None:
         own = cgroup_mounts.own_directory(mount, host)
-        fits = set(REQUIRED) <= _words(own / "cgroup.subtree_control")
+        fits = set(REQUIRED) <= set(files.words(own / "cgroup.subtree_control"))
         self.roots: Sequence[Path] = [mount.path]
         self.places: Sequence[Path] = [own if fits else mount.path]
 
     def missing(self) -> list[str]:
         (place,) = self.places
-        has = _words(place / "cgroup.controllers")
+        has = files.words(place / "cgroup.controllers")
         reasons = [
             f"{place}: control groups of version 2 have no controller {name} there"
             for name in REQUIRED
@@ -61,8 +57,8 @@ class V2:
         """What a new group may use is what its parent may."""
 
     def enable(self, directory: Path) -> None:
-        has = _words(directory / "cgroup.controllers")
-        enabled = _words(directory / "cgroup.subtree_control")
+        has = files.words(directory / "cgroup.controllers")
+        enabled = files.words(directory / "cgroup.subtree_control")
         for name in _WANTED:
             if name in has and name not in enabled:
                 files.write(directory / "cgroup.subtree_control", f"+{name}")
@@ -73,9 +69,9 @@ class V2:
     def apply(self, directories: Sequence[Path], limits: Limits, before: Limits | None) -> None:
         (group,) = directories
         quota = limits.cpu_quota
-        most = "max" if quota is None else str(round(quota * files.PERIOD_US))
+        most = "max" if quota is None else str(round(quota * shared.PERIOD_US))
         self.set_weight(directories, limits.cpu_weight)
-        files.write(group / "cpu.max", f"{most} {files.PERIOD_US}")
+        files.write(group / "cpu.max", f"{most} {shared.PERIOD_US}")
         files.write(group / "cpuset.cpus", ",".join(map(str, limits.cpus)))
         memory = limits.memory_mib
         files.write(group / "memory.max", "max" if memory is None else str(memory << 20))
@@ -115,11 +111,7 @@ class V2:
             with contextlib.suppress(MachineError):
                 files.write(path, "1")
                 return
-        files.kill_each(directory)
-
-
-def _words(path: Path) -> set[str]:
-    return set((files.read(path) or "").split())
+        shared.kill_each(directory)
 
 
 def _io(path: Path) -> dict[str, int] | None:

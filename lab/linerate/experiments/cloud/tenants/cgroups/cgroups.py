@@ -21,11 +21,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from linerate.experiments.cloud.tenants.base import Limits
-from linerate.experiments.cloud.tenants.cgroups import cgroup_files as files
-from linerate.experiments.cloud.tenants.cgroups import cgroup_v2
-from linerate.experiments.cloud.tenants.cgroups.cgroup_files import PERIOD_US, Hierarchy, Usage
+from linerate.experiments.cloud.tenants.cgroups import hierarchy as shared
 from linerate.experiments.cloud.tenants.cgroups.cgroup_v1 import V1
 from linerate.experiments.cloud.tenants.cgroups.cgroup_v2 import V2
+from linerate.experiments.cloud.tenants.cgroups.hierarchy import PERIOD_US, Hierarchy, Usage
+from linerate.host.cores import cgroup_files as files
 from linerate.host.cores import cgroup_mounts
 from linerate.host.errors import MachineError, MissingError, UsageError
 from linerate.host.host import LOCAL, Host
@@ -45,7 +45,7 @@ def hierarchy(host: Host = LOCAL) -> Hierarchy | None:
     """The version that limits CPUs here; None: there is none."""
     found = cgroup_mounts.mounts(host)
     for mount in found:
-        if cgroup_v2.has_cpu(mount):
+        if mount.version == 2 and cgroup_mounts.has_cpu(mount):
             return V2(mount, host)
     first = V1(found, host)
     return first if first.places else None
@@ -83,7 +83,7 @@ class Group:
             try:
                 files.write(directory / "cgroup.procs", str(pid))
             except MachineError as error:
-                what = "the kernel's thread" if files.is_kernel_thread(pid) else "the process"
+                what = "the kernel's thread" if shared.is_kernel_thread(pid) else "the process"
                 raise MachineError(f"{what} {pid} does not go into a group: {error}") from error
 
     def set(self, limits: Limits) -> None:
@@ -108,7 +108,7 @@ class Group:
 
     def kill(self) -> None:
         """End all its processes; raises `MachineError` when some do not end in bounded time."""
-        if not self._closed and (stuck := files.empty(self._hierarchy, self._directories)):
+        if not self._closed and (stuck := shared.empty(self._hierarchy, self._directories)):
             raise MachineError(f"{stuck[0]}: processes {files.pids(stuck[0])} do not end")
 
     def close(self) -> None:
@@ -116,7 +116,7 @@ class Group:
         if self._closed:
             return
         self._closed = True
-        if stuck := files.remove_all(self._hierarchy, self._directories):
+        if stuck := shared.remove_all(self._hierarchy, self._directories):
             raise MachineError(f"{stuck[0]}: the control group could not be removed")
 
     def __enter__(self) -> Group:
@@ -166,7 +166,7 @@ class Groups:
         except FileExistsError as error:
             raise UsageError(f"there is a control group {word} already") from error
         except BaseException:
-            files.remove_all(found, directories)
+            shared.remove_all(found, directories)
             raise
         self._made.append(made)
         return made
@@ -201,7 +201,7 @@ class Groups:
         for made in self._made:
             with contextlib.suppress(MachineError):
                 made.close()
-        stuck = files.remove_all(found, self._directories)
+        stuck = shared.remove_all(found, self._directories)
         for lock in self._locks:
             os.close(lock)
         self._made.clear()
@@ -229,7 +229,7 @@ def remove_stale(found: Hierarchy) -> list[Path]:
             with contextlib.suppress(OSError):
                 if (lock := hold_by(deadline, path, os.O_DIRECTORY)) is not None:
                     try:
-                        if not files.remove_all(found, [path]):
+                        if not shared.remove_all(found, [path]):
                             removed.append(path)
                     finally:
                         os.close(lock)

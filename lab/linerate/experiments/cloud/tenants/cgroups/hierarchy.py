@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What versions 1 and 2 of control groups have in common: their directories, files and counters.
+"""What versions 1 and 2 of control groups have in common: their directories, counters and ends.
 
-Lifecycle: a group is a directory, made and removed here; who makes it removes it. Any thread. Times
-are seconds, sizes bytes.
+Lifecycle: a group is a directory (`host.cores.cgroup_files`); who makes it removes it. Any thread.
+Times are seconds, sizes bytes.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Protocol
 
 from linerate.experiments.cloud.tenants.base import Limits
+from linerate.host.cores import cgroup_files as files
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
 
@@ -86,51 +87,9 @@ class Hierarchy(Protocol):
         """Send SIGKILL to all processes of a group, without those below; returns at once."""
 
 
-def make(directory: Path) -> None:
-    directory.mkdir(mode=0o755)
-
-
-def remove(directory: Path) -> None:
-    directory.rmdir()
-
-
-def read(path: Path) -> str | None:
-    """A file of a group; None when this kernel has none of that name."""
-    try:
-        return LOCAL.read_text(path)
-    except OSError:
-        return None
-
-
-def number(path: Path) -> int | None:
-    """A file that has a number."""
-    told = (read(path) or "").strip()
-    return int(told) if told.isdigit() else None
-
-
-def table(path: Path) -> dict[str, int]:
-    """A file of lines `KEY NUMBER`; nothing when it is not there."""
-    lines = (line.split() for line in (read(path) or "").splitlines())
-    return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
-
-
-def write(path: Path, text: str) -> None:
-    """One write, as the kernel takes it; never makes a file."""
-    try:
-        LOCAL.set_value(path, text)
-    except OSError as error:
-        raise MachineError(f"{path}: {text!r} cannot be written: {error.strerror}") from error
-
-
-def pids(directory: Path) -> list[int]:
-    """Processes of a group. Those that cannot be seen from here, in other containers, are 0."""
-    told = read(directory / "cgroup.procs") or ""
-    return [int(word) for word in told.split()]
-
-
 def kill_each(directory: Path) -> None:
     """Send SIGKILL to each process of a group that can be seen from here."""
-    for pid in pids(directory):
+    for pid in files.pids(directory):
         # 0 would be the lab's own process group.
         if pid > 0 and not is_kernel_thread(pid):
             with contextlib.suppress(OSError):
@@ -173,7 +132,7 @@ def remove_all(
 
 def _empty(hierarchy: Hierarchy, directory: Path, deadline: float) -> bool:
     for each in (*_below(directory), directory):
-        while left := pids(each):
+        while left := files.pids(each):
             for pid in left:
                 if pid > 0 and is_kernel_thread(pid):
                     _send_back(pid, directory)
@@ -188,7 +147,7 @@ def _remove(directory: Path, deadline: float) -> bool:
     """Who ended a moment ago is still on the way out."""
     while True:
         try:
-            remove(directory)
+            files.remove(directory)
         except FileNotFoundError:
             return True
         except OSError:
@@ -206,7 +165,7 @@ def _send_back(pid: int, directory: Path) -> None:
         if not path.exists():
             return
         with contextlib.suppress(MachineError):
-            write(path, str(pid))
+            files.write(path, str(pid))
             return
 
 
