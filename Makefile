@@ -47,7 +47,7 @@ demo: setup programs ## is l2fwd in Rust slower than in C? Answers and the publi
 	$(Q)$(LINERATE) run overload --preset floods --out '$(OUT)/overload'
 	$(Q)$(LINERATE) report '$(OUT)'
 
-demo-cloud: setup programs cloud-packages ## put containers and a virtual machine beside DPDK and XDP, as root, and write a report (10 minutes)
+demo-cloud: setup programs cloud-packages ## put containers and a virtual machine beside DPDK and XDP, as root, and write a report (11 minutes)
 	$(Q)$(LINERATE) run cloud --design demo --out '$(OUT)'
 
 # Every second block chooses the best C build, the others judge it: hence 80 for 40.

@@ -128,7 +128,11 @@ def test_the_answer_stands_first_and_the_chart_that_shows_it_second(text: str) -
         told,
     )
     assert "of 5 conclusions of the published study, 3 held, 1 did not hold and 1 could not" in told
-    assert text.index(told) < text.index('<figure id="heat-left">') < text.index("published</span>")
+    assert (
+        text.index(told)
+        < text.index('<figure id="heat-left">')
+        < text.index("published</span> The")
+    )
     assert text.count('id="heat-left"') == 1
     nothing = made.nothing_valid()
     assert nothing.cloud

@@ -32,10 +32,10 @@ class Offered:
                 framework = place.framework.removesuffix(AA_SUFFIX)
                 together.setdefault(trial.pairing, {})[framework, place.size] = full_pps / ndr_pps
         for shares in together.values():
-            for each in dict.fromkeys(framework for framework, _ in shares):
+            for each in sorted({framework for framework, _ in shares}):
                 mine = {f"{size} B": s for (name, size), s in shares.items() if name == each}
                 self._compare(SIZE, f"frame sizes with {each}", mine)
-            for size in dict.fromkeys(size for _, size in shares):
+            for size in sorted({size for _, size in shares}):
                 mine = {name: s for (name, at), s in shares.items() if at == size}
                 self._compare(FRAMEWORK, f"frameworks at {size} B", mine)
 
@@ -50,6 +50,6 @@ class Offered:
     def judged(self, found: TakeawayEntry) -> TakeawayEntry:
         """The same, undecided if it is about a factor whose levels were not offered alike."""
         why = next((self.forbids[each] for each in found.about if each in self.forbids), None)
-        if why is None or found.verdict == "undecided":
+        if why is None:
             return found
         return found.model_copy(update={"verdict": "undecided", "reason": why})
