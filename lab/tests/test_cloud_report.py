@@ -123,8 +123,9 @@ def test_the_answer_stands_first_and_the_chart_that_shows_it_second(text: str) -
     assert summary.cloud
     told = answer(summary.cloud, summary.takeaways)
     assert re.match(
-        r"Beside the worst neighbours on a shared core, \S+ keeps \d\d% of its throughput "
-        r"\(4 network containers, 64 B\), the other 2 between and \S+ keeps \d\d% of its ",
+        r"Offered 87 % of what it carries alone, beside the worst neighbours on a shared core, "
+        r"\S+ keeps \d\d % of its throughput \(4 network containers, 64 B\), the other 2 between "
+        r"and \S+ \d\d % \(4 network containers, 64 B\); ",
         told,
     )
     assert "of 5 conclusions of the published study, 3 held, 1 did not hold and 1 could not" in told
@@ -402,7 +403,7 @@ def test_the_console_has_the_grid_and_what_was_not_run() -> None:
     told = printed(console)
     assert "100 % of c-l2fwd at 64 B: 310.5 kpps" in told
     assert "100 % of af-xdp at 64 B: not found (the search found no rate)" in told
-    assert "xdp-tx at 90 % of what it carries, CPU shared: left / lost / p99 us" in told
+    assert "xdp-tx at 90 % of its 100 %, CPU shared: left / lost / p99 us" in told
     assert re.search(r"64 B, network, container\s+\d+ % / [\d.]+ % / [\d,]+", told)
     assert "not run: block 12, 96 windows: the budget of 60 minutes was over" in told
     assert "A/A control by throughput: found nothing" in told

@@ -26,6 +26,7 @@ from linerate.experiments.cloud.design.levels import NOBODY, place_of
 from linerate.experiments.cloud.design.plan import alone
 from linerate.experiments.cloud.session.exclusive import PATH
 from linerate.experiments.cloud.window import levels_of
+from linerate.host.exit_status import ExitStatus
 from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import InvalidCode, Trial
@@ -191,19 +192,17 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
     before = Traces.of(runtime), Places.now()
     run = Run(runtime, tmp_path / "run", "--design", str(design), experiment="cloud")
     code, output, errors = run.finish()
+    if code == ExitStatus.BUSY:
+        # A machine may be too busy for any window of a search: the run says whose it was.
+        assert "the reference xdp-tx, 64 B: " in errors
+        assert "run it when the machine is quieter" in errors
+        return
     assert code == 0, errors
     trials = run.trials()
     searched = [trial for trial in trials if trial.role == "search"]
     tried = [trial for trial in trials if trial.role == "self-test" and levels_of(trial)]
     summary = run.summary()["cloud"]
     (own,) = summary["own_rates"]
-    if "ndr_pps" not in own:
-        # A machine may be too busy for any window of the search, which is said of each cell.
-        assert all(
-            trial.invalid_code in {*DISTURBED, "starved"} for trial in searched if not trial.valid
-        )
-        assert [each for each in summary["not_run"] if each["framework"] == "xdp-tx"]
-        return
     # The rate is one at which a window of the search lost nothing, and it is told.
     assert [
         each for each in searched if each.valid and each.frames.intended == each.frames.received

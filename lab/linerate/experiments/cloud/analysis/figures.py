@@ -165,5 +165,5 @@ def _own_rate(framework: str, size: int, trials: Sequence[Trial]) -> OwnRate:
     pps = median_of(known)
     notes = [f"the median of {len(known)} sessions' or runs'"] if len(known) > 1 else []
     if ndr is not None and pps is not None and pps < ndr * _SAME:
-        notes.append("of all NDRs, the greatest share that the generator keeps of each")
+        notes.append("beside tenants the generator keeps no more than this share of every NDR")
     return OwnRate(framework=framework, size=size, pps=pps, ndr_pps=ndr, note="; ".join(notes))

@@ -19,6 +19,7 @@ from linerate.experiments.cloud.page.sentences import (
 )
 from linerate.host.text import counted
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
+from linerate.report.console import percent
 
 # Of more frameworks the ends are told, and the rest is in the chart.
 _NAMED = 3
@@ -32,10 +33,25 @@ def answer(answers: CloudAnswers, takeaways: Sequence[TakeawayEntry]) -> str:
         return "This run has no answer: no forwarder has a valid window beside tenants."
     first = worst[0]
     on = "on a shared core" if first.cpu == "shared" else f"with CPU {first.cpu}"
-    told = [_left(cell) for cell in worst]
+    told = [_left(first, "keeps ", " of its throughput"), *map(_left, worst[1:])]
     if len(worst) > _NAMED:
         told = [told[0], f"the other {len(worst) - 2} between", told[-1]]
-    return f"Beside the worst neighbours {on}, {_listed(told)}; {_counts(takeaways)}."
+    return (
+        f"{_offered(answers, first.rate)} the worst neighbours {on}, {_listed(told)}; "
+        f"{_counts(takeaways)}."
+    )
+
+
+def _offered(answers: CloudAnswers, rate: float) -> str:
+    """What was sent, where that was one share of what each carries alone."""
+    known = {
+        percent(rate * own.pps / own.ndr_pps)
+        for own in answers.own_rates
+        if own.pps is not None and own.ndr_pps
+    }
+    if len(known) != 1:
+        return "Beside"
+    return f"Offered {known.pop()} of what it carries alone, beside"
 
 
 def _worst(answers: CloudAnswers) -> list[CloudCellFigures]:
@@ -52,10 +68,9 @@ def _share(cell: CloudCellFigures) -> float:
     return cell.left.median if cell.left else 1.0
 
 
-def _left(cell: CloudCellFigures) -> str:
+def _left(cell: CloudCellFigures, verb: str = "", of: str = "") -> str:
     return (
-        f"{cell.framework} keeps {_share(cell):.0%} of its throughput ({beside_words(cell)}, "
-        f"{cell.size} B)"
+        f"{cell.framework} {verb}{percent(_share(cell))}{of} ({beside_words(cell)}, {cell.size} B)"
     )
 
 
@@ -97,7 +112,9 @@ def lost(answers: CloudAnswers) -> list[str]:
 def _stated(entry: TakeawayEntry) -> str:
     """What was asked, what was seen and what could have been."""
     least = detectable_words(entry)
-    facts = [effect_words(entry), f"would find {least}" if least else None]
+    # Some reasons tell it.
+    further = least and "four of five" not in entry.reason
+    facts = [effect_words(entry), f"would find {least}" if further else None]
     known = "; ".join(filter(None, facts))
     return f"{entry.statement} ({known})" if known else entry.statement
 

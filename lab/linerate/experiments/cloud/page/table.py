@@ -41,9 +41,7 @@ def framework_table(framework: str, cells: Sequence[CloudCellFigures]) -> Table:
     """Load by number of tenants, at one rate and CPU: what is left, what is lost, and how late."""
     numbers = in_order(TENANTS, [str(cell.tenants) for cell in cells])
     first = cells[0]
-    title = (
-        f"{framework} at {rate_words(first.rate)} of what it carries, CPU {first.cpu}: {FIGURES}"
-    )
+    title = f"{framework} at {rate_words(first.rate)} of its 100 %, CPU {first.cpu}: {FIGURES}"
     table = new_table(
         title, ["beside", *(f"{n} tenants" if n != "1" else "1 tenant" for n in numbers)]
     )
