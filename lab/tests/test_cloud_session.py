@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import nullcontext, suppress
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -20,7 +20,7 @@ from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import Place
 from linerate.experiments.cloud.design.plan import Room
 from linerate.experiments.cloud.options import Options
-from linerate.experiments.cloud.session import plan
+from linerate.experiments.cloud.session import cell_run, plan
 from linerate.experiments.cloud.session.plan import Cloud
 from linerate.host.errors import BusyError, LabError
 from linerate.host.exit_status import ExitStatus
@@ -318,3 +318,30 @@ def test_another_framework_that_is_lost_is_named(
     again.session = 1
     assert again.measure() == first
     assert not again.rests
+
+
+def test_tenants_are_no_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have the forwarder's CPU because the study gives it to them; nobody is to have the
+    generator's but the lab, and the kernel's threads that receive for it.
+    """
+    asked = []
+
+    @contextmanager
+    def watched(_: object, trial: Trial, is_own: Callable[[int], bool]) -> Iterator[None]:
+        asked.append(is_own)
+        yield
+        trial.others = {"0": {"cc1": 0.4}, "1": {"stress-ng-cpu": 0.7}}
+
+    monkeypatch.setattr(cell_run, "watched", watched)
+    bench = SimpleNamespace(
+        cores=SimpleNamespace(control=0), run=SimpleNamespace(owns=lambda pid: pid == 7)
+    )
+    threads = [SimpleNamespace(pid=9)]
+    setup: Any = SimpleNamespace(ready=lambda: (SimpleNamespace(threads=threads), None))
+    site: Any = SimpleNamespace(bench=bench)
+    (place, *_) = design().places
+    trial = made_trial(**BLANK)
+    with cell_run.CellRun(site, setup, place, 0, 1.0)._watched(trial):
+        pass
+    assert trial.others == {"0": {"cc1": 0.4}}
+    assert [asked[0](pid) for pid in (7, 9, 11)] == [True, True, False]
