@@ -150,6 +150,7 @@ def through(
     options: Sequence[str],
     *,
     workers: int = 1,
+    environment: Mapping[str, str] | None = None,
 ) -> list[list[bytes]]:
     """What leaves by each port when these frames have come in by each, queue after queue."""
     folder = run.path / run.new_prefix("frames")
@@ -160,7 +161,10 @@ def through(
         sent.append([folder / f"out{port}.{queue}.pcap" for queue in range(max(workers, 1))])
         vdevs.append(between_captures(port, capture, sent[-1]))
     total = sum(map(len, frames))
-    with routing(run, program, vdevs, options, workers=workers) as (child, telemetry):
+    with routing(run, program, vdevs, options, workers=workers, environment=environment) as (
+        child,
+        telemetry,
+    ):
         child.wait_until(
             lambda: count(telemetry, "ipackets", len(frames)) == total, TIMEOUT_S, "frames: not"
         )

@@ -27,10 +27,11 @@ Companion = Literal["xdp-pass"]
 # What a program that is described by a template may be told; `linerate.forwarders.placeholders`.
 Placeholder = Literal[
     "program", "eal", "lcores", "prefix", "ports", "portmask", "port", "peer", "queues", "topology",
-    "parse_ptype", "table_ipv4", "table_ipv6", "filter_ipv4", "frames", "rx", "tx", "socket",
+    "parse_ptype", "table_ipv4", "table_ipv6", "filter_ipv4", "rules_ipv4", "frames", "rx", "tx",
+    "socket",
 ]  # fmt: skip
 PLACEHOLDERS: tuple[Placeholder, ...] = get_args(Placeholder)
-_OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4"}
+_OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4", "rules_ipv4"}
 # Of commands that are no program's: they run before there is one.
 _OF_LINKS: tuple[Placeholder, ...] = ("ports", "portmask", "port", "peer", "rx", "tx", "socket")
 # Of a program.
@@ -53,8 +54,12 @@ class CExampleBuild(Strict):
     include: str | None = Field(
         default=None, description="a header in bench/examples that each source is compiled with"
     )
+    sources: list[str] = Field(
+        default_factory=list,
+        description="C files in bench/examples that are compiled with the example's",
+    )
     changes: str | None = Field(
-        default=None, description="what this header changes, in words, for the records"
+        default=None, description="what header and sources change, in words, for the records"
     )
 
 

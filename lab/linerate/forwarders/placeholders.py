@@ -89,6 +89,12 @@ class Place:
         tables = self.wire.tables
         return [str(tables.rules_files(self.wire.ports).ipv4)] if tables and tables.rules else []
 
+    def rules_file(self) -> list[str]:
+        """The same, and those for the lab's flows on a link that has no tables of its own."""
+        if self.wire.tables is None:
+            return [str(rules.rule_files("acl", self.wire.ports).ipv4)]
+        return self.filter_file()
+
     def parse_ptype(self) -> list[str]:
         """What l3fwd needs where no driver tells it the type of a packet."""
         known = all(vdev.startswith(_KNOW_PACKET_TYPES) for vdev in self.wire.vdevs)
@@ -124,6 +130,7 @@ _VALUES: dict[Placeholder, Callable[[Place], Sequence[str]]] = {
     "table_ipv4": lambda place: [str(place.rule_files().ipv4)],
     "table_ipv6": lambda place: [str(place.rule_files().ipv6)],
     "filter_ipv4": Place.filter_file,
+    "rules_ipv4": Place.rules_file,
     "frames": lambda place: [str(rules.mixed_frame_file(place.wire.ports))],
     "rx": lambda place: place.interfaces()[:1],
     "tx": lambda place: place.interfaces()[-1:],

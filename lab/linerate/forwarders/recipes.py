@@ -63,7 +63,9 @@ def _c_example(wanted: CExampleBuild) -> Built:
             f"clang is missing, which one of the C {wanted.example} is built with", "make bench"
         )
     native = wanted.march == "native"
-    made = c_examples.build(wanted.example, compiler, native=native, include=wanted.include)
+    made = c_examples.build(
+        wanted.example, compiler, native=native, include=wanted.include, sources=wanted.sources
+    )
     changes = {"changes": wanted.changes} if wanted.changes else {}
     return Built(made.program, {**made.facts, **changes})
 

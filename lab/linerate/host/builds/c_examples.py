@@ -3,7 +3,7 @@
 
 A build is cached by a digest of the source, the compiler, the flags and DPDK's version. None of
 their code enters this repository. A header of ours (`bench/examples`) can be included before each
-source.
+source, and C files of ours can be compiled beside them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pathlib import Path
 
 from linerate.host.builds.compilers import NATIVE
 from linerate.host.builds.make import locked, make
-from linerate.host.errors import MissingError
+from linerate.host.errors import LabError, MissingError
 from linerate.host.machine import dpdk_version, first_line
 from linerate.host.places import build_directory, project_root
 
@@ -49,12 +49,14 @@ def build(
     native: bool = False,
     make_arguments: Sequence[str] = (),
     include: str | None = None,
+    sources: Sequence[str] = (),
 ) -> CExample:
     """Build an example, once for each state of what it is made of.
 
     `compiler`: the system's (or $CC) unless named. `native`: with -march=native instead of the
     -march of the distribution's DPDK. `make_arguments`: what else make is to be told, such as
     `static`. `include`: a header of `bench/examples` that every source is compiled with (-include).
+    `sources`: C files of `bench/examples` that are compiled with the example's.
     """
     what = f"the C {name}"
     source = example_source(name)
@@ -77,7 +79,7 @@ def build(
         # The Makefile compiles and links in one command in which LDFLAGS come last: CFLAGS
         # would lose against the -march of the distribution's DPDK.
         flags["LDFLAGS"] = f"{flags['LDFLAGS']} {NATIVE}".strip()
-    headers = _headers(include)
+    ours = _ours(include, sources)
     if include:
         # All options come before what is included, so that its own includes are found.
         flags["CFLAGS"] = f"{flags['CFLAGS']} -include {include}".strip()
@@ -87,8 +89,10 @@ def build(
     digest = code.copy()
     digest.update(makefile)
     shared = _shared(source, makefile)
-    for path in [*headers, *(sorted(shared.rglob("*.h")) if shared else [])]:
+    for path in [*ours, *(sorted(shared.rglob("*.h")) if shared else [])]:
         digest.update(path.read_bytes())
+    if sources:
+        make_arguments = [*make_arguments, _with_sources(what, makefile, sources)]
     made_with = [version, dpdk, flags, *make_arguments]
     digest.update(json.dumps(made_with, sort_keys=True).encode())
     target = build_directory() / "c-peers" / f"{name}-{digest.hexdigest()[:16]}"
@@ -101,15 +105,17 @@ def build(
         "dpdk": dpdk or "",
     }
     if include:
-        ours = hashlib.sha256()
-        for path in headers:
-            ours.update(path.read_bytes())
+        added = hashlib.sha256()
+        for path in ours:
+            added.update(path.read_bytes())
         facts["include"] = f"bench/examples/{include}"
-        facts["include_sha256"] = ours.hexdigest()
+        facts["include_sha256"] = added.hexdigest()
+    if sources:
+        facts["sources"] = " ".join(f"bench/examples/{each}" for each in sources)
     if not program.is_file():
         with locked(target.parent, what):
             if not program.is_file():
-                beside = [*headers, *([shared] if shared else [])]
+                beside = [*ours, *([shared] if shared else [])]
                 _build(
                     what, source, target, [f"CC={compiler}", *make_arguments], flags, beside=beside
                 )
@@ -117,14 +123,24 @@ def build(
     return CExample(program, facts)
 
 
-def _headers(include: str | None) -> list[Path]:
-    """Our headers, `include` and those that it may include itself."""
-    if include is None:
+def _ours(include: str | None, sources: Sequence[str]) -> list[Path]:
+    """Our headers, `include` and those that it may include itself, and our `sources`."""
+    named = [*([include] if include else []), *sources]
+    if not named:
         return []
     folder = project_root() / "bench" / "examples"
-    if not (folder / include).is_file():
-        raise MissingError(f"{folder / include} is not there", "run the lab from a checkout")
-    return sorted(folder.glob("*.h"))
+    for name in named:
+        if not (folder / name).is_file():
+            raise MissingError(f"{folder / name} is not there", "run the lab from a checkout")
+    return sorted(folder.glob("*.h")) + [folder / name for name in sources]
+
+
+def _with_sources(what: str, makefile: bytes, sources: Sequence[str]) -> str:
+    """The argument of make by which it compiles these, too: its Makefile lists sources in one line."""
+    listed = re.search(rb"^SRCS-y *:?= *(.*[^\\\s])\s*$", makefile, re.MULTILINE)
+    if listed is None:
+        raise LabError(f"{what} takes no further sources: its Makefile has no line SRCS-y")
+    return f"SRCS-y={listed.group(1).decode()} {' '.join(sources)}"
 
 
 def _shared(source: Path, makefile: bytes) -> Path | None:
@@ -151,7 +167,7 @@ def _build(
 ) -> None:
     """Build beside the target and move it there, so that it is there whole or not at all.
 
-    `beside`: our headers, which go where the compiler runs, and a directory that goes next to it.
+    `beside`: our files, which go where the compiler runs, and a directory that goes next to it.
     """
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{source.name}-") as work:
         copy = Path(work) / source.name
