@@ -21,12 +21,14 @@ WORKERS = {"chain1": 1, "chain4": 4, "split2": 1, "split4": 1, "split8": 1, "tre
 # Nodes that are drawn as dear as each other.
 NODES = {"chain1": 3, "chain4": 6, "split2": 4, "split4": 5, "split8": 6, "tree": 5}
 # other_work, losing, refusing, dying: the arm that does; of dying also "every". noise: relative.
+# starved: by arm, in how many of its next slices others have the CPU; "run": in how many first slices.
 LIES: dict[str, Any] = {
     "other_work": None,
     "losing": None,
     "refusing": None,
     "dying": None,
     "noise": 0.005,
+    "starved": {},
 }
 LIES |= json.loads(os.environ.get("LINERATE_FAKE_GRAPH", "{}"))
 # The native program is another file.
@@ -55,7 +57,14 @@ def cells() -> list[dict[str, object]]:
     return found
 
 
-def run(cell: str, arm: str, walks: int) -> dict[str, object]:
+def starved(whom: str) -> bool:
+    left = 0 if NATIVE else LIES["starved"].get(whom, 0)
+    if left > 0:
+        LIES["starved"][whom] = left - 1
+    return bool(left > 0)
+
+
+def run(cell: str, arm: str, walks: int, *, first: bool) -> dict[str, object]:
     shape, passing, work, _, batch = cell.split("/")
     if arm == liar("refusing"):
         return {"error": f"{cell}: {arm} would rather not"}
@@ -73,6 +82,7 @@ def run(cell: str, arm: str, walks: int) -> dict[str, object]:
         "sunk": objects - (arm == liar("losing")),
         "tsc_cycles": round(cycles),
         "tsc_hz": HZ,
+        "waited_ns": 10_000_000 if starved("run" if first else arm) else 0,
         "work": f"{walks:x}" + ("ff" if arm == liar("other_work") else ""),
     }
 
@@ -81,6 +91,9 @@ for line in sys.stdin:
     request = json.loads(line)
     if request["do"] == "cells":
         told: dict[str, object] = {"cells": cells()}
+    elif request["do"] == "run":
+        told = run(request["cell"], request["arm"], 1000, first=True)
     else:
-        told = run(request["cell"], request["arm"], request.get("walks") or 1000)
+        asked = [(each["cell"], each["arm"], each["walks"]) for each in request["of"]]
+        told = {"slices": [run(*each, first=False) for each in asked]}
     print(json.dumps(told), flush=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import sys
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -17,9 +18,7 @@ from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.programs import Programs
 from linerate.experiments.graph.runs import Found
-from linerate.host.cores import cpus
-from linerate.host.process import Child
-from linerate.host.sampler import Activity
+from linerate.host.cores import cpus, switches
 from linerate.runs import session
 from linerate.runs.agreement import as_stored
 
@@ -27,11 +26,10 @@ FAKE = Path(__file__).with_name("fake_graph_bench.py")
 
 
 class Fake:
-    """The fake programs of a test. `lies`: what they do wrong. `stolen`: windows to be void."""
+    """The fake programs of a test. `lies`: what they do wrong."""
 
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
         self._patch = patch
-        self.stolen = 0
         for name in ("graph-bench", "graph-bench-native"):
             path = folder / name
             # It needs no package.
@@ -49,17 +47,8 @@ class Fake:
         # A run has hundreds of records, and the disk is not what is tested.
         patch.setattr("os.fsync", lambda _: None)
         patch.setattr(cpus, "await_free", lambda cpu, host: None)
-        # What the machine of the tests does beside is no part of them.
-        patch.setattr(Child, "activity", lambda child: self._activity())
-        patch.setattr(plan.GraphSession, "_stolen", lambda found: 0)
-        self._looked = 0
-
-    def _activity(self) -> Activity:
-        """Of the second look at each window that is to be void: others had the CPU."""
-        self._looked += 1
-        waited = 1.0 if self._looked % 2 == 0 and self.stolen > 0 else 0.0
-        self.stolen -= waited > 0
-        return Activity(0, 0, 0.0, waited, {1: (0.0, waited)})
+        # Who else has the CPU of the tests is no part of them.
+        patch.setattr(switches, "watched", lambda cpus, owns: nullcontext(None))
 
     def lie(self, **lies: object) -> None:
         self._patch.setenv("LINERATE_FAKE_GRAPH", json.dumps(lies))

@@ -14,10 +14,12 @@ from typer.testing import CliRunner
 from linerate.cli.commands import app
 from linerate.experiments.graph.cells import BASE, chosen, groups, parse
 from linerate.experiments.graph.choice import judged
+from linerate.experiments.graph.conversation import Slice
 from linerate.experiments.graph.design import check
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.plan import MOST
 from linerate.experiments.graph.presets import PRESETS
+from linerate.experiments.graph.slices import too_disturbed, window_of_slices
 from linerate.experiments.graph.runs import Found
 from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import RunError, UsageError
@@ -183,19 +185,64 @@ def test_a_single_block_has_no_figures_where_builds_are_chosen(fake: Fake, tmp_p
     assert f"{BASE} has no figures: builds are chosen in one half of the blocks" in printed(console)
 
 
-def test_a_window_whose_cpu_others_had_is_void_and_repeated(fake: Fake, tmp_path: Path) -> None:
-    fake.stolen = 2
-    found = start(tmp_path / "run", cells=[BASE], blocks=2)
+def test_a_window_is_void_and_repeated_where_others_had_the_cpu_in_most_slices(
+    fake: Fake, tmp_path: Path
+) -> None:
+    rounds = 40
+    fake.lie(starved={"fused": rounds + rounds // 2 + 1})
+    found = start(tmp_path / "run", cells=[BASE], blocks=1)
     void = [trial for trial in found.trials if trial.invalid_code == "starved"]
-    assert [trial.request.attempt for trial in void] == [1, 2]
+    assert [(trial.arm, trial.request.attempt) for trial in void] == [("fused", 1), ("fused", 2)]
+    assert (void[0].invalid_why, void[1].invalid_why) == (
+        "others had the CPU in 40 of 40 slices", "others had the CPU in 21 of 40 slices"
+    )  # fmt: skip
     last = found.trials[found.trials.index(void[-1]) + 1]
     assert (last.request.attempt, last.valid, last.arm) == (3, True, void[0].arm)
 
 
-def test_a_cell_whose_first_window_was_always_starved_is_measured(
+def test_disturbed_slices_are_left_out_and_counted(fake: Fake, tmp_path: Path) -> None:
+    fake.lie(starved={"fused": 15})
+    found = start(tmp_path / "run", cells=[BASE], blocks=1)
+    assert all(trial.valid for trial in found.trials)
+    counted = {
+        trial.arm: trial.outcome.disturbed_slices
+        for trial in found.trials
+        if trial.role == "measure" and isinstance(trial.outcome, GraphWindow)
+    }
+    assert counted.pop("fused") == 15
+    assert set(counted.values()) == {0}
+
+
+def slices(cycles: list[int], waited: list[int | None]) -> list[Slice]:
+    return [
+        Slice(cell=BASE, arm="x", walks=1, objects=256, sunk=256, tsc_cycles=each, tsc_hz=10**9,
+              waited_ns=ns, work="a")
+        for each, ns in zip(cycles, waited, strict=True)
+    ]  # fmt: skip
+
+
+def test_the_faster_half_of_the_slices_that_others_left_alone_counts() -> None:
+    # One that began while another arm had warmed the caches is no better for having been disturbed.
+    ran = window_of_slices(slices([100, 5, 110, 300, 104, 900], [0, 7, 0, 0, 0, 0]), 4)
+    assert (ran.slice_count, ran.disturbed_slices, ran.elapsed_cycles) == (6, 1, 1519)
+    assert ran.tsc_cycles == round(6 * (100 + 104 + 110) / 3)
+    assert (ran.walks, ran.objects, ran.sunk, ran.work) == (6, 6 * 256, 6 * 256, "a")
+    assert not too_disturbed(ran)
+    assert too_disturbed(window_of_slices(slices([100] * 4, [0, 1, 1, 1]), 4))
+    # Where the kernel does not tell, none is known to be disturbed.
+    assert window_of_slices(slices([100, 200], [None, None]), 4).disturbed_slices == 0
+
+
+def test_slices_of_which_one_did_other_work_are_no_window_of_the_first_arms() -> None:
+    mixed = slices([100, 100], [0, 0])
+    mixed[1].work = "b"
+    assert window_of_slices(mixed, 4).work == "a b"
+
+
+def test_a_cell_whose_first_slice_was_always_starved_is_measured(
     fake: Fake, tmp_path: Path
 ) -> None:
-    fake.stolen = MOST.windows
+    fake.lie(starved={"run": MOST.windows})
     found = start(tmp_path / "run", cells=[BASE], blocks=2)
     first = found.trials[: MOST.windows]
     assert {(trial.role, trial.invalid_code) for trial in first} == {("self-test", "starved")}

@@ -28,9 +28,7 @@ struct made {
 	uint16_t batch;
 };
 
-/* Of the graph that is open: there is one at a time. */
-static struct rte_graph *graph;
-static rte_graph_t graph_id;
+/* What the sinks of all graphs got. */
 static uint64_t sunk;
 
 static uint16_t source(struct rte_graph *own, struct rte_node *node, void **objs, uint16_t n)
@@ -92,14 +90,17 @@ static int make_node(const char *prefix, const struct node *all, int at, int way
 	return __rte_node_register(&made.node) == RTE_NODE_ID_INVALID ? -1 : 0;
 }
 
-/* 0, or what failed: 1 a node, 2 the graph. */
-int bench_open(const char *prefix, const struct node *nodes, int count, int way, int work)
+/* Nodes are known by a prefix, which graphs that are alike share, and the graph by its name. 0, or what failed:
+ * 1 a node, 2 the graph. */
+int bench_open(const char *prefix, const char *name, const struct node *nodes, int count, int way, int work,
+	       struct rte_graph **opened)
 {
 	char names[MOST_NODES][RTE_NODE_NAMESIZE];
 	const char *patterns[MOST_NODES];
 	struct rte_graph_param param;
 	int i;
 
+	*opened = NULL;
 	/* A node registers where its edges lead by name, which need not be known yet. */
 	for (i = 0; i < count; i++) {
 		snprintf(names[i], sizeof(names[i]), "%s-%d", prefix, i);
@@ -111,12 +112,11 @@ int bench_open(const char *prefix, const struct node *nodes, int count, int way,
 	param.socket_id = SOCKET_ID_ANY;
 	param.nb_node_patterns = count;
 	param.node_patterns = patterns;
-	graph_id = rte_graph_create(prefix, &param);
-	if (graph_id == RTE_GRAPH_ID_INVALID)
+	if (rte_graph_create(name, &param) == RTE_GRAPH_ID_INVALID)
 		return 2;
-	graph = rte_graph_lookup(prefix);
+	*opened = rte_graph_lookup(name);
 	for (i = 0; i < count; i++) {
-		struct rte_node *node = rte_graph_node_get_by_name(prefix, names[i]);
+		struct rte_node *node = rte_graph_node_get_by_name(name, names[i]);
 
 		if (nodes[i].is_source)
 			*(struct made *)node->ctx = (struct made){nodes[i].first, nodes[i].batch};
@@ -124,11 +124,10 @@ int bench_open(const char *prefix, const struct node *nodes, int count, int way,
 			*(struct knows *)node->ctx =
 				(struct knows){nodes[i].seed, nodes[i].shift, nodes[i].mask, 0};
 	}
-	sunk = 0;
 	return 0;
 }
 
-void bench_walk(uint64_t walks, int with_stats)
+void bench_walk(struct rte_graph *graph, uint64_t walks, int with_stats)
 {
 	if (with_stats)
 		bench_walk_1(graph, walks);
@@ -141,8 +140,7 @@ uint64_t bench_sunk(void)
 	return sunk;
 }
 
-void bench_close(void)
+void bench_close(struct rte_graph *graph)
 {
-	rte_graph_destroy(graph_id);
-	graph = NULL;
+	rte_graph_destroy(graph->id);
 }

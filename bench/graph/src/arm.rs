@@ -13,7 +13,7 @@ use crate::topologies::{Places, Worker};
 pub trait Arm {
     /// So many times.
     fn walk(&mut self, walks: u64);
-    /// Objects that came to an end since the arm was made.
+    /// A count of objects that came to an end, which grows while the arm is walked.
     fn sunk(&mut self) -> u64;
 }
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! C nodes in librte_graph, from a library that `c/Makefile` builds.
 
-use std::ffi::{CString, OsStr, c_char, c_int};
-use std::ptr::null_mut;
+use std::ffi::{CString, OsStr, c_char, c_int, c_void};
+use std::ptr::{NonNull, null_mut};
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use libloading::Library;
 
@@ -22,13 +23,29 @@ struct Node {
     batch: u64,
 }
 
+type OpenGraph = unsafe extern "C" fn(
+    *const c_char,
+    *const c_char,
+    *const Node,
+    c_int,
+    c_int,
+    c_int,
+    *mut *mut c_void,
+) -> c_int;
+
 /// A build of the C side.
 pub struct CNodes {
     pub build: String,
-    open: unsafe extern "C" fn(*const c_char, *const Node, c_int, c_int, c_int) -> c_int,
-    walk: unsafe extern "C" fn(u64, c_int),
+    open: OpenGraph,
+    functions: Functions,
+}
+
+/// What is called of an open graph.
+#[derive(Clone, Copy)]
+struct Functions {
+    walk: unsafe extern "C" fn(*mut c_void, u64, c_int),
     sunk: unsafe extern "C" fn() -> u64,
-    close: unsafe extern "C" fn(),
+    close: unsafe extern "C" fn(*mut c_void),
 }
 
 impl CNodes {
@@ -41,15 +58,18 @@ impl CNodes {
             Ok(Self {
                 build: build.to_owned(),
                 open: *library.get(b"bench_open\0")?,
-                walk: *library.get(b"bench_walk\0")?,
-                sunk: *library.get(b"bench_sunk\0")?,
-                close: *library.get(b"bench_close\0")?,
+                functions: Functions {
+                    walk: *library.get(b"bench_walk\0")?,
+                    sunk: *library.get(b"bench_sunk\0")?,
+                    close: *library.get(b"bench_close\0")?,
+                },
             })
         }
     }
 
-    /// A graph of a cell. There is one of each library at a time, which the borrow sees to.
-    pub fn open<'l>(&'l mut self, parts: &Parts<'_>) -> Result<Open<'l>, String> {
+    /// A graph of a cell.
+    pub fn open(&self, parts: &Parts<'_>) -> Result<Open, String> {
+        static GRAPHS: AtomicU64 = AtomicU64::new(0);
         let cell = parts.cell;
         let nodes: Vec<Node> = (parts.places.iter().enumerate())
             .map(|(at, place)| {
@@ -73,38 +93,55 @@ impl CNodes {
         // The functions of a node are known under its name for ever, so the name says which they are.
         let name = format!("{}-{}-{}-{}", self.build, cell.shape.name(), cell.way, cell.work);
         let name = CString::new(name).map_err(|_| "a build's name with a NUL byte".to_owned())?;
+        let graph = CString::from_vec_with_nul(
+            format!("c-{}\0", GRAPHS.fetch_add(1, Ordering::Relaxed)).into_bytes(),
+        )
+        .map_err(|error| error.to_string())?;
         let (way, work) = (cell.way.into(), cell.work.into());
+        let mut opened = null_mut();
         // SAFETY: as many nodes as are counted, of a shape that C has room for.
-        match unsafe { (self.open)(name.as_ptr(), nodes.as_ptr(), nodes.len() as c_int, way, work) }
-        {
-            0 => Ok(Open { nodes: self, stats: cell.stats }),
-            1 => Err(format!("librte_graph refused a node of {name:?}")),
+        let failed = unsafe {
+            (self.open)(
+                name.as_ptr(),
+                graph.as_ptr(),
+                nodes.as_ptr(),
+                nodes.len() as c_int,
+                way,
+                work,
+                &mut opened,
+            )
+        };
+        match (failed, NonNull::new(opened)) {
+            (0, Some(graph)) => Ok(Open { graph, functions: self.functions, stats: cell.stats }),
+            (1, _) => Err(format!("librte_graph refused a node of {name:?}")),
             _ => Err(format!("librte_graph refused the graph {name:?}")),
         }
     }
 }
 
 /// A graph of C nodes; it ends when it is dropped.
-pub struct Open<'l> {
-    nodes: &'l CNodes,
+pub struct Open {
+    graph: NonNull<c_void>,
+    functions: Functions,
     stats: bool,
 }
 
-impl Arm for Open<'_> {
+impl Arm for Open {
     fn walk(&mut self, walks: u64) {
-        // SAFETY: the graph is open.
-        unsafe { (self.nodes.walk)(walks, self.stats.into()) }
+        // SAFETY: the graph is open, and its packets live as long as the process.
+        unsafe { (self.functions.walk)(self.graph.as_ptr(), walks, self.stats.into()) }
     }
 
+    /// That of all graphs of this build: what counts is by how much it grows while this one is walked.
     fn sunk(&mut self) -> u64 {
         // SAFETY: reads a counter.
-        unsafe { (self.nodes.sunk)() }
+        unsafe { (self.functions.sunk)() }
     }
 }
 
-impl Drop for Open<'_> {
+impl Drop for Open {
     fn drop(&mut self) {
         // SAFETY: the graph is open and not walked.
-        unsafe { (self.nodes.close)() }
+        unsafe { (self.functions.close)(self.graph.as_ptr()) }
     }
 }

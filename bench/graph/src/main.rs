@@ -3,7 +3,9 @@
 //! standard input by a line of JSON, until there are no more.
 //!
 //! - `{"do":"cells"}`: which cells there are, and the arms of each;
-//! - `{"do":"run","cell":CELL,"arm":ARM,"walks":N}` or `"ms":N` in place of walks: one window.
+//! - `{"do":"run","cell":CELL,"arm":ARM,"walks":N}` or `"us":N` in place of walks: one window;
+//! - `{"do":"slices","of":[{"cell":CELL,"arm":ARM,"walks":N,"again":BOOL},...]}`: one after the other, each of an arm
+//!   that stays open for later requests. The one with `again` is another one of the same kind.
 //!
 //! Whoever asks decides the order and how often; nothing is timed but the walks.
 
@@ -15,7 +17,9 @@ mod packet;
 mod rust_arm;
 mod shape;
 mod topologies;
+mod window;
 
+use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, Write};
 use std::process::ExitCode;
@@ -26,17 +30,16 @@ use serde_json::{Value, json};
 use arm::{Arm, Packets, Parts};
 use c_arm::CNodes;
 use cell::Cell;
-
-/// Walks of a window at most: no request takes the machine for longer than a minute or so.
-const MOST_WALKS: u64 = 1 << 32;
-/// Walks before the first that is timed, so that streams have grown and code is cached.
-const WARM: u64 = 8;
+use window::{MOST_WALKS, Waiting, Window, walks_in};
 
 struct Bench {
     eal: &'static Eal,
     libraries: Vec<CNodes>,
     packets: Packets,
     cells: Vec<Cell>,
+    /// Those of slices, by what names them.
+    open: HashMap<(String, String, bool), Box<dyn Arm>>,
+    waiting: Waiting,
 }
 
 fn main() -> ExitCode {
@@ -54,7 +57,14 @@ fn start() -> Result<(), String> {
     // Librte_graph's nodes are known for as long as the process lives, and so is EAL.
     let eal: &'static Eal = Box::leak(Box::new(eal));
     let libraries = libraries(arguments)?;
-    let mut bench = Bench { eal, libraries, packets: Packets::new(), cells: cell::all() };
+    let mut bench = Bench {
+        eal,
+        libraries,
+        packets: Packets::new(),
+        cells: cell::all(),
+        open: HashMap::new(),
+        waiting: Waiting::new(),
+    };
     let mut out = std::io::stdout().lock();
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
@@ -96,7 +106,8 @@ impl Bench {
         match asked["do"].as_str() {
             Some("cells") => Ok(json!({ "cells": self.offers() })),
             Some("run") => self.run(&asked),
-            _ => Err(format!("\"do\" is \"cells\" or \"run\", not {}", asked["do"])),
+            Some("slices") => self.slices(&asked),
+            _ => Err(format!("\"do\" is \"cells\", \"run\" or \"slices\", not {}", asked["do"])),
         }
     }
 
@@ -117,83 +128,86 @@ impl Bench {
         self.cells.iter().map(offer).collect()
     }
 
-    fn run(&mut self, asked: &Value) -> Result<Value, String> {
+    /// An arm of a cell, both by their names.
+    fn made(&self, cell: Cell, arm: &str) -> Result<Box<dyn Arm>, String> {
+        let absent = || format!("the cell {cell} has no arm {arm:?}");
+        let parts = Parts::new(cell, &self.packets);
+        match arm {
+            "rust-graph" => {
+                let made = rust_arm::librte(self.eal, &parts).map_err(|error| error.to_string())?;
+                made.ok_or_else(absent)
+            }
+            "fused/singles" => rust_arm::fused_nodes(&parts).ok_or_else(absent),
+            "fused/batches" => rust_arm::fused_batches(&parts).ok_or_else(absent),
+            "one-loop" => rust_arm::one_loop(cell, &self.packets).ok_or_else(absent),
+            other => {
+                let build = other.strip_prefix("c-graph/").ok_or_else(absent)?;
+                let library = self.libraries.iter().find(|library| library.build == build);
+                Ok(Box::new(library.ok_or_else(absent)?.open(&parts)?))
+            }
+        }
+    }
+
+    fn named<'a>(&self, asked: &'a Value) -> Result<(Cell, &'a str), String> {
         let name = asked["cell"].as_str().ok_or("\"cell\" is the name of a cell")?;
         let cell = self.cells.iter().find(|cell| cell.to_string() == name);
         let cell = *cell.ok_or_else(|| format!("there is no cell {name:?}"))?;
-        let arm = asked["arm"].as_str().ok_or("\"arm\" is the name of an arm")?.to_owned();
-        let absent = || format!("the cell {name} has no arm {arm:?}");
-        let parts = Parts::new(cell, &self.packets);
-        let mut made: Box<dyn Arm + '_> = match arm.as_str() {
-            "rust-graph" => {
-                let made = rust_arm::librte(self.eal, &parts).map_err(|error| error.to_string())?;
-                made.ok_or_else(absent)?
-            }
-            "fused/singles" => rust_arm::fused_nodes(&parts).ok_or_else(absent)?,
-            "fused/batches" => rust_arm::fused_batches(&parts).ok_or_else(absent)?,
-            "one-loop" => rust_arm::one_loop(cell, &self.packets).ok_or_else(absent)?,
-            other => {
-                let build = other.strip_prefix("c-graph/").ok_or_else(absent)?;
-                let library = self.libraries.iter_mut().find(|library| library.build == build);
-                Box::new(library.ok_or_else(absent)?.open(&parts)?)
-            }
-        };
-        let Window { walks, sunk, cycles } = Window::of(&mut *made, asked, &mut self.packets)?;
-        let work = self.packets.digest();
-        Ok(json!({
-            "cell": name,
-            "arm": arm,
-            "walks": walks,
-            "objects": walks * u64::from(cell.batch) * cell.shape.sources() as u64,
-            "sunk": sunk,
-            "tsc_cycles": cycles,
-            "tsc_hz": tsc::hz(),
-            "work": format!("{work:016x}"),
-        }))
+        Ok((cell, asked["arm"].as_str().ok_or("\"arm\" is the name of an arm")?))
     }
-}
 
-/// Walks that were timed.
-struct Window {
-    walks: u64,
-    sunk: u64,
-    cycles: u64,
-}
-
-impl Window {
-    /// As many walks as were asked for, or as fit into the time, behind a few that are not timed.
-    fn of(arm: &mut dyn Arm, asked: &Value, packets: &mut Packets) -> Result<Self, String> {
-        let walks = match (asked["walks"].as_u64(), asked["ms"].as_u64()) {
+    fn run(&mut self, asked: &Value) -> Result<Value, String> {
+        let (cell, arm) = self.named(asked)?;
+        let mut made = self.made(cell, arm)?;
+        let walks = match (asked["walks"].as_u64(), asked["us"].as_u64()) {
             (Some(walks @ 1..=MOST_WALKS), None) => walks,
-            (None, Some(ms @ 1..=10_000)) => {
-                let mut walks = WARM;
-                // Until so many take a tenth of the time or more.
-                loop {
-                    let cycles = timed(arm, walks);
-                    let wanted = tsc::hz() / 1000 * ms;
-                    if cycles >= wanted / 10 || walks >= MOST_WALKS {
-                        break (walks as f64 * wanted as f64 / cycles.max(1) as f64) as u64 + 1;
-                    }
-                    walks *= 2;
-                }
-            }
+            (None, Some(us @ 1..=10_000_000)) => walks_in(&mut *made, us),
             _ => {
                 return Err(format!(
-                    "\"walks\" is 1 to {MOST_WALKS}, or \"ms\" 1 to 10000 in its place"
+                    "\"walks\" is 1 to {MOST_WALKS}, or \"us\" 1 to 10000000 in its place"
                 ));
             }
         };
-        arm.walk(WARM);
-        let before = arm.sunk();
-        // What the packets hold afterwards is the work of these walks alone.
-        packets.reset();
-        let cycles = timed(arm, walks);
-        Ok(Self { walks, sunk: arm.sunk() - before, cycles })
+        let window = Window::of(&mut *made, walks, &mut self.packets, &self.waiting);
+        Ok(told(cell, arm, walks, &window))
+    }
+
+    /// An answer for each; what cannot be done is told in its place.
+    fn slices(&mut self, asked: &Value) -> Result<Value, String> {
+        let of = asked["of"].as_array().ok_or("\"of\" is a list of slices")?;
+        let slices: Vec<Value> = of
+            .iter()
+            .map(|each| self.slice(each).unwrap_or_else(|reason| json!({ "error": reason })))
+            .collect();
+        Ok(json!({ "slices": slices }))
+    }
+
+    fn slice(&mut self, asked: &Value) -> Result<Value, String> {
+        let (cell, arm) = self.named(asked)?;
+        let Some(walks @ 1..=MOST_WALKS) = asked["walks"].as_u64() else {
+            return Err(format!("\"walks\" is 1 to {MOST_WALKS}"));
+        };
+        let again = asked["again"].as_bool().unwrap_or(false);
+        let name = (cell.to_string(), arm.to_owned(), again);
+        let mut made = match self.open.remove(&name) {
+            Some(made) => made,
+            None => self.made(cell, arm)?,
+        };
+        let window = Window::of(&mut *made, walks, &mut self.packets, &self.waiting);
+        self.open.insert(name, made);
+        Ok(told(cell, arm, walks, &window))
     }
 }
 
-fn timed(arm: &mut dyn Arm, walks: u64) -> u64 {
-    let begin = tsc::now();
-    arm.walk(walks);
-    tsc::now().wrapping_sub(begin)
+fn told(cell: Cell, arm: &str, walks: u64, window: &Window) -> Value {
+    json!({
+        "cell": cell.to_string(),
+        "arm": arm,
+        "walks": walks,
+        "objects": walks * u64::from(cell.batch) * cell.shape.sources() as u64,
+        "sunk": window.sunk,
+        "tsc_cycles": window.cycles,
+        "tsc_hz": tsc::hz(),
+        "waited_ns": window.waited_ns,
+        "work": format!("{:016x}", window.work),
+    })
 }

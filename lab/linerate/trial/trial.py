@@ -201,7 +201,7 @@ def stolen(
                 for trial in trials:
                     trial.steal_ticks[str(cpu)] = after[cpu].steal - before[cpu].steal
     if uses is not None:
-        others = {str(cpu): _greatest(use.others) for cpu, use in uses.items() if use.complete}
+        others = {str(cpu): worth_a_line(use.others) for cpu, use in uses.items() if use.complete}
         for trial in trials:
             trial.others = others
 
@@ -213,8 +213,8 @@ def _polled(bench: Bench, trial: Trial) -> set[int]:
     return {bench.cores.control, bench.cores.forwarder}
 
 
-def _greatest(shares: Mapping[str, float]) -> dict[str, float]:
-    """Those worth a line."""
+def worth_a_line(shares: Mapping[str, float]) -> dict[str, float]:
+    """The shares of a CPU that a record has: the greatest."""
     kept = [(name, share) for name, share in shares.items() if share >= LEAST_SHARE]
     return dict(kept[:MOST_NAMES])
 

@@ -7,11 +7,12 @@ Lifecycle: a `Conversation` owns one process, from `__enter__` to `__exit__`.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import ProcessError, TrialError
 from linerate.host.host import LOCAL, Host
 from linerate.host.process import Command, RunDirectory
@@ -40,7 +41,11 @@ class _Cells(BaseModel):
     cells: list[CellOffer]
 
 
-class _Ran(BaseModel):
+class Slice(BaseModel):
+    """Walks that were timed. `waited_ns`: how long the program waited for its CPU meanwhile; None:
+    the kernel does not tell.
+    """
+
     model_config = ConfigDict(allow_inf_nan=False)
 
     cell: str
@@ -50,7 +55,22 @@ class _Ran(BaseModel):
     sunk: Count
     tsc_cycles: Count
     tsc_hz: int = Field(gt=0, lt=2**63)
+    waited_ns: Count | None
     work: str
+
+
+class _Slices(BaseModel):
+    slices: list[dict[str, Any]]
+
+
+@dataclass(frozen=True)
+class Asked:
+    """A slice: so many walks of an arm. `again`: of another one of the same kind."""
+
+    cell: str
+    arm: str
+    walks: int
+    again: bool = False
 
 
 class Conversation:
@@ -97,20 +117,41 @@ class Conversation:
             offer.arms = [arm + self._build for arm in offer.arms]
         return offers
 
-    def run(
-        self, cell: str, arm: str, *, walks: int | None = None, ms: int | None = None
-    ) -> GraphWindow:
-        """One window of so many walks, or of about so many milliseconds."""
-        name = arm.removesuffix(self._build)
-        asked: dict[str, Any] = {"do": "run", "cell": cell, "arm": name}
-        asked |= {"walks": walks} if walks is not None else {"ms": ms}
-        ran = self._read(_Ran, self._ask(asked))
-        if (ran.cell, ran.arm) != (cell, name) or (walks is not None and ran.walks != walks):
+    def run(self, cell: str, arm: str, *, us: int) -> Slice:
+        """As many walks as take about so many microseconds."""
+        asked = {"do": "run", "cell": cell, "arm": arm.removesuffix(self._build), "us": us}
+        return self._ran(self._ask(asked), Asked(cell, arm, 0))
+
+    def slices(self, asked: Sequence[Asked]) -> list[Slice | RefusedError]:
+        """One after the other; what cannot be run has the reason in its place."""
+        wanted = [
+            {
+                "cell": each.cell,
+                "arm": each.arm.removesuffix(self._build),
+                "walks": each.walks,
+                "again": each.again,
+            }
+            for each in asked
+        ]
+        found = self._read(_Slices, self._ask({"do": "slices", "of": wanted})).slices
+        if len(found) != len(asked):
+            raise ProcessError(
+                f"{self.child.command.role} ran {len(found)} slices of {len(asked)}"
+            )
+        return [
+            RefusedError(str(answer["error"])) if "error" in answer else self._ran(answer, each)
+            for answer, each in zip(found, asked, strict=True)
+        ]
+
+    def _ran(self, answer: dict[str, Any], asked: Asked) -> Slice:
+        ran = self._read(Slice, answer)
+        name = asked.arm.removesuffix(self._build)
+        if (ran.cell, ran.arm) != (asked.cell, name) or asked.walks not in {0, ran.walks}:
             raise ProcessError(
                 f"{self.child.command.role} ran {ran.walks} walks of {ran.arm} in {ran.cell}, not "
-                f"{walks or 'some'} of {arm} in {cell}"
+                f"{asked.walks or 'some'} of {asked.arm} in {asked.cell}"
             )
-        return GraphWindow(**ran.model_dump(exclude={"cell", "arm"}))
+        return ran
 
     def _read(self, kind: type[T], answer: dict[str, Any]) -> T:
         try:

@@ -1,34 +1,34 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """What a session of experiment `graph` measures: blocks, each a start of the programs.
 
-First a window of each cell tells how many walks fill it, and what work they come to. Then, in each
-block, every cell is run in an order drawn from the seed, in it every build, the baseline's twice,
-all with as many walks. A window in which others had the CPU is void and repeated.
+First a slice of each cell tells how many walks fill one, and what work they come to. Then, in each
+block, every build runs so many slices in every cell, the baseline's twice as many. All slices of a
+block are run in rounds, each in another order drawn from the seed. A window, the slices of one
+build in one cell and block, in which others had the CPU for most of the slices is void and
+repeated.
 """
 
 from __future__ import annotations
 
-import random
-from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import cast
 
 from linerate.experiments.graph import programs
+from linerate.experiments.graph.block import Block, Item, Measured, talk_with
 from linerate.experiments.graph.cells import described, parse
-from linerate.experiments.graph.conversation import CellOffer, Conversation
+from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, windows_of
 from linerate.experiments.graph.options import Options
-from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
-from linerate.experiments.graph.window import GraphTrialCell, GraphWindow, window_of
+from linerate.experiments.graph.programs import Programs
+from linerate.experiments.graph.slices import LEAST_LEFT, too_disturbed, window_of_slices
+from linerate.experiments.graph.window import GraphTrialCell, GraphWindow
 from linerate.host.cores import cpus
-from linerate.host.cores.cpus import CPUS
 from linerate.host.cores.leases import leased
-from linerate.host.errors import MissingError, TrialError
+from linerate.host.errors import MissingError, RunError, TrialError
 from linerate.host.process import RunDirectory
-from linerate.host.sampler import Activity
 from linerate.host.text import counted
 from linerate.links.eal import Memory
-from linerate.records.cells import Arm
+from linerate.records.cells import AA_SUFFIX, Arm
 from linerate.records.trial import Identity, InvalidCode, Process, ProgramRun, Request, Role, Trial
 from linerate.runs.plans.steps import (
     Announce,
@@ -45,17 +45,12 @@ from linerate.runs.progress import remaining
 from linerate.runs.provenance import digests
 from linerate.trial.trial import Bench
 
-# A window in which others had the CPU for more of its time than this is void.
-STOLEN = 0.01
+# Of one arm in one cell: long for its caches, and short for what else the machine does.
+SLICE_S = 0.0005
 # So many windows are tried for one that is quiet.
 MOST = Most(windows=4, disturbed=("starved",))
-# Beside its window, a request costs about so much; a start of the programs so much.
-_REQUEST_S, _START_S = 0.002, 0.8
-
-
-def is_native(arm: str) -> bool:
-    """Whether the native program runs it: C nodes are in the plain one, whatever their flags."""
-    return arm.endswith(NATIVE_SUFFIX)
+# Beside its time, a slice costs about so much; a window so much; a start of the programs so much.
+_BESIDE_S, _RECORD_S, _START_S = 0.00006, 0.0005, 0.8
 
 
 class GraphSession(SessionPlan):
@@ -72,8 +67,10 @@ class GraphSession(SessionPlan):
         self.baseline = baseline_of(options.plan)
         self.warnings += options.left_out
         self.window_s = options.preset.window_s
+        self.rounds = max(round(self.window_s / SLICE_S), 1)
         self.found: Programs | None = None
-        self._walks: dict[str, GraphWindow] = {}
+        # Of each cell a slice by its first arm: how many walks it has, and what work they come to.
+        self.calibrated: dict[str, GraphWindow] = {}
         windows = sum(len(windows_of(offer, self.baseline)) for offer in self.offers)
         self.total = len(self.offers) + windows * blocks_of(options)
 
@@ -97,49 +94,45 @@ class GraphSession(SessionPlan):
 
     def steps(self) -> Steps[None]:
         blocks = blocks_of(self.options)
-        seconds = self.total * (self.window_s + _REQUEST_S) + blocks * _START_S
+        window_s = self.rounds * (SLICE_S + _BESIDE_S) + _RECORD_S
         yield Announce(
             f"{counted(len(self.offers), 'cell')}, {counted(self.total, 'window')} of "
             f"{self.window_s * 1e3:g} ms in {counted(blocks, 'block')}: about "
-            f"{remaining(seconds).removesuffix(' left')}"
+            f"{remaining(self.total * window_s + blocks * _START_S).removesuffix(' left')}"
         )
-        with _Block(self) as block:
+        with Block(self) as block:
             for offer in self.offers:
                 yield from self._calibrate(block, offer)
-        for place, order in enumerate(self._orders(blocks)):
-            with _Block(self) as block:
-                for offer, arms in order:
-                    for arm in arms:
-                        yield self._window(block, offer, arm, place)
+        items = [
+            Item(offer.cell, arm)
+            for offer in self.offers
+            for arm in windows_of(offer, self.baseline)
+        ]
+        paths = {offer.cell: offer for offer in self.offers}
+        for place in range(blocks):
+            with Block(self, place, items) as block:
+                for item in items:
+                    yield self._window(block, paths[item.cell], item.arm, place)
             yield BlockOver()
 
-    def _orders(self, blocks: int) -> list[list[tuple[CellOffer, list[Arm]]]]:
-        """Cells shuffled in each block, and in each cell its arms, side by side in time."""
-        source = random.Random(f"linerate:{self.seed}:{NAME}")
-        orders = []
-        for _ in range(blocks):
-            cells = list(self.offers)
-            source.shuffle(cells)
-            order = []
-            for offer in cells:
-                arms = windows_of(offer, self.baseline)
-                source.shuffle(arms)
-                order.append((offer, arms))
-            orders.append(order)
-        return orders
-
-    def _calibrate(self, block: _Block, offer: CellOffer) -> Steps[None]:
-        """How many walks fill a window, and the work that they come to: by the cell's first arm.
+    def _calibrate(self, block: Block, offer: CellOffer) -> Steps[None]:
+        """How many walks fill a slice, and the work that they come to: by the cell's first arm.
 
         One that was starved to the last attempt says it, too: of fewer walks, and the same work.
         """
         arm = Arm(offer.arms[0], offer.arms[0])
         trial: Trial = yield self._window(block, offer, arm, 0, role="self-test")
-        if (ran := window_of(trial)) and trial.invalid_code in {None, "starved"}:
-            self._walks[offer.cell] = ran
+        ran = trial.outcome
+        if isinstance(ran, GraphWindow) and ran.slice_count is None:
+            raise RunError(
+                "this run was begun by a version of linerate that measured no slices",
+                "use the version that began it, or start a new run",
+            )
+        if isinstance(ran, GraphWindow) and trial.invalid_code in {None, "starved"}:
+            self.calibrated[offer.cell] = ran
 
     def _window(
-        self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role = "measure"
+        self, block: Block, offer: CellOffer, arm: Arm, place: int, role: Role = "measure"
     ) -> Attempts:
         """One that counts, or the last of those that do not."""
         due = {"link": offer.cell, "role": role, "arm": arm.label, "block": place}
@@ -152,7 +145,7 @@ class GraphSession(SessionPlan):
         return Attempts(due=lambda attempt: due | {"attempt": attempt}, run=run, most=MOST)
 
     def _attempt(  # noqa: PLR0917 - as a record has them
-        self, block: _Block, offer: CellOffer, arm: Arm, place: int, role: Role, attempt: int
+        self, block: Block, offer: CellOffer, arm: Arm, place: int, role: Role, attempt: int
     ) -> Trial:
         trial = Trial(
             identity=Identity(
@@ -167,54 +160,49 @@ class GraphSession(SessionPlan):
             request=Request(load="self-driven", attempt=attempt),
             started_at=datetime.now(UTC).isoformat(timespec="milliseconds"),
         )  # fmt: skip
-        calibrated = self._walks.get(offer.cell)
+        calibrated = self.calibrated.get(offer.cell)
         try:
-            if role == "measure" and calibrated is None:
-                raise TrialError("how many walks fill a window of this cell is not known")
-            talk, trial.identity.start = block.conversation(native=is_native(arm.forwarder))
-            steal, before = self._stolen(), talk.child.activity()
-            ran = talk.run(
-                offer.cell, arm.forwarder,
-                walks=calibrated.walks if calibrated and role == "measure" else None,
-                ms=max(round(self.bench.window_s * 1e3), 1),
-            )  # fmt: skip
-            trial.steal_ticks = {str(self.bench.cores.forwarder): self._stolen() - steal}
-            ran.path_nodes = offer.path_nodes
-            self._enter(trial, talk, before, ran)
+            if role == "self-test":
+                found = block.alone_for(offer.cell, arm, SLICE_S)
+            elif calibrated is None:
+                raise TrialError("how many walks fill a slice of this cell is not known")
+            else:
+                found = block.measured(Item(offer.cell, arm), repeated=attempt > 1)
+            ran = window_of_slices(found.slices, offer.path_nodes)
+            self._enter(trial, found, ran)
             # First: what was starved did its work all the same.
             _check(trial, ran, calibrated, offer.arms[0])
-            _reject_starved(trial, ran.duration_s)
+            _reject_starved(trial, ran)
+            if found.stolen > LEAST_LEFT:
+                trial.reject(
+                    "starved", f"the hypervisor gave {found.stolen:.0%} of the CPU to others"
+                )
         except TrialError as error:
             trial.rejected = None
             trial.reject(cast(InvalidCode, error.code), str(error.message))
             block.drop_dead()
         return trial
 
-    def _stolen(self) -> int:
-        return self.bench.host.sample(CPUS).cpus[self.bench.cores.forwarder].steal
-
-    def _enter(self, trial: Trial, talk: Conversation, before: Activity, ran: GraphWindow) -> None:
+    def _enter(self, trial: Trial, found: Measured, ran: GraphWindow) -> None:
         trial.outcome = ran
+        trial.identity.start = found.start
         trial.program.tsc_hz = ran.tsc_hz
-        command = talk.child.command
-        process = Process(role=command.role, argv=list(command.argv), cpus=list(command.cpus))
+        trial.steal_ticks = {str(self.bench.cores.forwarder): found.steal_ticks}
+        if ran.disturbed_slices:
+            trial.others = found.others
+        process = Process(
+            role=found.command.role, argv=list(found.command.argv), cpus=list(found.command.cpus)
+        )
+        waited = [each.waited_ns for each in found.slices if each.waited_ns is not None]
+        process.waited_s = sum(waited) / 1e9 if waited else None
         trial.program.processes = [process]
-        after = talk.child.activity()
-        if before.told and after.told:
-            process.voluntary_switches = after.voluntary - before.voluntary
-            process.involuntary_switches = after.involuntary - before.involuntary
-            process.ran_s = after.ran_s - before.ran_s
-            process.waited_s = after.waited_for_others_s(before)
 
 
-def _reject_starved(trial: Trial, window_s: float) -> None:
-    for process in trial.program.processes:
-        if process.waited_s and process.waited_s > STOLEN * window_s:
-            trial.reject(
-                "starved", f"others had the CPU for {process.waited_s * 1e3:.2f} ms of a window"
-            )
-    if any(ticks > 0 for ticks in trial.steal_ticks.values()):
-        trial.reject("starved", "the hypervisor gave the CPU to others during the window")
+def _reject_starved(trial: Trial, ran: GraphWindow) -> None:
+    if too_disturbed(ran):
+        trial.reject(
+            "starved", f"others had the CPU in {ran.disturbed_slices} of {ran.slice_count} slices"
+        )
 
 
 def _check(trial: Trial, ran: GraphWindow, calibrated: GraphWindow | None, reference: str) -> None:
@@ -229,59 +217,17 @@ def _check(trial: Trial, ran: GraphWindow, calibrated: GraphWindow | None, refer
         trial.reject(
             "work",
             f"{trial.forwarder} did other work than {reference}: digest {ran.work}, not "
-            f"{calibrated.work}, after {ran.walks} walks of {trial.cell.name}",
+            f"{calibrated.work}, after {calibrated.walks} walks of {trial.cell.name}",
         )
-
-
-class _Block:
-    """The programs of one block, each started when it is first needed, and anew when it ended."""
-
-    def __init__(self, session: GraphSession) -> None:
-        self._session = session
-        self._stack = ExitStack()
-        # With the number of the start.
-        self._talks: dict[bool, tuple[Conversation, int]] = {}
-
-    def __enter__(self) -> _Block:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._stack.close()
-
-    def conversation(self, *, native: bool) -> tuple[Conversation, int]:
-        """A program that runs, and which start of the session it is."""
-        if native not in self._talks:
-            found, bench = self._session.found, self._session.bench
-            assert found
-            talk = self._stack.enter_context(_talk(found, bench, native=native))
-            self._talks[native] = talk, next(bench.starts)
-        return self._talks[native]
-
-    def drop_dead(self) -> None:
-        """After an error: one that ended, or no longer answers in step, is not asked again."""
-        for native, (talk, _) in list(self._talks.items()):
-            if not (talk.child.running and talk.in_step):
-                del self._talks[native]
-                talk.child.stop()
-
-
-def _talk(found: Programs, bench: Bench, *, native: bool) -> Conversation:
-    command = found.command(
-        native=native,
-        cpu=bench.cores.forwarder,
-        memory=bench.memory,
-        prefix=bench.run.new_prefix("graph"),
-    )
-    return Conversation(command, bench.run, NATIVE_SUFFIX if native else "", bench.host)
 
 
 def offers(found: Programs, bench: Bench) -> list[CellOffer]:
     """The cells of the plain program, with the arms of the native one beside its own."""
-    with _talk(found, bench, native=False) as talk:
+    with talk_with(found, bench, native=False) as talk:
         plain = talk.cells()
     native: dict[str, list[str]] = {}
     if found.rust_native:
-        with _talk(found, bench, native=True) as talk:
+        with talk_with(found, bench, native=True) as talk:
             native = {each.cell: each.arms for each in talk.cells()}
     for offer in plain:
         offer.arms += native.get(offer.cell, [])

@@ -27,7 +27,7 @@ class GraphTrialCell(TrialCell):
 
 
 class GraphWindow(Outcome):
-    """One window: so many walks of a graph over objects that its sources make.
+    """One window: so many walks of a graph over objects that its sources make, in slices.
 
     work: a digest of what the nodes left in the objects, by which windows of as many walks compare.
     """
@@ -36,16 +36,27 @@ class GraphWindow(Outcome):
     walks: Count
     objects: Count = Field(description="that the sources made")
     sunk: Count = Field(description="that the sinks got")
-    tsc_cycles: Count
+    tsc_cycles: Count = Field(
+        description="of all walks; of those of a window in slices, at the pace of the faster half "
+        "of its slices that were not disturbed"
+    )
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
     work: str
     path_nodes: Count | None = Field(
         default=None, description="workers that each object passes: neither source nor sink"
     )
+    slice_count: Count | None = Field(
+        default=None, description="in which the walks were run, between those of other arms"
+    )
+    disturbed_slices: Count | None = Field(
+        default=None, description="of these in which others had the CPU"
+    )
+    elapsed_cycles: Count | None = Field(default=None, description="that all slices took")
 
     @property
     def duration_s(self) -> float:
-        return self.tsc_cycles / self.tsc_hz
+        cycles = self.tsc_cycles if self.elapsed_cycles is None else self.elapsed_cycles
+        return cycles / self.tsc_hz
 
     @property
     def objects_per_s(self) -> float | None:

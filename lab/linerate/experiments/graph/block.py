@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The programs of one block, and the slices of all arms in all cells, which they run in turn.
+
+Lifecycle: a `Block` owns its programs, from `__enter__` to `__exit__`. Each is started when it is
+first needed, and anew when it ended.
+"""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+from linerate.experiments.graph.conversation import Asked, Conversation, RefusedError, Slice
+from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
+from linerate.experiments.graph.window import GraphWindow
+from linerate.host.cores import switches
+from linerate.host.cores.cpus import CPUS
+from linerate.host.errors import TrialError
+from linerate.host.process import Command
+from linerate.records.cells import AA_SUFFIX, Arm
+from linerate.trial.trial import Bench, worth_a_line
+
+
+@dataclass(frozen=True)
+class Item:
+    """An arm in a cell."""
+
+    cell: str
+    arm: Arm
+
+    @property
+    def is_native(self) -> bool:
+        """Whether the native program runs it: C nodes are in the plain one, whatever their flags."""
+        return self.arm.forwarder.endswith(NATIVE_SUFFIX)
+
+
+@dataclass(frozen=True)
+class Measured:
+    """The slices of an item, and what was seen of the CPU while these and others were run.
+
+    `start`: of the program, counted in the session. `steal_ticks`: all of the hypervisor's, at the
+    first item of several, `stolen` the share of the time. `others`: by CPU, who had which share.
+    """
+
+    slices: list[Slice]
+    start: int
+    command: Command
+    steal_ticks: int = 0
+    stolen: float = 0.0
+    others: dict[str, dict[str, float]] | None = None
+
+
+class _Session(Protocol):
+    """What a block needs to know of its session."""
+
+    bench: Bench
+    found: Programs | None
+    seed: int
+    rounds: int
+    calibrated: dict[str, GraphWindow]
+
+
+@dataclass
+class _Seen:
+    """Of the graphs' CPU while it is watched."""
+
+    steal_ticks: int = 0
+    stolen: float = 0.0
+    others: dict[str, dict[str, float]] | None = None
+
+
+@dataclass
+class _Rounds:
+    """What all rounds of a block came to. `failed`: by the item, why it has no slices."""
+
+    slices: dict[Item, list[Slice]] = field(default_factory=dict)
+    failed: dict[Item, RefusedError] = field(default_factory=dict)
+    seen: _Seen = field(default_factory=_Seen)
+
+
+class Block:
+    """`items`: all that are measured in it; none, in the block of the first slices."""
+
+    def __init__(self, session: _Session, place: int = 0, items: Sequence[Item] = ()) -> None:
+        self._session = session
+        self._items = [item for item in items if item.cell in session.calibrated]
+        self._source = random.Random(f"linerate:{session.seed}:graph:{place}")
+        self._stack = ExitStack()
+        # With the number of the start.
+        self._talks: dict[bool, tuple[Conversation, int]] = {}
+        self._rounds: _Rounds | None = None
+
+    def __enter__(self) -> Block:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stack.close()
+
+    def alone_for(self, cell: str, arm: Arm, seconds: float) -> Measured:
+        """One slice of about so many seconds. Raises `TrialError`."""
+        talk, start = self._talk(native=Item(cell, arm).is_native)
+        ran = talk.run(cell, arm.forwarder, us=max(round(seconds * 1e6), 1))
+        return Measured([ran], start, talk.child.command)
+
+    def measured(self, item: Item, *, repeated: bool) -> Measured:
+        """The item's slices of all rounds. `repeated`: of further ones, with this item alone.
+
+        So it is also where a program ended in the rounds of all: that is the fault of one of them,
+        which is seen when each is alone. Raises `TrialError`.
+        """
+        found = _Rounds()
+        first = self._rounds is None
+        if not repeated:
+            found = self._rounds = self._rounds or self._all()
+        if item in found.failed:
+            raise found.failed[item]
+        if item not in found.slices:
+            first = True
+            found = self._run([item])
+            if item in found.failed:
+                raise found.failed[item]
+        talk, start = self._talk(native=item.is_native)
+        seen = found.seen
+        return Measured(
+            found.slices[item],
+            start,
+            talk.child.command,
+            seen.steal_ticks if first else 0,
+            seen.stolen,
+            seen.others,
+        )
+
+    def _all(self) -> _Rounds:
+        try:
+            return self._run(self._items)
+        except TrialError:
+            self.drop_dead()
+            return _Rounds()
+
+    def _run(self, items: Sequence[Item]) -> _Rounds:
+        """All rounds, each in an order of its own."""
+        found = _Rounds()
+        order = list(items)
+        with _Watch(self._session.bench) as found.seen:
+            for _ in range(self._session.rounds):
+                self._source.shuffle(order)
+                # By the program that is asked: in each round the one that comes first goes first.
+                for native in dict.fromkeys(item.is_native for item in order):
+                    mine = [item for item in order if item.is_native == native]
+                    self._ask([item for item in mine if item not in found.failed], native, found)
+        return found
+
+    def _ask(self, items: Sequence[Item], native: bool, found: _Rounds) -> None:  # noqa: FBT001
+        talk, _ = self._talk(native=native)
+        answers = talk.slices([self._asked(item) for item in items])
+        for item, answer in zip(items, answers, strict=True):
+            if isinstance(answer, RefusedError):
+                found.failed[item] = answer
+            else:
+                found.slices.setdefault(item, []).append(answer)
+
+    def _asked(self, item: Item) -> Asked:
+        walks = self._session.calibrated[item.cell].walks
+        again = item.arm.label.endswith(AA_SUFFIX)
+        return Asked(item.cell, item.arm.forwarder, walks, again)
+
+    def _talk(self, *, native: bool) -> tuple[Conversation, int]:
+        """A program that runs, and which start of the session it is."""
+        if native not in self._talks:
+            found, bench = self._session.found, self._session.bench
+            assert found
+            talk = self._stack.enter_context(talk_with(found, bench, native=native))
+            self._talks[native] = talk, next(bench.starts)
+        return self._talks[native]
+
+    def drop_dead(self) -> None:
+        """After an error: one that ended, or no longer answers in step, is not asked again."""
+        for native, (talk, _) in list(self._talks.items()):
+            if not (talk.child.running and talk.in_step):
+                del self._talks[native]
+                talk.child.stop()
+
+
+class _Watch:
+    """Who has the graphs' CPU, and what the hypervisor takes of it; known at the end."""
+
+    def __init__(self, bench: Bench) -> None:
+        self._bench = bench
+        self._stack = ExitStack()
+        self._seen = _Seen()
+
+    def __enter__(self) -> _Seen:
+        self._uses = self._stack.enter_context(
+            switches.watched({self._bench.cores.forwarder}, self._bench.run.owns)
+        )
+        self._before = self._sample()
+        return self._seen
+
+    def __exit__(self, *_: object) -> None:
+        at_s, steal, tick_hz = self._sample()
+        passed_s = at_s - self._before[0]
+        self._seen.steal_ticks = steal - self._before[1]
+        # One may have begun long before.
+        certain_s = max(self._seen.steal_ticks - 1, 0) / tick_hz
+        self._seen.stolen = certain_s / passed_s if passed_s > 0 else 0.0
+        self._stack.close()
+        if self._uses is not None:
+            self._seen.others = {
+                str(cpu): worth_a_line(use.others)
+                for cpu, use in self._uses.items()
+                if use.complete
+            }
+
+    def _sample(self) -> tuple[float, int, int]:
+        found = self._bench.host.sample(CPUS)
+        return found.at_s, found.cpus[self._bench.cores.forwarder].steal, found.tick_hz
+
+
+def talk_with(found: Programs, bench: Bench, *, native: bool) -> Conversation:
+    command = found.command(
+        native=native,
+        cpu=bench.cores.forwarder,
+        memory=bench.memory,
+        prefix=bench.run.new_prefix("graph"),
+    )
+    return Conversation(command, bench.run, NATIVE_SUFFIX if native else "", bench.host)

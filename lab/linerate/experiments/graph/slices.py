@@ -1,0 +1,52 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""From the slices of an arm to its window (docs/how-it-measures.md#slices-of-a-graph).
+
+What else the machine does slows slices down and speeds none up. Those in which others had the CPU
+are left out by the kernel's word; of the rest the faster half counts, for nobody tells of what the
+hypervisor, interrupts and neighbours of the caches take. Slices of all arms are run in turn, so
+that all have the same chance of a fast one.
+"""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from linerate.experiments.graph.conversation import Slice
+from linerate.experiments.graph.window import GraphWindow
+
+# A window counts while at least so much of its slices is left.
+LEAST_LEFT = 0.5
+
+
+def window_of_slices(slices: Sequence[Slice], path_nodes: int | None) -> GraphWindow:
+    """Of one arm, of as many walks each: at least one."""
+    quiet = [each.tsc_cycles for each in slices if not each.waited_ns]
+    first = slices[0]
+    works = {each.work for each in slices}
+    return GraphWindow(
+        walks=sum(each.walks for each in slices),
+        objects=sum(each.objects for each in slices),
+        sunk=sum(each.sunk for each in slices),
+        tsc_cycles=round(pace(quiet or [each.tsc_cycles for each in slices]) * len(slices)),
+        tsc_hz=first.tsc_hz,
+        # Each begins with untouched objects, and so all have the same.
+        work=" ".join(sorted(works)),
+        path_nodes=path_nodes,
+        slice_count=len(slices),
+        disturbed_slices=len(slices) - len(quiet),
+        elapsed_cycles=sum(each.tsc_cycles for each in slices),
+    )
+
+
+def pace(cycles: Sequence[int]) -> float:
+    """The mean of the faster half, the middle one with it."""
+    return statistics.fmean(sorted(cycles)[: (len(cycles) + 1) // 2])
+
+
+def too_disturbed(window: GraphWindow) -> bool:
+    return bool(
+        window.slice_count
+        and window.disturbed_slices is not None
+        and window.slice_count - window.disturbed_slices < LEAST_LEFT * window.slice_count
+    )
