@@ -48,11 +48,12 @@ def drawn_rules(rng: random.Random, count: int) -> str:
     networks = ["0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/30", "10.0.0.2/32", "10.128.0.0/9"]
     behind = ["0.0.0.0/0", "198.18.0.0/16", "198.18.0.0/24", "198.18.1.0/25", "198.18.1.3/32"]
     lines = ["# drawn\n", "\n"]
-    seen = set()
+    seen: set[str] = set()
     while len(seen) < count:
         low, far = rng.randrange(20), rng.randrange(20)
+        high = rng.choice([low + 3, 0xFFFF, 0xFFFF])
         rule = (
-            f"{rng.choice(networks)} {rng.choice(behind)} {low} : {rng.choice([low + 3, 0xFFFF, 0xFFFF])} "
+            f"{rng.choice(networks)} {rng.choice(behind)} {low} : {high} "
             f"{far} : {far + rng.randrange(6)} {rng.choice(['6/0xff', '0x11/255', '0/0', '4/0x6'])}"
         )
         if rule not in seen:
@@ -119,8 +120,8 @@ def routed_ipv4(made: list[list[bytes]]) -> list[list[bytes]]:
 
 @pytest.mark.parametrize("executor", ["dpdk", "fused"])
 def test_it_lets_pass_what_ours_does(drawn: Drawn, in_c: list[list[bytes]], executor: str) -> None:
-    """Byte by byte, in whatever turn ports are polled, where ours reads ports as C does. Ours routes
-    IPv6 as well, about which there are no rules.
+    """Byte by byte, in whatever turn ports are polled, where ours reads ports as C does. Ours
+    routes IPv6 as well, about which there are no rules.
     """
     ours = [*OPTIONS, f"--rule_ipv4={drawn.file}", "--acl-as-c", "--executor", executor]
     with RunDirectory() as run:

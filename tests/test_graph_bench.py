@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from linerate.experiments.graph.cells import BASE
-from linerate.experiments.graph.conversation import Conversation
-from linerate.experiments.graph.programs import NATIVE_SUFFIX, find
+from linerate.experiments.graph.running.conversation import Asked, Conversation, Slice
+from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, find
 from linerate.host.cores import cpus
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
@@ -111,8 +111,42 @@ def test_the_arms_of_another_build_have_names_of_their_own() -> None:
             arms = {arm for offer in talk.cells() for arm in offer.arms}
             ours = ("rust-graph", *FUSED, "one-loop")
             assert arms == {arm + NATIVE_SUFFIX for arm in ours}
-            ran = talk.run(BASE, "rust-graph/native", walks=3)
+            (ran,) = talk.slices([Asked(BASE, "rust-graph/native", 3)])
+            assert isinstance(ran, Slice)
             assert (ran.walks, ran.sunk) == (3, 3 * 256)
+
+
+def test_slices_of_arms_that_stay_open_do_the_same_work_in_any_order(bench: Bench) -> None:
+    """Two of one kind, and graphs with statistics and without beside each other."""
+    cells = [f"chain4/assign1/hash5/{stats}/256" for stats in ("stats", "nostats")]
+    arms = ["c-graph/gcc", "rust-graph", "fused/singles", "one-loop"]
+    asked = [
+        {"cell": cell, "arm": arm, "walks": 5, "again": again}
+        for cell in cells
+        for arm in arms
+        for again in (False, True)
+    ]
+    for order in (asked, asked[::-1], asked):
+        found = bench.ask(do="slices", of=order)["slices"]
+        assert [(each["cell"], each["arm"]) for each in found] == [
+            (each["cell"], each["arm"]) for each in order
+        ]
+        assert {each["work"] for each in found} == {found[0]["work"]}
+        assert {(each["walks"], each["objects"], each["sunk"]) for each in found} == {
+            (5, 5 * 256, 5 * 256)
+        }
+        assert all(each["waited_ns"] is None or each["waited_ns"] >= 0 for each in found)
+    whole = bench.ask(do="run", cell=cells[0], arm="one-loop", walks=5)
+    assert whole["work"] == found[0]["work"]
+
+
+def test_what_no_slice_can_be_of_is_told_in_its_place(bench: Bench) -> None:
+    good = {"cell": BASE, "arm": "rust-graph", "walks": 2}
+    bad = [{**good, "arm": "fused"}, {**good, "walks": 0}, {**good, "cell": "chain9"}, {}]
+    found = bench.ask(do="slices", of=[good, *bad, good])["slices"]
+    assert [("error" in each) for each in found] == [False, True, True, True, True, False]
+    assert "has no arm" in found[1]["error"]
+    assert '"of" is a list' in bench.ask(do="slices")["error"]
 
 
 def test_a_time_is_as_good_as_a_number_of_walks(bench: Bench) -> None:
@@ -147,8 +181,8 @@ def test_a_time_is_as_good_as_a_number_of_walks(bench: Bench) -> None:
             '"walks" is 1 to',
         ),
         (
-            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused/singles","ms":99999}',
-            '"ms" 1 to 10000',
+            '{"do":"run","cell":"chain4/swap/none/nostats/256","arm":"fused/singles","us":99999999}',
+            '"us" 1 to 10000000',
         ),
     ],
 )

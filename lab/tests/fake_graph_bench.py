@@ -21,7 +21,7 @@ WORKERS = {"chain1": 1, "chain4": 4, "split2": 1, "split4": 1, "split8": 1, "tre
 # Nodes that are drawn as dear as each other.
 NODES = {"chain1": 3, "chain4": 6, "split2": 4, "split4": 5, "split8": 6, "tree": 5}
 # other_work, losing, refusing, dying: the arm that does; of dying also "every". noise: relative.
-# starved: by arm, in how many of its next slices others have the CPU; "run": in how many first slices.
+# starved: by arm, in how many of its next slices others have the CPU; "run": of the first ones.
 LIES: dict[str, Any] = {
     "other_work": None,
     "losing": None,

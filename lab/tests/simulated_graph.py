@@ -12,11 +12,12 @@ from typing import Any
 import pytest
 from simulated import quiet
 
-from linerate.experiments.graph import plan, programs
+from linerate.experiments.graph import plan
 from linerate.experiments.graph.design import NAME, planned
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
-from linerate.experiments.graph.programs import Programs
+from linerate.experiments.graph.running import programs
+from linerate.experiments.graph.running.programs import Programs
 from linerate.experiments.graph.runs import Found
 from linerate.host.cores import cpus, switches
 from linerate.runs import session

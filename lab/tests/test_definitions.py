@@ -121,7 +121,7 @@ def test_each_is_by_the_published_schema() -> None:
 
 def test_those_of_the_benchmarks_are_not_among_them() -> None:
     own = {name for name, each in FORWARDERS.items() if each.file is None}
-    assert len(own) == 37
+    assert len(own) == 41
     assert not {name for name in own if name.startswith(("plain", "raw", "slowed"))}
     add_folder(BENCH)
     found = {name for name, each in FORWARDERS.items() if each.file and each.file.parent == BENCH}

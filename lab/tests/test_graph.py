@@ -14,12 +14,12 @@ from typer.testing import CliRunner
 from linerate.cli.commands import app
 from linerate.experiments.graph.cells import BASE, chosen, groups, parse
 from linerate.experiments.graph.choice import judged
-from linerate.experiments.graph.conversation import Slice
 from linerate.experiments.graph.design import check
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.plan import MOST
 from linerate.experiments.graph.presets import PRESETS
-from linerate.experiments.graph.slices import too_disturbed, window_of_slices
+from linerate.experiments.graph.running.conversation import Slice
+from linerate.experiments.graph.running.slices import too_disturbed, window_of_slices
 from linerate.experiments.graph.runs import Found
 from linerate.experiments.graph.window import GraphWindow
 from linerate.host.errors import RunError, UsageError

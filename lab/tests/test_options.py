@@ -16,8 +16,8 @@ from typer.testing import CliRunner
 from linerate.cli import run_command
 from linerate.cli.commands import app
 from linerate.cli.run_command import command
-from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.design import planned
+from linerate.experiments.graph.running.conversation import CellOffer
 from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, MachineError, RunError, UsageError
 from linerate.links import link

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Annotated
 
 from linerate.experiments.graph.cells import FAMILIES, chosen, family, ordered_arms, parse
-from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.options import Options
+from linerate.experiments.graph.running.conversation import CellOffer
 from linerate.host.errors import UsageError
 from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX, Arm, Cell

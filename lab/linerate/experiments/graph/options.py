@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from typing import Annotated, ClassVar
 
 from linerate.experiments.graph.cells import FAMILIES
-from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.presets import PRESETS, GraphPreset
+from linerate.experiments.graph.running.conversation import CellOffer
 from linerate.runs import options as common
 from linerate.runs.options import BLOCKS, FOUND_AT_START, PRESET, Option
 

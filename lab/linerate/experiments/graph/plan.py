@@ -13,14 +13,14 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import cast
 
-from linerate.experiments.graph import programs
-from linerate.experiments.graph.block import Block, Item, Measured, talk_with
 from linerate.experiments.graph.cells import described, parse
-from linerate.experiments.graph.conversation import CellOffer
 from linerate.experiments.graph.design import NAME, baseline_of, blocks_of, windows_of
 from linerate.experiments.graph.options import Options
-from linerate.experiments.graph.programs import Programs
-from linerate.experiments.graph.slices import LEAST_LEFT, too_disturbed, window_of_slices
+from linerate.experiments.graph.running import programs
+from linerate.experiments.graph.running.block import Block, Item, Measured, talk_with
+from linerate.experiments.graph.running.conversation import CellOffer
+from linerate.experiments.graph.running.programs import Programs
+from linerate.experiments.graph.running.slices import LEAST_LEFT, too_disturbed, window_of_slices
 from linerate.experiments.graph.window import GraphTrialCell, GraphWindow
 from linerate.host.cores import cpus
 from linerate.host.cores.leases import leased
@@ -28,7 +28,7 @@ from linerate.host.errors import MissingError, RunError, TrialError
 from linerate.host.process import RunDirectory
 from linerate.host.text import counted
 from linerate.links.eal import Memory
-from linerate.records.cells import AA_SUFFIX, Arm
+from linerate.records.cells import Arm
 from linerate.records.trial import Identity, InvalidCode, Process, ProgramRun, Request, Role, Trial
 from linerate.runs.plans.steps import (
     Announce,

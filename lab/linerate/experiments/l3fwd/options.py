@@ -18,7 +18,8 @@ from linerate.runs.options import (
 )
 
 DEFAULT_FORWARDERS = [
-    "c-l3fwd-graph", "c-l3fwd-lpm", "c-l3fwd-acl", "rust-l3fwd-graph", "rust-l3fwd-graph-fused",
+    "c-l3fwd-graph", "c-l3fwd-lpm", "c-l3fwd-graph-acl", "c-l3fwd-acl", "rust-l3fwd-graph",
+    "rust-l3fwd-graph-fused",
 ]  # fmt: skip
 DEFAULT_LINKS = ["nearfree1-ip", "memif"]
 

@@ -136,7 +136,7 @@ def _ours(include: str | None, sources: Sequence[str]) -> list[Path]:
 
 
 def _with_sources(what: str, makefile: bytes, sources: Sequence[str]) -> str:
-    """The argument of make by which it compiles these, too: its Makefile lists sources in one line."""
+    """The argument of make by which it compiles these as well as those that its Makefile lists."""
     listed = re.search(rb"^SRCS-y *:?= *(.*[^\\\s])\s*$", makefile, re.MULTILINE)
     if listed is None:
         raise LabError(f"{what} takes no further sources: its Makefile has no line SRCS-y")

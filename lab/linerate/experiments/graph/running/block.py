@@ -8,14 +8,13 @@ first needed, and anew when it ended.
 from __future__ import annotations
 
 import random
-import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Protocol
 
-from linerate.experiments.graph.conversation import Asked, Conversation, RefusedError, Slice
-from linerate.experiments.graph.programs import NATIVE_SUFFIX, Programs
+from linerate.experiments.graph.running.conversation import Asked, Conversation, RefusedError, Slice
+from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, Programs
 from linerate.experiments.graph.window import GraphWindow
 from linerate.host.cores import switches
 from linerate.host.cores.cpus import CPUS
@@ -34,7 +33,7 @@ class Item:
 
     @property
     def is_native(self) -> bool:
-        """Whether the native program runs it: C nodes are in the plain one, whatever their flags."""
+        """Whether the native program runs it: C nodes are in the plain one, however built."""
         return self.arm.forwarder.endswith(NATIVE_SUFFIX)
 
 
@@ -154,7 +153,7 @@ class Block:
                     self._ask([item for item in mine if item not in found.failed], native, found)
         return found
 
-    def _ask(self, items: Sequence[Item], native: bool, found: _Rounds) -> None:  # noqa: FBT001
+    def _ask(self, items: Sequence[Item], native: bool, found: _Rounds) -> None:
         talk, _ = self._talk(native=native)
         answers = talk.slices([self._asked(item) for item in items])
         for item, answer in zip(items, answers, strict=True):

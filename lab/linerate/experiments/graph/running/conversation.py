@@ -135,9 +135,7 @@ class Conversation:
         ]
         found = self._read(_Slices, self._ask({"do": "slices", "of": wanted})).slices
         if len(found) != len(asked):
-            raise ProcessError(
-                f"{self.child.command.role} ran {len(found)} slices of {len(asked)}"
-            )
+            raise ProcessError(f"{self.child.command.role} ran {len(found)} slices of {len(asked)}")
         return [
             RefusedError(str(answer["error"])) if "error" in answer else self._ran(answer, each)
             for answer, each in zip(found, asked, strict=True)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Sequence
 
-from linerate.experiments.graph.conversation import Slice
+from linerate.experiments.graph.running.conversation import Slice
 from linerate.experiments.graph.window import GraphWindow
 
 # A window counts while at least so much of its slices is left.
