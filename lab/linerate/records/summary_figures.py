@@ -50,6 +50,9 @@ class GraphFigures(Strict):
         default=None, description="workers that each object passes: neither source nor sink"
     )
     cycles_per_object_per_node: Quartiles | None = None
+    disturbed: float | None = Field(
+        default=None, description="the share of its slices in which others had the CPU"
+    )
 
 
 class CellRatio(Strict):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from linerate.experiments.graph.cells import ORDERING, WAYS, GraphCell, parse
+from linerate.experiments.graph.cells import COPIES, ORDERING, WAYS, GraphCell, parse
 from linerate.experiments.graph.quotients import Judged, Quotient, Rates
 from linerate.records.summary_figures import (
     CellRatio,
@@ -43,8 +43,9 @@ def answers(
     ways = {(c.passing, c.work, c.stats): None for c in cells if c.shape in WAYS.values()}
     for arm in labels:
         for work, kind in base:
-            if each := _ordering(arm, work, kind, rates):
-                found.orderings.append(each)
+            for copy in COPIES:
+                if each := _ordering(arm, copy, work, kind, rates):
+                    found.orderings.append(each)
         for passing, work, kind in ways:
             if split := _splitting(arm, passing, work, kind, rates):
                 found.splitting.append(split)
@@ -77,11 +78,14 @@ def _ratio(first: str, second: str, judged: Judged) -> JudgedRatio:
     return found
 
 
-def _ordering(arm: str, work: str, kind: str, rates: Rates) -> Ordering | None:
-    """None for an arm that has fewer than two of the mechanisms."""
-    names = [f"chain4/{passing}/{work}/{kind}/256" for passing in ORDERING]
+def _ordering(arm: str, copy: str, work: str, kind: str, rates: Rates) -> Ordering | None:
+    """With copies of so many pointers. None for an arm that has fewer than two of the mechanisms,
+    and for one without these copies, of which the ordering of the first copies has told.
+    """
+    first, first_copy, last = ORDERING
+    names = [f"chain4/{passing}/{work}/{kind}/256" for passing in (first, copy, last)]
     there = [name for name in names if rates.there(arm, name)]
-    if len(there) < 2:
+    if len(there) < 2 or (copy != first_copy and names[1] not in there):
         return None
     pairs = list(pairwise(there))
     judged = rates.judged(arm, [Quotient((a,), (b,)) for a, b in pairs])
@@ -156,3 +160,13 @@ def _why(change: JudgedRatio) -> str:
     return (
         f"the doubling to {to} over that to {earlier}: {ratio_words(change)}, for {change.reason}"
     )
+
+
+def published_words(found: GraphAnswers) -> str:
+    """How many of the published orderings hold here; "" if none was looked for."""
+    told = [each.holds for each in found.orderings] + [each.alike for each in found.splitting]
+    if not told:
+        return ""
+    yes, no, untold = (told.count(each) for each in ("yes", "no", "untold"))
+    rest = f"{untold} cannot be told" if untold else "none is left open"
+    return f"of {len(told)} published orderings {yes} hold here, {no} do not, and {rest}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from linerate.experiments.graph.cells import BASE, ORDERING, WAYS, GraphCell, groups, parse
+from linerate.experiments.graph.cells import BASE, COPIES, ORDERING, WAYS, GraphCell, groups, parse
 
 
 @dataclass(frozen=True)
@@ -27,7 +27,7 @@ class GraphPreset:
         if self.name == "quick":
             return bool(groups(cell))
         passing = cell.shape == base.shape and cell.batch == base.batch
-        return (passing and cell.passing in (*ORDERING, "assign4", "speculate")) or (
+        return (passing and cell.passing in (*ORDERING, *COPIES, "assign4", "speculate")) or (
             cell.shape in WAYS.values() and cell.passing == "assign1" and cell.batch == base.batch
         )
 

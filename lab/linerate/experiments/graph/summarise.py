@@ -27,7 +27,14 @@ def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
         cycles_per_object=quartiles(each.cycles_per_object for each in windows),
         path_nodes=next((each.path_nodes for each in windows if each.path_nodes), None),
         cycles_per_object_per_node=quartiles(map(_per_node, windows)),
+        disturbed=_disturbed(windows),
     )
+
+
+def _disturbed(windows: Sequence[GraphWindow]) -> float | None:
+    """The share of their slices in which others had the CPU."""
+    whole = sum(each.slice_count or 0 for each in windows)
+    return sum(each.disturbed_slices or 0 for each in windows) / whole if whole else None
 
 
 def _language(windows: Sequence[Trial]) -> str:

@@ -65,6 +65,7 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         link,
         further=(overload_page.TEMPLATE.parent,),
         levels=levels,
+        headline=table.headline(summary),
         cells=overload_page.cell_views(sizes, trials, link, placed),
         published={row.language: row for row in published.overload()},
         published_source=published.SOURCE,

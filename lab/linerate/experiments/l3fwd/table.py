@@ -11,7 +11,10 @@ from rich.table import Table
 from linerate.experiments.l3fwd.design import BASE_ROUTES
 from linerate.records.summary import CellSummary, Summary
 from linerate.report.console import interval, median, new_table, print_answers, print_cell
+from linerate.runs.progress import say
+from linerate.verdict.metrics import FORWARDED
 from linerate.verdict.ratios import ratio_to_baseline, ratio_words, shown_arms
+from linerate.verdict.sentences import verdict_word
 
 TITLES = {
     "routes": "By routes",
@@ -45,6 +48,39 @@ def level(of: str, cell: CellSummary) -> int:
     return (cell.rules if of == "rules" else cell.routes) or 0
 
 
+def headline(summary: Summary) -> str | None:
+    """The answer in one sentence: what a packet costs by the largest tables without rules, and past
+    the most rules; None: no such cell has figures.
+    """
+    routed = [cell for cell in summary.cells if cell.routes and not cell.rules]
+    filtered = [cell for cell in summary.cells if cell.rules]
+    told = []
+    for cells, of in ((routed, "routes"), (filtered, "rules")):
+        largest = max(cells, key=lambda cell: level(of, cell), default=None)
+        if largest and (costs := _costs(summary, largest)):
+            told.append(f"{_tables(largest)} {costs}")
+    return f"To route a packet costs, in cycles: {'; '.join(told)}." if told else None
+
+
+def _tables(cell: CellSummary) -> str:
+    routes = f"by {cell.routes or 0:,} route{'' if cell.routes == 1 else 's'}"
+    return f"{routes} and past {cell.rules:,} rules" if cell.rules else routes
+
+
+def _costs(summary: Summary, cell: CellSummary) -> str:
+    words = {
+        c.arm: verdict_word(c)
+        for c in summary.comparisons
+        if (c.link, c.size, c.metric) == (cell.link, cell.size, FORWARDED.name)
+    }
+    return ", ".join(
+        f"{median(arm.cycles_per_packet, 1)} in {arm.arm}"
+        + (f" ({words[arm.arm]})" if arm.arm in words else "")
+        for arm in shown_arms(cell)
+        if arm.cycles_per_packet
+    )
+
+
 def level_table(summary: Summary, of: str, on: str, cells: list[CellSummary]) -> Table:
     """A row for each level and forwarder."""
     columns = (
@@ -66,7 +102,10 @@ def level_table(summary: Summary, of: str, on: str, cells: list[CellSummary]) ->
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """Tables, then one sentence per primary comparison."""
+    """The answer, tables, then one sentence per primary comparison."""
+    if told := headline(summary):
+        console.print()
+        say(console, told, "bold")
     for of in ("routes", "rules"):
         for on, cells in by_link(summary, of):
             console.print()

@@ -65,6 +65,8 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         trials,
         link,
         groups=found,
+        headline=table.headline(summary),
+        disturbed_words=table.disturbed_words(summary),
         holds=table.HOLDS,
         alike=table.ALIKE,
         steps=lambda each: [(s.first, s.second, ratios.ratio_words(s)) for s in each],

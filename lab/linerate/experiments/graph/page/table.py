@@ -6,14 +6,18 @@ from __future__ import annotations
 from rich.console import Console
 from rich.table import Table
 
-from linerate.experiments.graph.answers import PUBLISHED_ORDERING, PUBLISHED_SPLITTING
+from linerate.experiments.graph.answers import (
+    PUBLISHED_ORDERING,
+    PUBLISHED_SPLITTING,
+    published_words,
+)
 from linerate.experiments.graph.cells import parse
 from linerate.records.summary import Summary
 from linerate.records.summary_figures import CellRatio, GraphFigures, Ordering, Splitting
 from linerate.report.console import interval, median, new_table, print_notes
 from linerate.runs.progress import say
 from linerate.verdict.ratios import ratio_to_baseline, ratio_words, shown_arms
-from linerate.verdict.sentences import controls
+from linerate.verdict.sentences import controls, verdict_word
 
 HOLDS = {"yes": "holds here", "no": "does not hold here", "untold": "cannot be told"}
 ALIKE = {"yes": "alike here", "no": "not alike here", "untold": "cannot be told"}
@@ -73,6 +77,48 @@ def splitting_line(found: Splitting) -> str:
     return f"{where}: {ALIKE[found.alike]}{why}: {changes}"
 
 
+def headline(summary: Summary) -> str | None:
+    """The answer in one sentence; None: no cell has figures."""
+    if not summary.cells:
+        return None
+    names = [comparison.link for comparison in summary.comparisons if comparison.primary]
+    cell = next((c for c in summary.cells if c.link in names), summary.cells[0])
+    costs = []
+    for arm in shown_arms(cell):
+        cost = arm.graph.cycles_per_object if arm.graph else None
+        verdict = next(
+            (
+                verdict_word(c)
+                for c in summary.comparisons
+                if (c.link, c.arm) == (cell.link, arm.arm)
+            ),
+            None,
+        )
+        costs.append(f"{median(cost, 1)} in {arm.arm}" + (f" ({verdict})" if verdict else ""))
+    told = f"In {cell.link} an object costs {_listed(costs)} cycles"
+    published = published_words(summary.graph) if summary.graph else ""
+    return f"{told}; {published}." if published else f"{told}."
+
+
+def _listed(words: list[str]) -> str:
+    *first, last = words
+    return f"{', '.join(first)} and {last}" if first else last
+
+
+def disturbed_words(summary: Summary) -> str | None:
+    """How much was left out because others had the CPU; None where it was not looked for."""
+    shares = [
+        share
+        for cell in summary.cells
+        for arm in cell.arms
+        if arm.graph and (share := arm.graph.disturbed) is not None
+    ]
+    if not shares:
+        return None
+    told = f"{sum(shares) / len(shares):.2%}".replace("%", " %")
+    return f"Others had the CPU in {told} of the slices, which are left out."
+
+
 def print_summary(console: Console, summary: Summary) -> None:
     """Tables, then one sentence per primary comparison, then the published orderings."""
     console.print()
@@ -80,6 +126,8 @@ def print_summary(console: Console, summary: Summary) -> None:
         console.print(cell_table(summary))
     else:
         say(console, "No cell has any figures: there is nothing to compare.")
+    if told := headline(summary):
+        say(console, told, "bold")
     for comparison in summary.comparisons:
         if comparison.primary:
             say(console, comparison.sentence)
@@ -92,4 +140,6 @@ def print_summary(console: Console, summary: Summary) -> None:
         say(console, f"published: {PUBLISHED_SPLITTING}; ours, objects/s per doubling:", "bold")
         for splitting in summary.graph.splitting:
             say(console, f"  {splitting_line(splitting)}")
+    if disturbed := disturbed_words(summary):
+        say(console, disturbed)
     print_notes(console, summary, "windows")
