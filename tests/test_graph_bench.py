@@ -12,12 +12,17 @@ from typing import Any
 
 import pytest
 
-from linerate.experiments.graph.cells import BASE
-from linerate.experiments.graph.running.conversation import Asked, Conversation, Slice
+from linerate.experiments.graph.cells import BASE, COPIES, ORDERING, WAYS
+from linerate.experiments.graph.choice import CHOSEN_IN
+from linerate.experiments.graph.design import cells_of, planned
+from linerate.experiments.graph.options import Options
+from linerate.experiments.graph.presets import PRESETS
+from linerate.experiments.graph.running.conversation import Asked, CellOffer, Conversation, Slice
 from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, find
 from linerate.host.cores import cpus
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
+from linerate.runs.plans.blocks import too_few_blocks
 
 EAL = ["--no-huge", "--no-pci", "--no-shconf", "-m", "256", "--log-level", "warning"]
 TIMEOUT_S = 60.0
@@ -88,6 +93,17 @@ def untouched(bench: Bench) -> str:
     """The digest of packets that no node has written to."""
     ran = bench.ask(do="run", cell="chain4/swap/none/nostats/256", arm="fused/singles", walks=1)
     return str(ran["work"])
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_preset_can_reject(bench: Bench, name: str) -> None:
+    offers = [CellOffer.model_validate(each) for each in bench.ask(do="cells")["cells"]]
+    asked = Options(preset=PRESETS[name])
+    asked.plan = planned(asked, offers)
+    assert too_few_blocks(cells_of(asked), CHOSEN_IN) == []
+    names = {each.cell for each in asked.plan}
+    assert {f"chain4/{each}/hash5/nostats/256" for each in (*ORDERING, *COPIES)} <= names
+    assert {f"{each}/assign1/hash5/nostats/256" for each in WAYS.values()} <= names
 
 
 def test_what_is_without_meaning_is_absent(bench: Bench) -> None:

@@ -5,77 +5,43 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 from simulated import install, quiet, start
 from simulated_graph import Fake
 from simulated_graph import start as start_graph
 
-from linerate.experiments.graph.choice import CHOSEN_IN
-from linerate.experiments.graph.presets import PRESETS as GRAPH_PRESETS
-from linerate.experiments.l3fwd import design as l3fwd
 from linerate.experiments.l3fwd import options as l3fwd_options
-from linerate.experiments.latency import design as latency
-from linerate.experiments.latency import loads
-from linerate.experiments.latency import options as latency_options
-from linerate.experiments.overload import plan as overload
-from linerate.experiments.overload.options import PRESETS, Options
-from linerate.experiments.paths import options as paths_options
-from linerate.experiments.paths import plan as paths
-from linerate.experiments.rfc2544 import options as rfc2544_options
-from linerate.experiments.rfc2544 import plan as rfc2544
-from linerate.experiments.rfc2544 import presets as rfc2544_presets
 from linerate.host.errors import UsageError
 from linerate.records.cells import Cell
 from linerate.runs import session
+from linerate.runs.agreement import as_stored
 from linerate.runs.plans.blocks import too_few_blocks
+from linerate.runs.registry import EXPERIMENTS, find, options_of
+
+# Of graph `tests/test_graph_bench.py` asks the program which cells there are, and the presets of
+# cloud are designs, whose contrasts have counts of their own (`test_cloud_design.py`).
+ELSEWHERE = {"graph", "cloud"}
 
 
-@pytest.mark.parametrize("name", PRESETS)
-def test_presets_of_overload(name: str) -> None:
-    assert too_few_blocks(overload.cells(Options(preset=PRESETS[name]))) == []
+def presets() -> list[tuple[str, str]]:
+    """Each of every other experiment, also of those to come."""
+    found = []
+    for name in sorted(EXPERIMENTS.keys() - ELSEWHERE):
+        (option, *_) = get_type_hints(options_of(name), include_extras=True)["preset"].__metadata__
+        found += [(name, preset) for preset in option.choices]
+    return found
 
 
-@pytest.mark.parametrize("name", l3fwd_options.PRESETS)
-def test_presets_of_l3fwd(name: str) -> None:
-    assert (
-        too_few_blocks(l3fwd.cells(l3fwd_options.Options(preset=l3fwd_options.PRESETS[name]))) == []
-    )
-
-
-@pytest.mark.parametrize("name", paths_options.PRESETS)
-def test_presets_of_paths(name: str) -> None:
-    assert (
-        too_few_blocks(paths.cells(paths_options.Options(preset=paths_options.PRESETS[name]))) == []
-    )
-
-
-@pytest.mark.parametrize("name", rfc2544_presets.PRESETS)
-def test_presets_of_rfc2544(name: str) -> None:
-    every = rfc2544_presets.tests_of([])
-    asked = rfc2544_options.Options(preset=rfc2544_presets.PRESETS[name], tests=every)
-    assert too_few_blocks(rfc2544.design_of(asked).cells) == []
-
-
-@pytest.mark.parametrize("name", loads.PRESETS)
-def test_presets_of_latency(name: str) -> None:
-    assert (
-        too_few_blocks(latency.design_of(latency_options.Options(preset=loads.PRESETS[name])).cells)
-        == []
-    )
-
-
-# Of graph-bench, by preset: of experiment graph the program says which cells there are.
-GRAPH_CELLS = {"demo": 9, "quick": 41, "full": 154}
-
-
-@pytest.mark.parametrize("name", GRAPH_PRESETS)
-def test_presets_of_graph(name: str) -> None:
-    cells = [
-        Cell(f"chain4/swap/hash5/nostats/{place}", 256, GRAPH_PRESETS[name].blocks)
-        for place in range(GRAPH_CELLS[name])
-    ]
-    assert too_few_blocks(cells, CHOSEN_IN) == []
+@pytest.mark.parametrize(("name", "preset"), presets())
+def test_every_preset_can_reject(name: str, preset: str) -> None:
+    """By as many blocks as the verdicts' statistics ask for."""
+    kind = options_of(name)
+    (option, *_) = get_type_hints(kind, include_extras=True)["preset"].__metadata__
+    experiment = find(name)
+    design = experiment.design(as_stored(kind(preset=option.choices[preset])))  # type: ignore[call-arg]
+    session.refuse_too_few_blocks(design, experiment.judged_in)
 
 
 @pytest.mark.parametrize(

@@ -83,18 +83,12 @@ def headline(summary: Summary) -> str | None:
         return None
     names = [comparison.link for comparison in summary.comparisons if comparison.primary]
     cell = next((c for c in summary.cells if c.link in names), summary.cells[0])
-    costs = []
-    for arm in shown_arms(cell):
-        cost = arm.graph.cycles_per_object if arm.graph else None
-        verdict = next(
-            (
-                verdict_word(c)
-                for c in summary.comparisons
-                if (c.link, c.arm) == (cell.link, arm.arm)
-            ),
-            None,
-        )
-        costs.append(f"{median(cost, 1)} in {arm.arm}" + (f" ({verdict})" if verdict else ""))
+    words = {c.arm: verdict_word(c) for c in summary.comparisons if c.link == cell.link}
+    costs = [
+        f"{median(arm.graph.cycles_per_object if arm.graph else None, 1)} in {arm.arm}"
+        + (f" ({words[arm.arm]})" if arm.arm in words else "")
+        for arm in shown_arms(cell)
+    ]
     told = f"In {cell.link} an object costs {_listed(costs)} cycles"
     published = published_words(summary.graph) if summary.graph else ""
     return f"{told}; {published}." if published else f"{told}."
