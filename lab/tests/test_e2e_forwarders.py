@@ -42,11 +42,12 @@ assert runtime
 
 TESTPMD = ["testpmd-mac", "testpmd-macswap", "testpmd-csum", "testpmd-5tswap"]
 L3FWD = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl"]
-GRAPH = ["c-l3fwd-graph"]
-OURS = ["rust-l3fwd-graph", "rust-l3fwd-graph-fused"]
+GRAPH = ["c-l3fwd-graph", "c-l3fwd-graph-acl"]
+ROUTING = ["rust-l3fwd-graph", "rust-l3fwd-graph-fused"]
+OURS = [*ROUTING, "rust-l3fwd-graph-acl", "rust-l3fwd-graph-fused-acl"]
 GROUPS = [TESTPMD, L3FWD, GRAPH]
 # Of those in C and of ours, one.
-FIRST = ("c-l3fwd-lpm", "rust-l3fwd-graph")
+FIRST = ("c-l3fwd-lpm", "c-l3fwd-graph-acl", "rust-l3fwd-graph")
 # One port and two, where nothing can be lost and where books close.
 NULL, MEMIF = ["null"], ["memif2"]
 
@@ -61,7 +62,7 @@ def obstacle(name: str) -> str | None:
     """Why this forwarder cannot run: what it is made of is not installed."""
     if name in OURS:
         return None
-    example = "l3fwd-graph" if name.endswith("graph") else "l3fwd"
+    example = "l3fwd-graph" if name in GRAPH else "l3fwd"
     if name.startswith("testpmd"):
         if shutil.which("dpdk-testpmd") is None:
             return "dpdk-testpmd is not installed: make setup (Debian: dpdk)"
@@ -283,6 +284,6 @@ def test_large_tables_are_routed_and_filtered_by_without_a_packet_lost(tmp_path:
         if trial.valid or disturbed(trial, STARVED)
     }
     assert by == {
-        *(("3000-routes", name) for name in ("c-l3fwd-lpm", *GRAPH, *OURS)),
-        *(("50-rules", name) for name in ("c-l3fwd-acl", *OURS)),
+        *(("3000-routes", name) for name in ("c-l3fwd-lpm", "c-l3fwd-graph", *ROUTING)),
+        *(("50-rules", name) for name in ("c-l3fwd-acl", "c-l3fwd-graph-acl", *ROUTING)),
     }, [(trial.forwarder, trial.invalid) for trial in trials]

@@ -40,7 +40,7 @@ def test_every_preset_can_reject(name: str, preset: str) -> None:
     kind = options_of(name)
     (option, *_) = get_type_hints(kind, include_extras=True)["preset"].__metadata__
     experiment = find(name)
-    design = experiment.design(as_stored(kind(preset=option.choices[preset])))  # type: ignore[call-arg]
+    design = experiment.design(as_stored(kind(preset=option.choices[preset])))
     session.refuse_too_few_blocks(design, experiment.judged_in)
 
 

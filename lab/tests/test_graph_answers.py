@@ -9,6 +9,7 @@ from collections.abc import Mapping
 import pytest
 from trials import made_trial
 
+from linerate.experiments.graph.answers import published_words
 from linerate.experiments.graph.design import NAME
 from linerate.experiments.graph.page.table import ordering_line, splitting_line
 from linerate.experiments.graph.summarise import summarise
@@ -115,6 +116,27 @@ def test_holm_corrects_over_the_pairs_of_an_ordering() -> None:
     assert [step.verdict for step in three.steps] == ["undecided"] * 2
     assert three.holds == "untold"
     assert "Holm's p over the pairs of this question is 0.06" in three.reason
+
+
+def test_each_count_of_copied_pointers_has_an_ordering_of_its_own() -> None:
+    """Where an arm has those copies: without any the first ordering tells of the other two."""
+    more = SWAP.replace("swap", "copy64")
+    found = told({SWAP: 10.0, COPY: 12.0, more: 9.0, ASSIGN: 15.0})
+    copies = [each.steps[0].second.split("/")[1] for each in found.orderings]
+    assert copies == ["copy8", "copy64"]
+    assert [each.holds for each in found.orderings] == ["yes", "no"]
+    assert len(told({SWAP: 10.0, ASSIGN: 15.0}).orderings) == 1
+
+
+def test_how_many_orderings_hold_is_said_in_a_sentence() -> None:
+    costs = {SWAP: 10.0, COPY: 12.0, ASSIGN: 15.0}
+    costs |= dict(zip(WAYS, (10.0, 11.0, 12.1, 15.0), strict=True))
+    assert published_words(told(costs)) == (
+        "published orderings that hold here: 1, that do not: 1, not decided: 0"
+    )
+    few = told({SWAP: 10.0, COPY: 12.0, ASSIGN: 15.0}, blocks=5)
+    assert published_words(few).endswith("hold here: 0, that do not: 0, not decided: 1")
+    assert published_words(told({SWAP: 10.0})) == ""
 
 
 def test_doublings_are_alike_when_each_costs_as_much() -> None:

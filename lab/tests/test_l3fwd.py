@@ -27,6 +27,7 @@ from linerate.experiments.l3fwd import table
 from linerate.experiments.l3fwd.design import arms_of, cells
 from linerate.experiments.l3fwd.options import DEFAULT_FORWARDERS, PRESETS, Options
 from linerate.experiments.l3fwd.runs import Found
+from linerate.experiments.l3fwd.table import headline
 from linerate.host.errors import UsageError
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX
@@ -188,6 +189,20 @@ def test_the_console_has_levels_side_by_side(ran: tuple[Found, Path]) -> None:
     assert by_rules.index("c-l3fwd-graph") < by_rules.index("c-l3fwd-acl")
     for comparison in ran[0].summary.comparisons:
         assert (comparison.sentence in told) is comparison.primary
+
+
+def test_the_answer_comes_first_in_one_sentence(ran: tuple[Found, Path]) -> None:
+    told = headline(ran[0].summary)
+    assert told
+    assert told.startswith("To route a packet costs, in cycles: by 1,000 routes ")
+    assert "; by 1,000 routes and past 100 rules " in told
+    assert " in c-l3fwd-graph-acl, " in told
+    assert " in rust-l3fwd-graph (slower)" in told
+    text = (ran[1] / "report.html").read_text()
+    assert text.index(told) < text.index('class="answers"')
+    console = quiet()
+    ran[0].show(console)
+    assert " ".join(printed(console).split()).startswith(told)
 
 
 def test_no_row_wraps_in_a_pipe(ran: tuple[Found, Path]) -> None:

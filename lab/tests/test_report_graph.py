@@ -14,6 +14,7 @@ from pages import said
 from simulated import assert_nothing_wraps, printed, quiet
 from simulated_graph import Fake, start
 
+from linerate.experiments.graph.page.table import headline
 from linerate.experiments.graph.runs import Found
 
 
@@ -44,6 +45,19 @@ def test_what_decides_an_ordering_is_told(run: tuple[Found, Path], text: str) ->
     reasons |= {each.reason for each in graph.splitting if each.reason}
     assert any(reason.startswith("the doubling to split4 over that to") for reason in reasons)
     assert not [reason for reason in reasons if reason not in text]
+
+
+def test_the_answer_comes_first_in_one_sentence(run: tuple[Found, Path], text: str) -> None:
+    told = headline(run[0].summary)
+    assert told
+    assert told.startswith("In chain4/swap/hash5/nostats/256 an object costs ")
+    assert " in fused (faster) and " in told
+    assert "; published orderings that hold here: " in told
+    assert text.index(told) < text.index('class="answers"')
+    console = quiet()
+    run[0].show(console)
+    assert told in " ".join(printed(console).split())
+    assert "Others had the CPU in 0.00 % of the slices" in text
 
 
 def test_every_chart_is_valid(text: str) -> None:

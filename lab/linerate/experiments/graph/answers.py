@@ -168,5 +168,4 @@ def published_words(found: GraphAnswers) -> str:
     if not told:
         return ""
     yes, no, untold = (told.count(each) for each in ("yes", "no", "untold"))
-    rest = f"{untold} cannot be told" if untold else "none is left open"
-    return f"of {len(told)} published orderings {yes} hold here, {no} do not, and {rest}"
+    return f"published orderings that hold here: {yes}, that do not: {no}, not decided: {untold}"

@@ -50,7 +50,7 @@ SLICE_S = 0.0005
 # So many windows are tried for one that is quiet.
 MOST = Most(windows=4, disturbed=("starved",))
 # Beside its time, a slice costs about so much; a window so much; a start of the programs so much.
-_BESIDE_S, _RECORD_S, _START_S = 0.00006, 0.0005, 0.8
+_BESIDE_S, _RECORD_S, _START_S = 0.00006, 0.002, 0.8
 
 
 class GraphSession(SessionPlan):
