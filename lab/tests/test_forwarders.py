@@ -290,7 +290,8 @@ def test_an_example_is_built_unmodified_with_our_header_and_what_it_shares(
     monkeypatch.setenv("CFLAGS", "-O1")
     built = c_examples.build("l3fwd", include="linerate_ports.h")
     assert built.program.read_text() == (
-        "-O1 -include linerate_ports.h -I../common main.c\nlinerate_graph.h\nlinerate_ports.h\n"
+        "-O1 -include linerate_ports.h -I../common main.c\n"
+        "linerate_graph.h\nlinerate_graph_acl.h\nlinerate_ports.h\n"
     )
     assert built.facts["include"] == "bench/examples/linerate_ports.h"
     assert "-include linerate_ports.h" in built.facts["command"]
@@ -300,6 +301,33 @@ def test_an_example_is_built_unmodified_with_our_header_and_what_it_shares(
     assert c_examples.build("l3fwd", include="linerate_ports.h").program == built.program
     (tmp_path / "examples" / "common" / "sse" / "x.h").write_text("/* y */\n")
     assert c_examples.build("l3fwd", include="linerate_ports.h").program != built.program
+
+
+def test_sources_of_ours_are_compiled_beside_those_that_an_example_lists(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = tmp_path / "examples" / "l3fwd-graph"
+    source.mkdir(parents=True)
+    (source / "main.c").write_text("int main(void) { return 0; }\n")
+    makefile = (
+        "APP = l3fwd-graph\nSRCS-y := main.c\nall:\n\tmkdir build\n"
+        "\tls $(SRCS-y) > build/l3fwd-graph\n\techo $(SRCS-y)\n"
+    )
+    (source / "Makefile").write_text(makefile)
+    monkeypatch.setattr(c_examples, "PLACES", (tmp_path / "examples",))
+    monkeypatch.setattr(c_examples, "build_directory", lambda: tmp_path / "out")
+    monkeypatch.setattr(c_examples, "first_line", lambda *_: "cc 1")
+    monkeypatch.setattr(c_examples, "dpdk_version", lambda: "22.11")
+    built = c_examples.build("l3fwd-graph", sources=["pkt_acl.c", "acl_rules.c"])
+    assert built.program.read_text() == "acl_rules.c\nmain.c\npkt_acl.c\n"
+    assert built.facts["sources"] == "bench/examples/pkt_acl.c bench/examples/acl_rules.c"
+    assert c_examples.build("l3fwd-graph").program != built.program
+    assert sorted(path.name for path in source.iterdir()) == ["Makefile", "main.c"]
+    with pytest.raises(MissingError, match=r"none\.c is not there"):
+        c_examples.build("l3fwd-graph", sources=["none.c"])
+    (source / "Makefile").write_text(makefile.replace("SRCS-y", "SOURCES"))
+    with pytest.raises(LabError, match="its Makefile has no line SRCS-y"):
+        c_examples.build("l3fwd-graph", sources=["pkt_acl.c"])
 
 
 def test_rule_files_that_cannot_be_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
