@@ -36,7 +36,8 @@ struct Bench {
     eal: &'static Eal,
     libraries: Vec<CNodes>,
     packets: Packets,
-    cells: Vec<Cell>,
+    /// In their order, each with its name.
+    cells: Vec<(String, Cell)>,
     /// Those of slices, by what names them.
     open: HashMap<(String, String, bool), Box<dyn Arm>>,
     waiting: Waiting,
@@ -61,7 +62,7 @@ fn start() -> Result<(), String> {
         eal,
         libraries,
         packets: Packets::new(),
-        cells: cell::all(),
+        cells: cell::all().into_iter().map(|cell| (cell.to_string(), cell)).collect(),
         open: HashMap::new(),
         waiting: Waiting::new(),
     };
@@ -112,7 +113,7 @@ impl Bench {
     }
 
     fn offers(&self) -> Vec<Value> {
-        let offer = |cell: &Cell| {
+        let offer = |(name, cell): &(String, Cell)| {
             let mut arms: Vec<String> =
                 self.libraries.iter().map(|library| format!("c-graph/{}", library.build)).collect();
             arms.push("rust-graph".to_owned());
@@ -123,7 +124,7 @@ impl Bench {
                 ("one-loop", rust_arm::one_loop(*cell, &self.packets)),
             ];
             arms.extend(others.into_iter().filter_map(|(name, arm)| arm.map(|_| name.to_owned())));
-            json!({ "cell": cell.to_string(), "arms": arms, "path_nodes": cell.shape.path() })
+            json!({ "cell": name, "arms": arms, "path_nodes": cell.shape.path() })
         };
         self.cells.iter().map(offer).collect()
     }
@@ -150,9 +151,9 @@ impl Bench {
 
     fn named<'a>(&self, asked: &'a Value) -> Result<(Cell, &'a str), String> {
         let name = asked["cell"].as_str().ok_or("\"cell\" is the name of a cell")?;
-        let cell = self.cells.iter().find(|cell| cell.to_string() == name);
-        let cell = *cell.ok_or_else(|| format!("there is no cell {name:?}"))?;
-        Ok((cell, asked["arm"].as_str().ok_or("\"arm\" is the name of an arm")?))
+        let cell = self.cells.iter().find(|(there, _)| there == name);
+        let (_, cell) = cell.ok_or_else(|| format!("there is no cell {name:?}"))?;
+        Ok((*cell, asked["arm"].as_str().ok_or("\"arm\" is the name of an arm")?))
     }
 
     fn run(&mut self, asked: &Value) -> Result<Value, String> {
