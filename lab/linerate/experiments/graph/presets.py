@@ -35,7 +35,7 @@ class GraphPreset:
 PRESETS = {
     preset.name: preset
     for preset in (
-        GraphPreset("demo", 20, 0.01, "20 blocks of a few cells: a first look"),
+        GraphPreset("demo", 28, 0.01, "28 blocks of the cells of the published orderings"),
         GraphPreset("quick", 28, 0.02, "28 blocks of one factor at a time round the base point"),
         GraphPreset("full", 40, 0.02, "40 blocks of every cell"),
     )
