@@ -102,8 +102,11 @@ class Block:
     def alone_for(self, cell: str, arm: Arm, seconds: float) -> Measured:
         """One slice of about so many seconds. Raises `TrialError`."""
         talk, start = self._talk(native=Item(cell, arm).is_native)
-        ran = talk.run(cell, arm.forwarder, us=max(round(seconds * 1e6), 1))
-        return Measured([ran], start, talk.child.command)
+        with _Watch(self._session.bench) as seen:
+            ran = talk.run(cell, arm.forwarder, us=max(round(seconds * 1e6), 1))
+        return Measured(
+            [ran], start, talk.child.command, seen.steal_ticks, seen.stolen, seen.others
+        )
 
     def measured(self, item: Item, *, repeated: bool) -> Measured:
         """The item's slices of all rounds. `repeated`: of further ones, with this item alone.
