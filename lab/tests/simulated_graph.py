@@ -47,7 +47,7 @@ class Fake:
         patch.setattr(programs, "find", lambda: self.programs)
         # A run has hundreds of records, and the disk is not what is tested.
         patch.setattr("os.fsync", lambda _: None)
-        patch.setattr(cpus, "await_free", lambda cpu, host: None)
+        patch.setattr(cpus, "await_free", lambda cpu, **_: None)
         # Who else has the CPU of the tests is no part of them.
         patch.setattr(switches, "watched", lambda cpus, owns: nullcontext(None))
 
