@@ -152,6 +152,44 @@ class ChangeFigures(Strict):
         default=None, description="from the change to the end of the last slice that lost frames"
     )
     slice_s: Seconds | None = Field(default=None, description="how long that slice is")
+    before_disturbed: Count | None = Field(
+        default=None,
+        description="of the frames before the change, those that left or arrived while the generator "
+        "was kept from its CPU; no figure of recovery is of them",
+    )
+    before_disturbed_lost: Count | None = Field(
+        default=None, description="of these, never came back"
+    )
+    after_disturbed: Count | None = Field(default=None, description="likewise, after the change")
+    after_disturbed_lost: Count | None = None
+
+    @property
+    def undisturbed_before(self) -> tuple[int, int]:
+        """Frames intended and received before the change, without those that were disturbed."""
+        return _without(
+            self.before_intended,
+            self.before_received,
+            self.before_disturbed or 0,
+            self.before_disturbed_lost or 0,
+        )
+
+    @property
+    def undisturbed_after(self) -> tuple[int, int]:
+        """Likewise, after the change. Losses are those of `last_lost_s`: none where that is absent."""
+        if self.last_lost_s is None and self.after_disturbed:
+            intended = self.after_intended - min(self.after_disturbed, self.after_intended)
+            return intended, intended
+        return _without(
+            self.after_intended,
+            self.after_received,
+            self.after_disturbed or 0,
+            self.after_disturbed_lost or 0,
+        )
+
+
+def _without(intended: int, received: int, touched: int, lost: int) -> tuple[int, int]:
+    left = max(intended - touched, 0)
+    return left, max(min(received - (touched - lost), left), 0)
 
 
 class CpuTime(Strict):

@@ -7,7 +7,7 @@ from pydantic import Field
 
 from linerate.records.outcome import CpuPart
 from linerate.records.trial import InvalidCode, Protocol
-from linerate.records.types import Answer, Strict, Verdict
+from linerate.records.types import Answer, BoundKind, Strict, Verdict
 
 
 class Quartiles(Strict):
@@ -112,6 +112,22 @@ class GraphAnswers(Strict):
     splitting: list[Splitting]
 
 
+class AtLeast(Strict):
+    """A lower bound of a rate that no search found. Of each search it is a load that lost no more than
+    the goal allows; no verdict is by it.
+    """
+
+    pps: Quartiles = Field(description="over the searches that have one")
+    kind: BoundKind = Field(
+        description="disturbed: it reached the goal, and greater loads could not be tried, for the "
+        "sender or the forwarder was kept from its CPU; trials: in fewer or shorter trials than the "
+        "goal asks for; of several searches, trials where one of them is so"
+    )
+    l2_bps: float = Field(description="of the median; frames with FCS")
+    l1_bps: float = Field(description="of the median; with preamble, SFD and gap")
+    share: float | None = Field(default=None, description="of 100 %, as `share` of the rate")
+
+
 class GoalFigure(Strict):
     """What the searches of an arm found for one goal, in frames per second over all directions."""
 
@@ -133,6 +149,23 @@ class GoalFigure(Strict):
     )
     at_maximum: int = Field(default=0, description="searches that 100 % ended")
     below_minimum: int = Field(default=0, description="searches without any load that reached it")
+    at_least: AtLeast | None = Field(
+        default=None, description="in the place of `pps`, where no search found it"
+    )
+
+    @property
+    def rate(self) -> GoalFigure | AtLeast:
+        """What has the rate, or its lower bound, with the figures that follow from it."""
+        return self.at_least or self
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether the forwarder may carry more than that: most searches ended at 100 %, or none had an
+        end of its own.
+        """
+        if self.pps is None:
+            return self.at_least is not None
+        return 2 * self.at_maximum > self.searches
 
 
 class LatencyFigure(Strict):
@@ -186,6 +219,11 @@ class BurstFigure(Strict):
 
     repetitions: int = Field(description="of all searches together")
     at_limit: int = Field(description="repetitions in which the longest burst tried passed")
+    disturbed: int = Field(
+        default=0,
+        description="repetitions whose length is a lower bound, for no longer burst was sent without "
+        "gaps",
+    )
     average: float = Field(description="frames, over all repetitions; as the next three RFC 9004's")
     minimum: int
     maximum: int

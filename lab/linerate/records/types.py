@@ -21,6 +21,8 @@ Verdict = Literal["faster", "slower", "equal", "undecided", "invalid"]
 # What limits a forwarder when it is not the forwarder itself, and whom of a comparison.
 Limiter = Literal["generator", "link", "line rate"]
 Limited = Literal["arm", "baseline", "both"]
+# Of a lower bound, what it rests on.
+BoundKind = Literal["disturbed", "trials"]
 # To a question about the cells of one arm.
 Answer = Literal["yes", "no", "untold"]
 # Share of the ceiling up to which a load is low.

@@ -152,6 +152,13 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
         """
         return self.options_type(**values)
 
+    def promises_verdicts(self, design: Mapping[str, Any]) -> bool:
+        """Whether a run of this design, whose blocks could show nothing, is refused: its preset does
+        not say that it gives no verdicts.
+        """
+        del design
+        return True
+
     def run_extra(self, option: str, values: Mapping[str, Any], console: Console) -> None:
         """Do what one of `extras` asks for instead of a run; `values` as for `make_options`."""
         raise NotImplementedError

@@ -371,6 +371,21 @@ class Options(Common):
 
 
 @dataclass(kw_only=True)
+class Budget:
+    """In options and design: how long a session lasts. None: until all is measured."""
+
+    minutes: Annotated[
+        Annotated[float, Field(gt=0)] | None,
+        Option(
+            "--minutes",
+            help="A budget: what does not fit is run by --resume.",
+            parse=above_0(),
+            merge="may differ",
+        ),
+    ] = None
+
+
+@dataclass(kw_only=True)
 class BlockOptions(Probing, Options):
     """Of experiments whose cells are measured in blocks (`linerate.runs.plans.block_plan`)."""
 

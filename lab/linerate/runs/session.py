@@ -68,7 +68,7 @@ def start(
     with interruptible(), OutputDirectory(out) as output:
         try:
             run = Run(experiment=name, options=options, design=experiment.design(options))
-            if options.get("blocks") is None:
+            if options.get("blocks") is None and experiment.promises_verdicts(run.design):
                 refuse_too_few_blocks(run.design, experiment.judged_in)
             output.write(RUN, run_file.dump(run))
             # Until the report is written: making it takes CPU time that another lab would miss.

@@ -80,10 +80,8 @@ def enter(
 
 
 def _tells_apart(trial: Trial) -> bool:
-    """Whether frames can be left out: a burst with a gap in it is none, and where the rate changes
-    it matters when frames were lost.
-    """
-    return trial.request.load == "paced" and trial.request.then_pps is None
+    """Whether frames can be left out: a burst with a gap in it is none."""
+    return trial.request.load == "paced"
 
 
 def _judge_time(trial: Trial, sent: Sent) -> None:

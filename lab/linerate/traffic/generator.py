@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import re
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +27,7 @@ from linerate.telemetry.hdr import Histogram
 from linerate.telemetry.spans import read_clock
 from linerate.traffic.frame_files import MAX_FRAME_SENT
 from linerate.traffic.otg import OtgClient, Traffic, flow_name
-from linerate.traffic.sender import Sender, Sent
+from linerate.traffic.sender import Sender, Sent, Touched
 
 START_TIMEOUT_S = 15.0
 # The answer to a start is written, read and logged on the CPU that sends: a millisecond, in which
@@ -202,6 +202,12 @@ class Generator(Sender):
         found.jitter_rfc3550_ns = max(jitters, default=None)
         return found
 
+    def disturbed_by_flow(self) -> dict[str, Touched]:
+        return {
+            name: _touched(self.telemetry.ask(f"/linerate/generator/flow,{name}"))
+            for name in self._flows
+        }
+
     def _timed(self, flow: Any) -> int:
         """Without those that a pause of the generator disturbed."""
         own = self.telemetry.ask(f"/linerate/generator/flow,{flow.name}")
@@ -221,6 +227,16 @@ class Generator(Sender):
         if hasattr(self, "client"):
             self.client.close()
         self.child.stop()
+
+
+def _touched(flow: Mapping[str, Any]) -> Touched:
+    """The receiver does not see losses at the end of a flow, nor of a flow that lost all; the sender
+    knows what the link refused.
+    """
+    missing, refused = int(flow["missing_disturbed"]), int(flow["lost_disturbed"])
+    lost = max(missing, refused)
+    left = int(flow["accepted_disturbed"]) + refused
+    return Touched(max(left, int(flow["received_disturbed"]) + lost), lost)
 
 
 def _quantiles_ns(histograms: list[Histogram], hz: int) -> dict[str, float]:

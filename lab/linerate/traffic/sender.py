@@ -41,6 +41,14 @@ class Sent:
     pacing_error_ppm: float | None = None
 
 
+@dataclass(frozen=True)
+class Touched:
+    """Disturbed frames of a flow, sent or not, and how many of them did not come back."""
+
+    frames: int
+    lost: int
+
+
 class Sender(ABC):
     """A generator that runs; `close` ends what belongs to it."""
 
@@ -115,6 +123,12 @@ class Sender(ABC):
             if value is None:
                 raise GeneratorError(f"{self.client.name}: flow metrics lack latency.{name}")
         return found
+
+    def disturbed_by_flow(self) -> dict[str, Touched]:
+        """Of each flow, the frames that left or arrived while the sender was kept from its CPU; empty
+        where it does not tell.
+        """
+        return {}
 
     def received_by_flow(self) -> dict[str, int]:
         """Frames that came back since the traffic was last started, by the flow's name."""

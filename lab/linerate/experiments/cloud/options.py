@@ -45,22 +45,7 @@ def _one_link(option: str, values: list[str] | None) -> list[str]:
 
 
 @dataclass(kw_only=True)
-class Budget:
-    """In options and design."""
-
-    minutes: Annotated[
-        Annotated[float, Field(gt=0)] | None,
-        Option(
-            "--minutes",
-            help="A budget: what does not fit is listed, and run by --resume.",
-            parse=above_0(),
-            merge="may differ",
-        ),
-    ] = None
-
-
-@dataclass(kw_only=True)
-class Options(Budget, common.Options):
+class Options(common.Budget, common.Options):
     """What the command line and the design's file asked for.
 
     `not_held`: levels that this machine cannot hold. `minutes`: budget of a session; None: none.

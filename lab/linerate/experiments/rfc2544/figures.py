@@ -12,6 +12,7 @@ from linerate.experiments.rfc2544.presets import REST_S, Preset
 from linerate.experiments.rfc2544.results import Searched, maximum_of
 from linerate.records.cells import Cell
 from linerate.records.summary_figures import (
+    AtLeast,
     BurstFigure,
     GoalFigure,
     LatencyFigure,
@@ -23,15 +24,17 @@ from linerate.records.summary_figures import (
     SearchFigures,
 )
 from linerate.records.trial import DISTURBED, Test, Trial
-from linerate.records.types import LAYER_1_BYTES
+from linerate.records.types import LAYER_1_BYTES, BoundKind
 from linerate.trial.search.back_to_back import REPETITIONS as BURST_REPETITIONS
 from linerate.trial.search.core_use import share_of
 from linerate.trial.search.device import Latency
+from linerate.trial.search.goals import Goal
 from linerate.trial.search.latency import DEFINITION, AtLoad
 from linerate.trial.search.latency import REPETITIONS as LATENCY_REPETITIONS
 from linerate.trial.search.procedure import Result
 from linerate.trial.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
 from linerate.trial.search.replay import ENDED
+from linerate.trial.search.setup_device import outcome_of
 from linerate.trial.search.throughput import unfinished
 from linerate.verdict.arms import last_windows, lower_load, quartiles
 
@@ -57,35 +60,32 @@ def figures_of(
         reasons=dict(_reasons(units)),
         windows=len(trials),
         void_windows=sum(trial.invalid_code in DISTURBED for trial in trials),
-        goals=[_goal(units, name, loss, cell.size) for name, loss in _goals(preset)],
+        goals=[_goal(units, goal, cell.size, bounds=preset.bounds) for goal in preset.goals],
         latency_definition=definition if latency else None,
         latency=latency,
         loss=loss,
         loss_ended=ended,
         back_to_back=_bursts(units),
         recovery=_recovery(units),
-        at_throughput=_at_throughput(units),
+        at_throughput=_at_throughput(units, preset),
         deviations=_deviations(units, preset, tests),
     )
 
 
-def _goals(preset: Preset) -> list[tuple[str, float]]:
-    return [(goal.name, goal.loss_ratio) for goal in preset.goals]
-
-
-def _goal(units: Sequence[Searched], name: str, loss_ratio: float, size: int) -> GoalFigure:
+def _goal(units: Sequence[Searched], goal: Goal, size: int, *, bounds: bool) -> GoalFigure:
     both = [
-        (each.unit.throughput.found[name], maximum_of(each.trials))
+        (each.unit.throughput.found[goal.name], maximum_of(each.trials))
         for each in units
-        if each.unit.throughput and name in each.unit.throughput.found
+        if each.unit.throughput and goal.name in each.unit.throughput.found
     ]
+    both = [(each, most) for each, most in both if each.state != "disturbed_above"]
     found = [each for each, _ in both]
     pps = quartiles(each.lower_pps for each in found)
     widths = [each.width for each in found if each.width is not None]
     shares = [each.lower_pps / most for each, most in both if each.lower_pps and most]
     return GoalFigure(
-        goal=name,
-        loss_ratio=loss_ratio,
+        goal=goal.name,
+        loss_ratio=goal.loss_ratio,
         searches=len(found),
         pps=pps,
         l2_bps=pps.median * size * 8 if pps else None,
@@ -94,6 +94,54 @@ def _goal(units: Sequence[Searched], name: str, loss_ratio: float, size: int) ->
         share=statistics.median(shares) if shares else None,
         at_maximum=sum(each.state == "at_maximum" for each in found),
         below_minimum=sum(each.state == "below_minimum" for each in found),
+        at_least=_at_least(units, goal, size) if bounds and pps is None else None,
+    )
+
+
+def _at_least(units: Sequence[Searched], goal: Goal, size: int) -> AtLeast | None:
+    """The median of lower bounds is one of the median. A search without a valid window of its
+    throughput has what it carried in other tests.
+    """
+    bounds: list[float] = []
+    shares: list[float] = []
+    kinds: set[BoundKind] = set()
+    for each in units:
+        throughput = each.unit.throughput
+        found = throughput.found.get(goal.name) if throughput else None
+        pps = throughput.carried(goal.name) if throughput else None
+        pps = pps or _carried_once(each.trials, goal)
+        if pps is None:
+            continue
+        bounds.append(pps)
+        kinds.add("disturbed" if found and found.lower_pps else "trials")
+        if most := maximum_of(each.trials):
+            shares.append(pps / most)
+    middle = quartiles(bounds)
+    if middle is None:
+        return None
+    return AtLeast(
+        pps=middle,
+        kind="trials" if "trials" in kinds else "disturbed",
+        l2_bps=middle.median * size * 8,
+        l1_bps=middle.median * (size + LAYER_1_BYTES) * 8,
+        share=statistics.median(shares) if shares else None,
+    )
+
+
+def _carried_once(trials: Sequence[Trial], goal: Goal) -> float | None:
+    """The greatest rate of a valid window at one rate that lost no more than the goal allows."""
+    return max(
+        (
+            trial.request.pps
+            for trial in trials
+            if trial.valid
+            and trial.request.load == "paced"
+            and trial.request.then_pps is None
+            and trial.request.pps
+            and (outcome := outcome_of(trial)).received
+            and outcome.loss_ratio <= goal.loss_ratio
+        ),
+        default=None,
     )
 
 
@@ -211,11 +259,13 @@ def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
     if frames is None:
         return None
     at_limit = sum(result.at_limit for result in results)
+    disturbed = sum(result.disturbed for result in results)
     # Those that came to no limit alone would give too short a time.
-    timed = [] if at_limit else results
+    timed = [] if at_limit or disturbed else results
     return BurstFigure(
         repetitions=len(lengths),
         at_limit=at_limit,
+        disturbed=disturbed,
         average=statistics.fmean(lengths),
         minimum=min(lengths),
         maximum=max(lengths),
@@ -243,7 +293,7 @@ def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
     )
 
 
-def _at_throughput(units: Sequence[Searched]) -> LowerLoad | None:
+def _at_throughput(units: Sequence[Searched], preset: Preset) -> LowerLoad | None:
     """Core use at the load that each search itself found."""
     trials: list[Trial] = []
     for each in units:
@@ -252,7 +302,7 @@ def _at_throughput(units: Sequence[Searched]) -> LowerLoad | None:
             for trial in each.trials
             if trial.request.test == "core-use" and trial.request.load_share
         ]
-        rate = each.unit.lossless.lower_pps if each.unit.lossless else None
+        rate = each.unit.carried(preset)
         trials += [
             trial
             for trial in last_windows(mine)

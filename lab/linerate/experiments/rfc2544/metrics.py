@@ -47,11 +47,13 @@ class Compared:
 def rate_of(searched: Searched, goal: str) -> float | None:
     """What this search found for the goal, in frames per second; None: it has no result.
 
-    0: not even the least load reached it. Without those a comparison would be of the better ones.
+    0: not even the least load reached it. Without those a comparison would be of the better ones. A
+    lower bound for greater loads could not be tried is no result: what disturbed them was no doing of
+    the forwarder's.
     """
     throughput = searched.unit.throughput
     found = throughput.found.get(goal) if throughput else None
-    if found is None:
+    if found is None or found.state == "disturbed_above":
         return None
     return 0.0 if found.state == "below_minimum" else found.lower_pps
 
@@ -113,7 +115,11 @@ def _buffer(searched: Searched) -> float | None:
 
 def _at_limit(searched: Searched) -> str | None:
     result = searched.unit.back_to_back
-    return "the longest burst that was tried passed" if result and result.at_limit else None
+    if result and result.at_limit:
+        return "the longest burst that was tried passed"
+    if result and result.disturbed:
+        return "longer bursts than one that passed had gaps"
+    return None
 
 
 def _loss(searched: Searched) -> float | None:

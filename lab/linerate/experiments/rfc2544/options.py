@@ -13,6 +13,7 @@ from linerate.records.trial import DIRECTIONS, Directions, Test
 from linerate.runs import options as common
 from linerate.runs.options import (
     BLOCKS,
+    Budget,
     FORWARDERS,
     LINK,
     PRESET,
@@ -36,7 +37,9 @@ def _sizes(option: str, values: list[str] | None) -> list[int] | str:
 
 
 def _tests(option: str, values: list[str] | None) -> tuple[Test, ...]:
-    return tests_of(words_of(option, values))
+    """None: the preset's."""
+    names = words_of(option, values)
+    return tests_of(names) if names else ()
 
 
 def _ways(value: Directions | None) -> Directions:
@@ -57,7 +60,7 @@ class Traffic:
         Option(
             "--tests",
             help="throughput (always measured), latency, loss, back-to-back, recovery, core-use.",
-            default_help="all",
+            default_help="all; of preset published, throughput and latency",
             parse=_tests,
         ),
     ] = TESTS
@@ -78,7 +81,7 @@ class Traffic:
 
 
 @dataclass(kw_only=True)
-class Options(Traffic, common.Options):
+class Options(Budget, Traffic, common.Options):
     """What the command line asked for. `generator`: another one than the lab's own."""
 
     summary: ClassVar = (
@@ -92,7 +95,7 @@ class Options(Traffic, common.Options):
         ),
         "sizes": SIZES.but(
             help="Frame sizes with FCS, a list; or standard; or published.",
-            default_help="64",
+            default_help="64; of preset published, published",
             parse=_sizes,
         ),
         "forwarders": FORWARDERS.but(
@@ -111,8 +114,8 @@ class Options(Traffic, common.Options):
     preset: Annotated[
         Preset,
         PRESET.but(
-            help="quick (minutes a size), csit (half an hour a size) or conforming (RFC 2544's "
-            "durations: a day a size).",
+            help="quick (minutes a size), published (the published tables, 2 minutes a size), csit "
+            "(half an hour a size) or conforming (RFC 2544's durations: a day a size).",
             choices=PRESETS,
             merge="same",
             compare="same",

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Annotated, TypeVar
 
 from pydantic import Field
@@ -22,7 +23,7 @@ from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
 from linerate.records.summary import Ceiling
 from linerate.records.trial import DISTURBED, Trial
-from linerate.runs.options import Agreement, apart_from_blocks
+from linerate.runs.options import Agreement, Budget, apart_from_blocks
 from linerate.runs.plans.blocks import PEERS, arms, blocks_for, check_blocks, check_fit, order
 from linerate.runs.plans.steps import (
     Announce,
@@ -46,7 +47,9 @@ T = TypeVar("T")
 NAME = "rfc2544"
 QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
 # Shares of the flood's ceiling that the sender is tried at, until it is on time.
-PACED_SHARES = (1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
+PACED_SHARES = (
+    1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001,
+)  # fmt: skip
 # Starts of the peer in which it has to be: a link between two processes may carry less after one
 # start than after another, and each search begins with one.
 PACED_STARTS = 3
@@ -58,7 +61,7 @@ BEHIND = 0.5
 
 
 @dataclass(kw_only=True)
-class SearchDesign(Traffic, Design):
+class SearchDesign(Budget, Traffic, Design):
     """A `Design` with what this experiment alone can be asked."""
 
     # It has the window, too.
@@ -96,7 +99,9 @@ def cells(options: Options) -> list[Cell]:
     """Which cells to run, in order; raises `UsageError` for what cannot be."""
     sizes = list(dict.fromkeys(options.sizes or [minimum_size(options.ip)]))
     check_sizes(sizes, options.ip)
-    blocks = max(options.preset.blocks, blocks_for(len(sizes) * _loads(options)))
+    blocks = options.preset.blocks
+    if options.preset.verdicts:
+        blocks = max(blocks, blocks_for(len(sizes) * _loads(options)))
     blocks = blocks if options.blocks is None else options.blocks
     check_blocks(blocks)
     if options.generator and not options.line_rate:
@@ -153,6 +158,7 @@ class Rfc2544(SessionPlan):
         self.arms = arms(options.forwarders or DEFAULT_FORWARDERS)
         self.cells = cells(options)
         self.window_s = options.preset.flood_s
+        self.minutes = options.minutes
         self.ip = options.ip
         self.directions = options.directions or "both"
         self.sender = None
@@ -184,24 +190,50 @@ class Rfc2544(SessionPlan):
             f"{self.preset.name}: {self.preset.note}. About {told(self.estimate.seconds)} "
             f"({self.estimate.trials} trials), more where windows are disturbed and repeated."
         )
+        if self.minutes is not None and self.minutes * 60 < self.estimate.seconds:
+            yield Say(self._budget(self.minutes))
+        if not self.preset.turns:
+            for cell in self.cells:
+                for block in (yield from self._blocks(cell)):
+                    yield block
+            return
+        sizes: list[list[OnSetup]] = []
         for cell in self.cells:
-            yield Announce(f"{cell.link} {cell.size} B: self-test")
-            try:
-                flooded = yield from self._flood(cell)
-                max_pps, peer = yield from self._maximum(cell, flooded)
-            except BusyError as error:
-                if not self.options.keep_going:
-                    raise
-                self.warn(f"{error.message}: this size has no figures")
-                continue
-            yield Announce(
-                f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
-                f"{counted(cell.blocks, 'block')}"
-            )
-            # The peer shows what link and sender allow where the arms meet them.
-            names = {arm.label: arm for arm in [*self.arms, Arm(peer, peer)]}
-            for block, shuffled in enumerate(order(list(names.values()), cell, self.seed)):
-                yield OnSetup(cell, partial(self._searches, cell, block, shuffled, max_pps))
+            sizes.append((yield from self._blocks(cell)))
+        for turn in zip_longest(*sizes):
+            for block in turn:
+                if block:
+                    yield block
+
+    def _budget(self, minutes: float) -> str:
+        said = f"--minutes {minutes:g}: a part of it will fit; --resume runs more"
+        return (
+            f"{said}. All sizes take turns, so that each has its part"
+            if self.preset.turns
+            else said
+        )
+
+    def _blocks(self, cell: Cell) -> Steps[list[OnSetup]]:
+        """The self-test of a cell, then what its blocks are; none where the machine is too busy."""
+        yield Announce(f"{cell.link} {cell.size} B: self-test")
+        try:
+            flooded = yield from self._flood(cell)
+            max_pps, peer = yield from self._maximum(cell, flooded)
+        except BusyError as error:
+            if not self.options.keep_going:
+                raise
+            self.warn(f"{error.message}: this size has no figures")
+            return []
+        yield Announce(
+            f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
+            f"{counted(cell.blocks, 'block')}"
+        )
+        # The peer shows what link and sender allow where the arms meet them.
+        names = {arm.label: arm for arm in [*self.arms, Arm(peer, peer)]}
+        return [
+            OnSetup(cell, partial(self._searches, cell, block, shuffled, max_pps))
+            for block, shuffled in enumerate(order(list(names.values()), cell, self.seed))
+        ]
 
     # -- the self-test -------------------------------------------------------------------------
 
@@ -348,19 +380,21 @@ class Rfc2544(SessionPlan):
             yield Start(
                 setup=setup, arm=arm, block=block, role="search", max_pps=max_pps,
                 terms=self.preset.terms, procedure=search, probe=self.needs.probe,
-                told=_told, failed=_nothing_found,
+                told=partial(_told, self.preset), failed=partial(_nothing_found, self.preset),
             )  # fmt: skip
 
 
-def _told(unit: Unit) -> str:
+def _told(preset: Preset, unit: Unit) -> str:
+    carried = unit.carried(preset)
+    if carried is None:
+        return "no throughput"
     found = unit.lossless
-    if found and found.lower_pps is not None:
-        return f"{found.lower_pps / 1e6:.3f} Mpps"
-    return "no throughput"
+    whole = found and found.state == "found" and found.lower_pps is not None
+    return f"{'' if whole else 'at least '}{carried / 1e6:.3f} Mpps"
 
 
-def _nothing_found(unit: Unit) -> str | None:
-    if unit.lossless:
+def _nothing_found(preset: Preset, unit: Unit) -> str | None:
+    if unit.lossless or unit.carried(preset):
         return None
     why = unit.throughput.invalid if unit.throughput else None
     return why.reason if why else "it was cut off"

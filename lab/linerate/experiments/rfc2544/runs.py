@@ -13,7 +13,7 @@ from linerate.experiments.rfc2544.options import Options
 from linerate.experiments.rfc2544.page import page as rfc2544_page
 from linerate.experiments.rfc2544.page.method import goal_words
 from linerate.experiments.rfc2544.plan import NAME, Rfc2544, SearchDesign, cells, design_of
-from linerate.experiments.rfc2544.presets import named_sizes
+from linerate.experiments.rfc2544.presets import Preset, named_sizes
 from linerate.experiments.rfc2544.summarise import (
     Asked,
     Searches,
@@ -62,10 +62,15 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
     options_type, design_type = Options, SearchDesign
 
     def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> Options:
-        sizes = values["sizes"]
+        preset: Preset = values["preset"]
+        sizes = values["sizes"] or preset.sizes
         if isinstance(sizes, str):
             sizes = named_sizes(sizes, values["ip"])
-        return super().make_options({**values, "sizes": sizes}, resuming=resuming)
+        own = {"sizes": sizes or [], "tests": values["tests"] or preset.tests}
+        return super().make_options({**values, **own}, resuming=resuming)
+
+    def promises_verdicts(self, design: Mapping[str, Any]) -> bool:
+        return bool(design["search"].get("verdicts", True))
 
     def design_of(self, options: Options) -> SearchDesign:
         return design_of(options)
@@ -122,6 +127,8 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
             for each in searches
             if each.unit.throughput
             for name, rate in each.unit.throughput.found.items()
+            # Nobody knows what it would have lost above.
+            if rate.state != "disturbed_above"
         ]
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:

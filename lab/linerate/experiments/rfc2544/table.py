@@ -12,7 +12,8 @@ from linerate.experiments.rfc2544.summarise import lacking
 from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import ArmSummary, CellSummary, Comparison, Summary
-from linerate.records.summary_figures import SearchFigures
+from linerate.records.summary_figures import GoalFigure, SearchFigures
+from linerate.records.types import BoundKind
 from linerate.report.console import (
     BURSTS,
     bursts,
@@ -36,27 +37,43 @@ def _searched(cell: CellSummary) -> list[tuple[ArmSummary, SearchFigures]]:
     return [(arm, arm.search) for arm in [*cell.arms, *cell.peers] if arm.search]
 
 
+_BOUNDS: dict[BoundKind, str] = {
+    "disturbed": "greater loads: no quiet window",
+    "trials": "too few quiet windows",
+}
+
+
+def bound_words(goal: GoalFigure) -> str:
+    """Why the forwarder may carry more than the rate says; empty where the search ended by itself."""
+    if not goal.is_bound:
+        return ""
+    return _BOUNDS[goal.at_least.kind] if goal.at_least else "100 % reached"
+
+
 def throughput_table(cell: CellSummary) -> Table | None:
     columns = (
         "forwarder", "goal", "loss up to", "Mpps", "95 % interval", "L1 Gbit/s", "L2 Gbit/s",
-        "of 100 %", "searches",
+        "of 100 %", "searches", "bound",
     )  # fmt: skip
     found = new_table(
         f"{cell.link}, {cell.size} B, {counted(cell.blocks, 'block')}: throughput", columns, 2
     )
     for arm, figures in _searched(cell):
         for goal in figures.goals:
-            mega = goal.pps.scaled(1e-6) if goal.pps else None
+            rate = goal.rate
+            mega = rate.pps.scaled(1e-6) if rate.pps else None
+            least = "at least " if goal.is_bound else ""
             found.add_row(
                 arm.arm,
                 goal.goal,
                 share(goal.loss_ratio),
-                median(mega, 3),
+                least + median(mega, 3),
                 interval(mega, 3),
-                number(goal.l1_bps / _GIGA if goal.l1_bps else None, 3),
-                number(goal.l2_bps / _GIGA if goal.l2_bps else None, 3),
-                f"{goal.share:.1%}".replace("%", " %") if goal.share is not None else "-",
-                f"{goal.pps.n if goal.pps else 0}/{figures.searches}",
+                number(rate.l1_bps / _GIGA if rate.l1_bps else None, 3),
+                number(rate.l2_bps / _GIGA if rate.l2_bps else None, 3),
+                f"{rate.share:.1%}".replace("%", " %") if rate.share is not None else "-",
+                f"{rate.pps.n if rate.pps else 0}/{figures.searches}",
+                bound_words(goal),
             )
     return found if found.row_count else None
 
@@ -125,7 +142,7 @@ def burst_table(cell: CellSummary) -> Table | None:
         if (entry := figures.back_to_back) is None:
             continue
         # One that passed at the longest length is longer than that.
-        least = "at least " if entry.at_limit else ""
+        least = "at least " if entry.at_limit or entry.disturbed else ""
         found.add_row(
             arm.arm,
             least + number(entry.average, 0),

@@ -38,6 +38,16 @@ class Unit:
             return None
         return next(iter(self.throughput.found.values()))
 
+    def carried(self, preset: Preset) -> float | None:
+        """The throughput, or its lower bound: at which rate the other tests are made."""
+        found = self.throughput
+        if found is None:
+            return None
+        name = preset.goals[0].name
+        if preset.bounds:
+            return found.carried(name)
+        return found.found[name].lower_pps if name in found.found else None
+
 
 def run_tests(
     device: TestedDevice, preset: Preset, tests: Sequence[Test], blocks: int, unit: Unit
@@ -51,9 +61,8 @@ def run_tests(
     with suppress(TrialError):
         device.send(LOW_LOAD * device.max_pps, preset.low_load_s)
     device.test = "throughput"
-    unit.throughput = search(device, preset.goals, limit_s=preset.limit_s)
-    lossless = unit.lossless
-    rate = lossless.lower_pps if lossless else None
+    unit.throughput = search(device, preset.goals, limit_s=preset.limit_s, bounds=preset.bounds)
+    rate = unit.carried(preset)
     if "latency" in tests and rate:
         device.test = "latency"
         unit.latency = latency(
@@ -62,10 +71,13 @@ def run_tests(
             seconds=preset.latency_s,
             repetitions=preset.latency_share(blocks),
             loads=preset.latency_loads,
+            bounds=preset.bounds,
         )
     if "loss" in tests:
         device.test = "loss"
-        unit.loss = frame_loss(device, seconds=preset.loss_s, step=preset.loss_step)
+        unit.loss = frame_loss(
+            device, seconds=preset.loss_s, step=preset.loss_step, bounds=preset.bounds
+        )
     if "back-to-back" in tests:
         device.test = "back-to-back"
         unit.back_to_back = back_to_back(
@@ -74,6 +86,7 @@ def run_tests(
             repetitions=preset.burst_share(blocks),
             longest_s=preset.burst_longest_s,
             resolution=preset.burst_resolution,
+            bounds=preset.bounds,
         )
     if "recovery" in tests and rate:
         device.test = "recovery"
@@ -83,10 +96,15 @@ def run_tests(
             overload_s=preset.recovery_overload_s,
             watched_s=preset.recovery_watched_s,
             repetitions=preset.recovery_share(blocks),
+            bounds=preset.bounds,
         )
     if "core-use" in tests and rate:
         # Last, for the probe looks at the forwarder from then on.
         device.test = "core-use"
         unit.core_use = core_use(
-            device, rate, seconds=preset.core_use_s, loads=preset.core_use_loads
+            device,
+            rate,
+            seconds=preset.core_use_s,
+            loads=preset.core_use_loads,
+            bounds=preset.bounds,
         )

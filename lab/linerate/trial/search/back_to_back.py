@@ -8,6 +8,10 @@ With the mean length B of the bursts, the greatest frame rate R and the measured
     corrected buffer time = B / R * (1 - T / R)
 
 because what was forwarded while the burst came in never was in the buffer together.
+
+A burst with a gap in it is none, and the longer it is, the likelier it has one. With `bounds` a search
+that comes to a length at which every burst had gaps ends there: the longest that passed is a lower
+bound.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass, replace
 
-from linerate.host.errors import TrialError
+from linerate.host.errors import DisturbedError, TrialError
 from linerate.trial.search.device import Device
 from linerate.trial.search.procedure import (
     ATTEMPTS,
@@ -39,14 +43,16 @@ _START = 64
 class BackToBack(Result):
     """Lengths are in frames and each right to the resolution: one that much longer lost frames.
 
-    `at_limit` counts the repetitions in which the longest burst that was tried, `limit`, passed.
-    Then lengths are "at least", and so is the implied time; there is no corrected one. A device
-    as fast as the link has no longest burst (RFC 9004 leaves such frame sizes out).
+    `at_limit` counts the repetitions in which the longest burst that was tried, `limit`, passed;
+    `disturbed` those that ended at a length at which no burst was sent without a gap. Then lengths are
+    "at least", and so is the implied time; there is no corrected one. A device as fast as the link has
+    no longest burst (RFC 9004 leaves such frame sizes out).
     """
 
     lengths: tuple[int, ...] = ()
     limit: int
     at_limit: int = 0
+    disturbed: int = 0
     mean: float | None = None
     implied_s: float | None = None
     corrected_s: float | None = None
@@ -60,22 +66,27 @@ def back_to_back(
     longest_s: float = LONGEST_S,
     resolution: int = 1,
     attempts: int = ATTEMPTS,
+    bounds: bool = False,
 ) -> BackToBack:
     """`throughput_pps` is that of the same frame size; without it there is no corrected time."""
     positive(repetitions=repetitions, longest_s=longest_s, resolution=resolution)
-    trials = Trials(device, attempts)
+    trials = Trials(device, attempts, bounds=bounds)
     limit = max(round(device.max_pps * longest_s), 1)
     lengths: list[int] = []
+    disturbed = 0
     reason: Invalid | None = None
     try:
         for _ in range(repetitions):
-            lengths.append(_longest(trials, limit, resolution))
+            length, whole = _longest(trials, limit, resolution, bounds=bounds)
+            lengths.append(length)
+            disturbed += not whole
     except TrialError as error:
         lengths, reason = [], invalid(error)
     deviations = too_short("repetitions:", repetitions, REPETITIONS, "RFC 2544, 26.4")
     deviations += too_short("bursts of up to seconds:", longest_s, LONGEST_S, "RFC 2544, 26.4")
     result = BackToBack(
         limit=limit,
+        disturbed=disturbed,
         invalid=reason,
         effort=trials.effort(),
         deviations=deviations,
@@ -83,32 +94,39 @@ def back_to_back(
     return _summed_up(result, lengths, device.max_pps, throughput_pps) if lengths else result
 
 
-def _longest(trials: Trials, limit: int, resolution: int) -> int:
-    """Double or halve until a length passes and another does not, then bisect.
+def _longest(trials: Trials, limit: int, resolution: int, *, bounds: bool) -> tuple[int, bool]:
+    """The longest burst that passed, and whether that is all: False when a longer one could not be
+    tried, for all of that length had gaps.
 
-    Each repetition begins at the same length, so that it knows nothing of the others. Raises
-    `TrialError` when even a single frame is lost: nothing passes, which is no length of 0.
+    Doubles or halves until a length passes and another does not, then bisects. Each repetition begins
+    at the same length, so that it knows nothing of the others. Raises `TrialError` when even a single
+    frame is lost: nothing passes, which is no length of 0.
     """
     low = high = 0
     length = min(_START, limit)
-    while not (low and high):
-        if trials.burst(length).lost == 0:
-            low = length
-            if low == limit:
-                return limit
-            length = min(2 * low, limit)
-        else:
-            high = length
-            if high == 1:
-                raise TrialError("a single frame was lost, so there is no burst that passes")
-            length = high // 2
-    while high - low > resolution:
-        middle = (low + high) // 2
-        if trials.burst(middle).lost == 0:
-            low = middle
-        else:
-            high = middle
-    return low
+    try:
+        while not (low and high):
+            if trials.burst(length).lost == 0:
+                low = length
+                if low == limit:
+                    return limit, True
+                length = min(2 * low, limit)
+            else:
+                high = length
+                if high == 1:
+                    raise TrialError("a single frame was lost, so there is no burst that passes")
+                length = high // 2
+        while high - low > resolution:
+            middle = (low + high) // 2
+            if trials.burst(middle).lost == 0:
+                low = middle
+            else:
+                high = middle
+    except DisturbedError:
+        if not (bounds and low):
+            raise
+        return low, False
+    return low, True
 
 
 def _summed_up(
@@ -118,7 +136,7 @@ def _summed_up(
     at_limit = sum(length == result.limit for length in lengths)
     implied = mean / max_pps
     corrected = None
-    if throughput_pps is not None and not at_limit:
+    if throughput_pps is not None and not at_limit and not result.disturbed:
         corrected = implied * (1 - min(throughput_pps / max_pps, 1.0))
     return replace(
         result,

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from linerate.host.errors import TrialError, UsageError
+from linerate.host.errors import DisturbedError, TrialError, UsageError
 from linerate.trial.search.device import Device
 from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid, positive
 
@@ -39,8 +39,9 @@ def core_use(
     seconds: float,
     loads: Sequence[float] = LOADS,
     attempts: int = ATTEMPTS,
+    bounds: bool = False,
 ) -> CoreUse:
-    """`throughput_pps` is that of the same frame size: above it a core only shows that it is full.
+    """`bounds`: a load that could not be tried is left out. `throughput_pps` is that of the same frame size: above it a core only shows that it is full.
 
     Raises `UsageError` for loads that are not within 0 and 1.
     """
@@ -50,7 +51,7 @@ def core_use(
             f"loads: {', '.join(f'{share:g}' for share in loads)}",
             "give shares of the greatest rate, above 0 and up to 1",
         )
-    trials = Trials(device, attempts)
+    trials = Trials(device, attempts, bounds=bounds)
     reason: Invalid | None = None
     own = share_of(throughput_pps, device.max_pps)
     # A throughput that is one of the loads is measured once.
@@ -58,6 +59,7 @@ def core_use(
         try:
             trials.send(throughput_pps if share == own else share * device.max_pps, seconds)
         except TrialError as error:
-            reason = invalid(error)
-            break
+            reason = reason or invalid(error)
+            if not (bounds and isinstance(error, DisturbedError)):
+                break
     return CoreUse(invalid=reason, effort=trials.effort())

@@ -6,7 +6,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from linerate.host.errors import TrialError, UsageError
+from linerate.host.errors import DisturbedError, TrialError, UsageError
 from linerate.trial.search.device import Device
 from linerate.trial.search.goals import FINAL_S
 from linerate.trial.search.procedure import (
@@ -39,7 +39,8 @@ class Point:
 class FrameLoss(Result):
     """Points by falling load. `clean`: the last two lost nothing; otherwise the steps ran out.
 
-    Invalid, it keeps the points before the trial that failed.
+    Invalid, it keeps the points before the trial that failed; with `bounds` also those after loads
+    that could not be tried.
     """
 
     points: tuple[Point, ...]
@@ -52,8 +53,9 @@ def frame_loss(
     seconds: float = FINAL_S,
     step: float = GREATEST_STEP,
     attempts: int = ATTEMPTS,
+    bounds: bool = False,
 ) -> FrameLoss:
-    """Raises `UsageError` for a step above 10 %, which the RFC forbids."""
+    """`bounds`: a load that could not be tried is left out. Raises `UsageError` for a step above 10 %, which the RFC forbids."""
     positive(seconds=seconds)
     if not 0 < step <= GREATEST_STEP + 1e-12:
         raise UsageError(
@@ -61,7 +63,7 @@ def frame_loss(
             "(RFC 2544, 26.3)",
             "give a smaller step",
         )
-    trials = Trials(device, attempts)
+    trials = Trials(device, attempts, bounds=bounds)
     points: list[Point] = []
     clean = 0
     reason: Invalid | None = None
@@ -72,8 +74,12 @@ def frame_loss(
         try:
             outcome = trials.send(pps, seconds)
         except TrialError as error:
-            reason = invalid(error)
-            break
+            reason = reason or invalid(error)
+            if not (bounds and isinstance(error, DisturbedError)):
+                break
+            # Two in a row are two loads that follow each other.
+            clean = 0
+            continue
         points.append(Point(share, pps, outcome.intended, outcome.received, outcome.loss_ratio))
         clean = 0 if outcome.lost else clean + 1
         if clean == CLEAN:

@@ -12,7 +12,7 @@ import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from linerate.host.errors import TrialError, UsageError
+from linerate.host.errors import DisturbedError, TrialError, UsageError
 from linerate.trial.search.device import Device, Latency
 from linerate.trial.search.procedure import (
     ATTEMPTS,
@@ -53,7 +53,9 @@ class AtLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyResult(Result):
-    """By load, in the order asked for; none when invalid."""
+    """By load, in the order asked for; when invalid none, or with `bounds` the loads of which every
+    repetition could be measured.
+    """
 
     loads: tuple[AtLoad, ...] = ()
 
@@ -66,6 +68,7 @@ def latency(
     repetitions: int = REPETITIONS,
     loads: Sequence[float] = LOADS,
     attempts: int = ATTEMPTS,
+    bounds: bool = False,
 ) -> LatencyResult:
     """`throughput_pps` is that of the same frame size, `loads` are shares of it.
 
@@ -77,25 +80,32 @@ def latency(
             f"loads: {', '.join(f'{share:g}' for share in loads) or 'none'}",
             "give different shares of the throughput, above 0 and up to 1",
         )
-    trials = Trials(device, attempts)
+    trials = Trials(device, attempts, bounds=bounds)
     runs: dict[float, list[Latency]] = {share: [] for share in loads}
     reason: Invalid | None = None
+    left = list(loads)
     try:
         for _ in range(repetitions):
-            for share in loads:
-                outcome = trials.send(throughput_pps * share, seconds, latency=True)
+            for share in tuple(left):
+                try:
+                    outcome = trials.send(throughput_pps * share, seconds, latency=True)
+                except DisturbedError as error:
+                    if not bounds:
+                        raise
+                    # The other repetitions alone would be those of quieter moments.
+                    left.remove(share)
+                    reason = reason or invalid(error)
+                    continue
                 assert outcome.latency is not None
                 runs[share].append(_run(outcome.latency))
     except TrialError as error:
-        reason = invalid(error)
+        left, reason = [], invalid(error)
     deviations = too_short("runs of seconds:", seconds, SECONDS, "RFC 2544, 26.2")
     deviations += too_short("repetitions:", repetitions, REPETITIONS, "RFC 2544, 26.2")
     if 1 not in loads:
         deviations += ("none at the throughput rate (RFC 2544, 26.2)",)
     return LatencyResult(
-        loads=()
-        if reason
-        else tuple(_at_load(share, throughput_pps * share, runs[share]) for share in loads),
+        loads=tuple(_at_load(share, throughput_pps * share, runs[share]) for share in left),
         invalid=reason,
         effort=trials.effort(),
         deviations=deviations,

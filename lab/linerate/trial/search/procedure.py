@@ -2,7 +2,12 @@
 """What all procedures share: trials that fail are repeated, counted, and never taken for loss.
 
 A procedure asks `Trials` instead of the device. A trial that fails is repeated up to `ATTEMPTS`
-times; then its error leaves, and the procedure returns a result with `invalid` and without figures.
+times; then its error leaves, and the procedure returns a result with `invalid`.
+
+`bounds`: whether a procedure keeps what it has when its windows are disturbed. Runs recorded by
+earlier versions do not: their procedures end there, without figures. With it a procedure gives a
+lower bound, or those of its figures that do not need the trial that failed, and a trial whose windows
+were all disturbed is not repeated: the device has tried it often enough.
 """
 
 from __future__ import annotations
@@ -11,7 +16,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeVar
 
-from linerate.host.errors import TrialError, UsageError
+from linerate.host.errors import DisturbedError, TrialError, UsageError
 from linerate.trial.search.device import Device, Outcome
 
 T = TypeVar("T")
@@ -52,9 +57,10 @@ class Result:
 class Trials:
     """A device that repeats trials which fail, and counts."""
 
-    def __init__(self, device: Device, attempts: int = ATTEMPTS) -> None:
+    def __init__(self, device: Device, attempts: int = ATTEMPTS, *, bounds: bool = False) -> None:
         self._device = device
         self._attempts = attempts
+        self._bounds = bounds
         self._valid = 0
         self._failed = 0
         self._sent_s = 0.0
@@ -94,6 +100,8 @@ class Trials:
                 outcome = trial()
             except TrialError as error:
                 self._failed += 1
+                if self._bounds and isinstance(error, DisturbedError):
+                    raise
                 last = error
             else:
                 self._valid += 1

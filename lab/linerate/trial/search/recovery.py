@@ -69,15 +69,18 @@ def recovery(
     watched_s: float = WATCHED_S,
     repetitions: int = REPETITIONS,
     attempts: int = ATTEMPTS,
+    bounds: bool = False,
 ) -> Recovery:
-    """`throughput_pps` is that of the same frame size."""
+    """`throughput_pps` is that of the same frame size. `bounds`: as `Trials` has it; a time of
+    recovery has no lower bound.
+    """
     positive(
         throughput_pps=throughput_pps,
         overload_s=overload_s,
         watched_s=watched_s,
         repetitions=repetitions,
     )
-    trials = Trials(device, attempts)
+    trials = Trials(device, attempts, bounds=bounds)
     overload = min(throughput_pps * OVERLOAD, device.max_pps)
     reduced = overload * REDUCED
 

@@ -26,7 +26,7 @@ from linerate.host.errors import DisturbedError, GeneratorError, ProcessError, T
 from linerate.host.process import Command, pause
 from linerate.links import Wire
 from linerate.records.cells import Arm
-from linerate.records.outcome import LatencyFigures
+from linerate.records.outcome import SOUND_SHARE, ChangeFigures, LatencyFigures
 from linerate.records.trial import DISTURBED, Load, Method, Protocol, Role, Test, Trial
 from linerate.telemetry.spans import Spans
 from linerate.traffic.otg import Slice, Traffic
@@ -48,7 +48,8 @@ _PROBE_WAITS = {"LINERATE_PROBE_POLLING": "off", "LINERATE_PROBE_REQUIRED": "0"}
 
 @dataclass(frozen=True)
 class Terms:
-    """How windows are sent. `windows`: at most so many for one trial.
+    """How windows are sent. `windows`: at most so many for one trial; `burst_windows`: of bursts and
+    changes of rate, None: as many.
 
     `settle_s`: to wait after sending for late frames; `rest_s`: before the next trial (RFC 2544,
     section 23, has 2 s and 5 s). `patience_s`: to wait after the first void window, and twice as
@@ -60,6 +61,11 @@ class Terms:
     patience_s: float = 0.0
     settle_s: float = 0.0
     rest_s: float = 0.0
+    burst_windows: int | None = None
+
+    def windows_for(self, asked: Asked) -> int:
+        steady = asked.load == "paced" and asked.then is None
+        return self.windows if steady or self.burst_windows is None else self.burst_windows
 
 
 @dataclass(frozen=True)
@@ -177,7 +183,8 @@ class SetupDevice:
         """The first window that counts."""
         pause(max(self._ended_s + self.terms.rest_s - time.monotonic(), 0.0))
         void, self.void, why = self.void, 0, "they are on record"
-        for attempt in range(void + 1, self.terms.windows + 1):
+        windows = self.terms.windows_for(asked)
+        for attempt in range(void + 1, windows + 1):
             if attempt > 1:
                 pause(self.terms.patience_s * 2 ** (attempt - 2))
             trial = self._window(attempt, asked)
@@ -189,7 +196,7 @@ class SetupDevice:
                 raise error_of(trial)
             why = f"the last because: {trial.invalid}"
         raise DisturbedError(
-            f"{self.terms.windows} windows of {asked.whole_s:.3g} s at {asked.pps / 1e6:.3f} Mpps "
+            f"{windows} windows of {asked.whole_s:.3g} s at {asked.pps / 1e6:.3f} Mpps "
             f"were all disturbed, {why}"
         )
 
@@ -229,7 +236,10 @@ class SetupDevice:
             if asked.latency:
                 frames.latency, frames.clock = sender.latency(), sender.clock()
             if traffic.slices:
-                frames.change = change_of(traffic, sender.received_by_flow())
+                frames.change = change_of(
+                    traffic, sender.received_by_flow(), sender.disturbed_by_flow()
+                )
+                _judge_change(trial, frames.change)
             watch.enter()
         if not trial.valid and trial.invalid_code not in DISTURBED:
             self.close()
@@ -343,6 +353,20 @@ def _carry(exchange: Exchange, receiving: int) -> None:
         raise
 
 
+def _judge_change(trial: Trial, found: ChangeFigures) -> None:
+    """Each of the two rates must have frames enough that nothing disturbed."""
+    for when, touched, sent in (
+        ("before", found.before_disturbed, found.before_intended),
+        ("after", found.after_disturbed, found.after_intended),
+    ):
+        if touched and touched > (1 - SOUND_SHARE) * sent:
+            trial.reject(
+                "late",
+                f"{touched / sent:.1%} of the frames {when} the change of rate left or arrived while "
+                f"the generator was kept from its CPU (limit {1 - SOUND_SHARE:.0%})",
+            )
+
+
 def outcome_of(trial: Trial) -> Outcome:
     """What a search is told of a valid trial: what was intended, and what of that came back."""
     request, frames = trial.request, trial.frames
@@ -363,9 +387,10 @@ def changed_of(trial: Trial) -> Changed:
     found = trial.frames.change
     if found is None:
         raise TrialError("the trial has no figures of its two rates")
+    before, after = trial.request.seconds or 0.0, trial.request.then_s or 0.0
     return Changed(
-        before=Outcome(found.before_intended, found.before_received, trial.request.seconds or 0.0),
-        after=Outcome(found.after_intended, found.after_received, trial.request.then_s or 0.0),
+        before=Outcome(*found.undisturbed_before, before),
+        after=Outcome(*found.undisturbed_after, after),
         last_lost=found.last_lost_s,
         slice_s=found.slice_s or 0.0,
     )

@@ -10,8 +10,11 @@ device that recovered is lost, is a slice of its own.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from linerate.records.outcome import ChangeFigures
 from linerate.traffic.otg import Slice, Traffic, flow_name
+from linerate.traffic.sender import Touched
 from linerate.trial.search.recovery import END_SHARE
 
 FIRST_S = 0.001
@@ -33,12 +36,33 @@ def cut(start_s: float, pps: float, seconds: float) -> tuple[Slice, ...]:
     return tuple(slices)
 
 
-def change_of(traffic: Traffic, received: dict[str, int]) -> ChangeFigures:
-    """From what came back of each flow; flows of all ports that send count together."""
+def change_of(
+    traffic: Traffic,
+    received: Mapping[str, int],
+    disturbed: Mapping[str, Touched] | None = None,
+) -> ChangeFigures:
+    """From what came back of each flow; flows of all ports that send count together.
+
+    `disturbed`: frames by flow that no figure is of; none where the sender does not tell.
+    """
     senders = range(len(traffic.locations) if traffic.senders is None else traffic.senders)
 
     def back(part: int) -> int:
         return sum(received.get(flow_name(index, part), 0) for index in senders)
+
+    apart = disturbed or {}
+
+    def touched(*parts: int) -> Touched:
+        mine = [apart[flow_name(index, part)] for index in senders for part in parts]
+        return Touched(sum(each.frames for each in mine), sum(each.lost for each in mine))
+
+    def lost(part: int, frames: int) -> int:
+        """How many undisturbed frames of a slice never came back."""
+        missing = frames - back(part)
+        if not apart or missing <= 0:
+            return missing
+        found = touched(part)
+        return min(missing - found.lost, frames - found.frames)
 
     before = (traffic.frames or 0) * len(senders)
     found = ChangeFigures(
@@ -47,8 +71,12 @@ def change_of(traffic: Traffic, received: dict[str, int]) -> ChangeFigures:
         after_intended=sum(each.frames for each in traffic.slices) * len(senders),
         after_received=sum(back(part) for part in range(1, len(traffic.slices) + 1)),
     )
+    if apart:
+        first, rest = touched(0), touched(*range(1, len(traffic.slices) + 1))
+        found.before_disturbed, found.before_disturbed_lost = first.frames, first.lost
+        found.after_disturbed, found.after_disturbed_lost = rest.frames, rest.lost
     for part, each in enumerate(traffic.slices, start=1):
-        if back(part) < each.frames * len(senders):
+        if lost(part, each.frames * len(senders)) > 0:
             begin = each.start_s - traffic.slices[0].start_s
             found.slice_s = each.frames / each.pps
             found.last_lost_s = begin + found.slice_s

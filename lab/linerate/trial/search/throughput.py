@@ -4,17 +4,22 @@
 The library chooses loads and durations and classifies the loads; here it gets trials, and its
 answer becomes a result. One search finds all goals. Rates are frames per second over all directions
 together, as everywhere in `linerate.trial.search`.
+
+With `bounds` a load at which all windows were disturbed does not end the search. It goes on below, as
+if that load and all above it had lost half of their frames; what it then finds is the throughput
+where a lower load lost frames, and otherwise a lower bound (`disturbed_above`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 from MLRsearch import Config, GoalResult, MeasurementResult, MultipleLossRatioSearch, SearchGoal
 
-from linerate.host.errors import TrialError, UsageError
+from linerate.host.errors import DisturbedError, TrialError, UsageError
 from linerate.trial.search.device import Device
 from linerate.trial.search.goals import Goal
 from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid
@@ -25,8 +30,9 @@ MIN_SHARE = 0.001
 PRECEDING_TARGETS = 2
 
 # Why a bound is missing. at_maximum: the greatest load reached the goal, so the sender or the link
-# is the limit. below_minimum: not even the least load did.
-State = Literal["found", "at_maximum", "below_minimum"]
+# is the limit. below_minimum: not even the least load did. disturbed_above: in windows at greater
+# loads the sender or the forwarder was kept from its CPU.
+State = Literal["found", "at_maximum", "below_minimum", "disturbed_above"]
 
 
 @dataclass(frozen=True)
@@ -56,10 +62,17 @@ class Found:
 class Throughput(Result):
     """One `Found` for each goal, by the goal's name; none when `invalid` says why.
 
-    `deviations` are those of all goals.
+    `held`: for goals that no load reached, the greatest load that kept to the goal in the few trials
+    it had (`_held`), with `bounds`. `deviations` are those of all goals.
     """
 
     found: dict[str, Found] = field(default_factory=dict)
+    held: Mapping[str, float] = field(default_factory=dict)
+
+    def carried(self, goal: str) -> float | None:
+        """At least so much was carried: a throughput, or a lower bound of one."""
+        found = self.found.get(goal)
+        return self.held.get(goal) if found is None else found.lower_pps or self.held.get(goal)
 
 
 def search(
@@ -70,6 +83,7 @@ def search(
     min_pps: float | None = None,
     max_pps: float | None = None,
     attempts: int = ATTEMPTS,
+    bounds: bool = False,
 ) -> Throughput:
     """Search between `min_pps` and `max_pps`, which is the device's own where none is given.
 
@@ -85,7 +99,8 @@ def search(
         )
     if len({goal.name for goal in goals}) != len(goals) or not goals:
         raise UsageError("goals: each needs a name of its own, and there must be one", "name them")
-    trials = Trials(device, attempts)
+    trials = Trials(device, attempts, bounds=bounds)
+    measurer = _Measurer(trials, bounds=bounds)
     theirs = {goal.name: _theirs(goal) for goal in goals}
     config = Config(
         # Two goals may differ by name only; the library wants each once.
@@ -98,15 +113,27 @@ def search(
     found: dict[str, Found] = {}
     reason: Invalid | None = None
     try:
-        answer = MultipleLossRatioSearch(config).search(_Measurer(trials), debug=_quiet)
-        found = {goal.name: _found(goal, answer[theirs[goal.name]]) for goal in goals}
+        answer = MultipleLossRatioSearch(config).search(measurer, debug=_quiet)
+        found = {
+            goal.name: _found(goal, answer[theirs[goal.name]], measurer.disturbed_pps)
+            for goal in goals
+        }
     except TrialError as error:
         reason = invalid(error)
     except RuntimeError as error:
         # The library has no other way to say that the time is over, or that it got lost.
         reason = unfinished(str(error))
+    held: dict[str, float] = {}
+    if bounds:
+        for goal in goals:
+            reached = found.get(goal.name)
+            if (reached is None or reached.lower_pps is None) and (
+                pps := _held(goal, measurer.valid)
+            ):
+                held[goal.name] = pps
     return Throughput(
         found=found,
+        held=held,
         invalid=reason,
         effort=trials.effort(),
         deviations=tuple(dict.fromkeys(each for goal in goals for each in goal.deviations)),
@@ -121,10 +148,39 @@ def unfinished(why: str) -> Invalid:
 class _Measurer:
     """What the library calls its measurer."""
 
-    def __init__(self, trials: Trials) -> None:
+    def __init__(self, trials: Trials, *, bounds: bool) -> None:
         self._trials = trials
+        self._bounds = bounds
+        # The valid ones, in their order.
+        self.valid: list[MeasurementResult] = []
+        # The least load at which all windows were disturbed.
+        self.disturbed_pps = math.inf
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
+        if intended_load >= self.disturbed_pps:
+            return self._disturbed(intended_duration, intended_load)
+        try:
+            result = self._measured(intended_duration, intended_load)
+        except DisturbedError:
+            if not self._bounds:
+                raise
+            self.disturbed_pps = intended_load
+            return self._disturbed(intended_duration, intended_load)
+        self.valid.append(result)
+        return result
+
+    @staticmethod
+    def _disturbed(seconds: float, pps: float) -> MeasurementResult:
+        """What has the library go on below. Half, for it takes what was forwarded for a hint."""
+        frames = max(round(pps * seconds), 2)
+        return MeasurementResult(
+            intended_duration=seconds,
+            intended_load=pps,
+            offered_count=frames,
+            forwarding_count=frames // 2,
+        )
+
+    def _measured(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         outcome = self._trials.send(intended_load, intended_duration)
         # The duration is the intended one: a sender that stops some microseconds early would
         # leave each sum of durations short, and each of them would cost one more trial.
@@ -150,10 +206,34 @@ def _theirs(goal: Goal) -> SearchGoal:
     )
 
 
-def _found(goal: Goal, result: GoalResult) -> Found:
+def _held(goal: Goal, trials: Sequence[MeasurementResult]) -> float | None:
+    """The greatest load that kept to the goal in the trials it had, below the least that did not.
+
+    To keep to it takes no sum of seconds: the share of the time in trials that lost too much must be
+    what the goal allows. Where the least load did not, the greatest with one trial that did.
+    """
+    spent: dict[float, tuple[float, float]] = {}
+    for trial in trials:
+        good, bad = spent.get(trial.intended_load, (0.0, 0.0))
+        if trial.loss_ratio <= goal.loss_ratio:
+            good += trial.intended_duration
+        else:
+            bad += trial.intended_duration
+        spent[trial.intended_load] = (good, bad)
+    held: float | None = None
+    for load, (good, bad) in sorted(spent.items()):
+        if bad > goal.exceed_ratio * (good + bad):
+            break
+        held = load
+    return held or max((load for load, (good, _) in spent.items() if good), default=None)
+
+
+def _found(goal: Goal, result: GoalResult, disturbed_pps: float) -> Found:
     lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
     state: State = "found"
-    if upper is None:
+    if lower is not None and upper is not None and float(upper) >= disturbed_pps:
+        state, upper = "disturbed_above", None
+    elif upper is None:
         state = "at_maximum"
     elif lower is None:
         state = "below_minimum"

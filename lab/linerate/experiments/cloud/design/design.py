@@ -9,10 +9,10 @@ from typing import Annotated
 
 from linerate.experiments.cloud.design.levels import Place
 from linerate.experiments.cloud.design.parts import Part, TenantShape
-from linerate.experiments.cloud.options import Budget, Options
+from linerate.experiments.cloud.options import Options
 from linerate.records.cells import AA_SUFFIX, Cell
 from linerate.records.cloud_summary import NotRun
-from linerate.runs.options import Agreement
+from linerate.runs.options import Agreement, Budget
 from linerate.runs.plans.blocks import arms, check_blocks, check_fit
 from linerate.runs.run_summary import Design
 

@@ -179,7 +179,8 @@ def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
         return (size + LAYER_1_BYTES) * 8 / _GIGA
 
     def layer_1(row: Row) -> Quartiles | None:
-        return row.goal.pps.scaled(gigabits(row.cell.size)) if row.goal.pps else None
+        pps = row.goal.rate.pps
+        return pps.scaled(gigabits(row.cell.size)) if pps else None
 
     def line_bps(size: int) -> float:
         return published_rfc2544.throughput_bps(published_rfc2544.line_rate_pps(size), size, 1)

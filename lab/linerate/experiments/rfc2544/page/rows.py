@@ -53,7 +53,12 @@ class Row:
 
     @property
     def mpps(self) -> Quartiles | None:
-        return self.goal.pps.scaled(1e-6) if self.goal.pps else None
+        """The throughput, or a lower bound of it (`least`)."""
+        return pps.scaled(1e-6) if (pps := self.goal.rate.pps) else None
+
+    @property
+    def least(self) -> bool:
+        return self.goal.is_bound
 
     @property
     def at_throughput(self) -> LatencyFigure | None:
@@ -88,7 +93,8 @@ def rows_of(summary: Summary, searches: Searches) -> list[Row]:
     """By cell, the arms, then the reference peer."""
     found: list[Row] = []
     for cell in summary.cells:
-        counts = _counts(searches.get((cell.link, cell.size), []))
+        goal = next((a.search.goals[0].goal for a in cell.arms if a.search), "")
+        counts = _counts(searches.get((cell.link, cell.size), []), goal)
         references = {id(arm) for arm in cell.references}
         found += [
             Row(
@@ -105,17 +111,17 @@ def rows_of(summary: Summary, searches: Searches) -> list[Row]:
     return found
 
 
-def _counts(units: Sequence[Searched]) -> dict[str, Counted]:
+def _counts(units: Sequence[Searched], goal: str) -> dict[str, Counted]:
     """By arm; without those of which no search found a rate."""
     return {
         arm: counted
         for arm in dict.fromkeys(each.arm for each in units)
-        if (counted := _sum([each for each in units if each.arm == arm]))
+        if (counted := _sum([each for each in units if each.arm == arm], goal))
     }
 
 
-def _sum(units: list[Searched]) -> Counted | None:
-    windows = [trial for each in units for trial in _at_rate(each)]
+def _sum(units: list[Searched], goal: str) -> Counted | None:
+    windows = [trial for each in units for trial in _at_rate(each, goal)]
     if not windows:
         return None
     return Counted(
@@ -126,9 +132,9 @@ def _sum(units: list[Searched]) -> Counted | None:
     )
 
 
-def _at_rate(each: Searched) -> list[Trial]:
-    lossless = each.unit.lossless
-    rate = lossless.lower_pps if lossless else None
+def _at_rate(each: Searched, goal: str) -> list[Trial]:
+    throughput = each.unit.throughput
+    rate = throughput.carried(goal) if throughput else None
     if rate is None:
         return []
     return [
