@@ -154,8 +154,8 @@ class ChangeFigures(Strict):
     slice_s: Seconds | None = Field(default=None, description="how long that slice is")
     before_disturbed: Count | None = Field(
         default=None,
-        description="of the frames before the change, those that left or arrived while the generator "
-        "was kept from its CPU; no figure of recovery is of them",
+        description="of the frames before the change, those that left or arrived while the "
+        "generator was kept from its CPU; no figure of recovery is of them",
     )
     before_disturbed_lost: Count | None = Field(
         default=None, description="of these, never came back"
@@ -175,7 +175,7 @@ class ChangeFigures(Strict):
 
     @property
     def undisturbed_after(self) -> tuple[int, int]:
-        """Likewise, after the change. Losses are those of `last_lost_s`: none where that is absent."""
+        """Likewise, after the change; no loss where `last_lost_s` is absent."""
         if self.last_lost_s is None and self.after_disturbed:
             intended = self.after_intended - min(self.after_disturbed, self.after_intended)
             return intended, intended

@@ -113,15 +113,15 @@ class GraphAnswers(Strict):
 
 
 class AtLeast(Strict):
-    """A lower bound of a rate that no search found. Of each search it is a load that lost no more than
-    the goal allows; no verdict is by it.
+    """A lower bound of a rate that no search found. Of each search it is a load that lost no more
+    than the goal allows; no verdict is by it.
     """
 
     pps: Quartiles = Field(description="over the searches that have one")
     kind: BoundKind = Field(
         description="disturbed: it reached the goal, and greater loads could not be tried, for the "
-        "sender or the forwarder was kept from its CPU; trials: in fewer or shorter trials than the "
-        "goal asks for; of several searches, trials where one of them is so"
+        "sender or the forwarder was kept from its CPU; trials: in fewer or shorter trials than "
+        "the goal asks for; of several searches, trials where one of them is so"
     )
     l2_bps: float = Field(description="of the median; frames with FCS")
     l1_bps: float = Field(description="of the median; with preamble, SFD and gap")
@@ -160,8 +160,8 @@ class GoalFigure(Strict):
 
     @property
     def is_bound(self) -> bool:
-        """Whether the forwarder may carry more than that: most searches ended at 100 %, or none had an
-        end of its own.
+        """Whether the forwarder may carry more than that: most searches ended at 100 %, or none
+        had an end of its own.
         """
         if self.pps is None:
             return self.at_least is not None
@@ -221,8 +221,8 @@ class BurstFigure(Strict):
     at_limit: int = Field(description="repetitions in which the longest burst tried passed")
     disturbed: int = Field(
         default=0,
-        description="repetitions whose length is a lower bound, for no longer burst was sent without "
-        "gaps",
+        description="repetitions whose length is a lower bound, for no longer burst was sent "
+        "without gaps",
     )
     average: float = Field(description="frames, over all repetitions; as the next three RFC 9004's")
     minimum: int

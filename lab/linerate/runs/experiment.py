@@ -153,8 +153,8 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
         return self.options_type(**values)
 
     def promises_verdicts(self, design: Mapping[str, Any]) -> bool:
-        """Whether a run of this design, whose blocks could show nothing, is refused: its preset does
-        not say that it gives no verdicts.
+        """Whether a run of this design, whose blocks could show nothing, is refused: its preset
+        does not say that it gives no verdicts.
         """
         del design
         return True

@@ -230,8 +230,8 @@ class Generator(Sender):
 
 
 def _touched(flow: Mapping[str, Any]) -> Touched:
-    """The receiver does not see losses at the end of a flow, nor of a flow that lost all; the sender
-    knows what the link refused.
+    """The receiver does not see losses at the end of a flow, nor of a flow that lost all; the
+    sender knows what the link refused.
     """
     missing, refused = int(flow["missing_disturbed"]), int(flow["lost_disturbed"])
     lost = max(missing, refused)

@@ -125,8 +125,8 @@ class Sender(ABC):
         return found
 
     def disturbed_by_flow(self) -> dict[str, Touched]:
-        """Of each flow, the frames that left or arrived while the sender was kept from its CPU; empty
-        where it does not tell.
+        """Of each flow, the frames that left or arrived while the sender was kept from its CPU;
+        empty where it does not tell.
         """
         return {}
 

@@ -6,8 +6,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
-from pydantic import Field
-
 from linerate.experiments.cloud.design.parts import Part, TenantShape
 from linerate.host.errors import UsageError
 from linerate.records.cloud_summary import NotRun
@@ -21,9 +19,7 @@ from linerate.runs.options import (
     PRESET,
     SIZES,
     Extra,
-    Option,
     Preset,
-    above_0,
     words_of,
 )
 

@@ -48,8 +48,8 @@ def rate_of(searched: Searched, goal: str) -> float | None:
     """What this search found for the goal, in frames per second; None: it has no result.
 
     0: not even the least load reached it. Without those a comparison would be of the better ones. A
-    lower bound for greater loads could not be tried is no result: what disturbed them was no doing of
-    the forwarder's.
+    lower bound for greater loads could not be tried is no result: what disturbed them was no doing
+    of the forwarder's.
     """
     throughput = searched.unit.throughput
     found = throughput.found.get(goal) if throughput else None

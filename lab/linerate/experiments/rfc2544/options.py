@@ -13,11 +13,11 @@ from linerate.records.trial import DIRECTIONS, Directions, Test
 from linerate.runs import options as common
 from linerate.runs.options import (
     BLOCKS,
-    Budget,
     FORWARDERS,
     LINK,
     PRESET,
     SIZES,
+    Budget,
     Composite,
     Option,
     numbers_of,

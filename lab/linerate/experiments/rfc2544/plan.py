@@ -48,7 +48,8 @@ NAME = "rfc2544"
 QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
 # Shares of the flood's ceiling that the sender is tried at, until it is on time.
 PACED_SHARES = (
-    1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001,
+    1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002,
+    0.001,
 )  # fmt: skip
 # Starts of the peer in which it has to be: a link between two processes may carry less after one
 # start than after another, and each search begins with one.

@@ -82,8 +82,9 @@ class Preset:
     core_use_s: float
     core_use_loads: Annotated[tuple[float, ...], Field(min_length=1)]
     note: str
-    # Where windows are disturbed a test gives a lower bound, or what it has; False in runs recorded by
-    # earlier versions, whose tests end there without figures (`linerate.trial.search.procedure`).
+    # Where windows are disturbed a test gives a lower bound, or what it has; False in runs recorded
+    # by earlier versions, whose tests end there without figures
+    # (`linerate.trial.search.procedure`).
     bounds: bool = False
     # Its sizes take turns, block by block, so that a run that ends early has all of them.
     turns: bool = False
@@ -215,7 +216,7 @@ PRESETS = {
             recovery_repetitions=6,
             core_use_s=0.1,
             core_use_loads=core_use.LOADS,
-            note="the published tables and charts, NOT conforming to RFC 2544; tables, not verdicts",
+            note="the published tables and charts, NOT conforming to RFC 2544; no verdicts",
             bounds=True,
             turns=True,
             verdicts=False,

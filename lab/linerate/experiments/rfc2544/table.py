@@ -44,7 +44,7 @@ _BOUNDS: dict[BoundKind, str] = {
 
 
 def bound_words(goal: GoalFigure) -> str:
-    """Why the forwarder may carry more than the rate says; empty where the search ended by itself."""
+    """Why the forwarder may carry more than the rate says; empty where nothing says so."""
     if not goal.is_bound:
         return ""
     return _BOUNDS[goal.at_least.kind] if goal.at_least else "100 % reached"

@@ -9,9 +9,9 @@ With the mean length B of the bursts, the greatest frame rate R and the measured
 
 because what was forwarded while the burst came in never was in the buffer together.
 
-A burst with a gap in it is none, and the longer it is, the likelier it has one. With `bounds` a search
-that comes to a length at which every burst had gaps ends there: the longest that passed is a lower
-bound.
+A burst with a gap in it is none, and the longer it is, the likelier it has one. With `bounds` a
+search that comes to a length at which every burst had gaps ends there: the longest that passed is a
+lower bound.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ class BackToBack(Result):
     """Lengths are in frames and each right to the resolution: one that much longer lost frames.
 
     `at_limit` counts the repetitions in which the longest burst that was tried, `limit`, passed;
-    `disturbed` those that ended at a length at which no burst was sent without a gap. Then lengths are
-    "at least", and so is the implied time; there is no corrected one. A device as fast as the link has
-    no longest burst (RFC 9004 leaves such frame sizes out).
+    `disturbed` those that ended at a length at which no burst was sent without a gap. Then lengths
+    are "at least", and so is the implied time; there is no corrected one. A device as fast as the
+    link has no longest burst (RFC 9004 leaves such frame sizes out).
     """
 
     lengths: tuple[int, ...] = ()
@@ -98,9 +98,9 @@ def _longest(trials: Trials, limit: int, resolution: int, *, bounds: bool) -> tu
     """The longest burst that passed, and whether that is all: False when a longer one could not be
     tried, for all of that length had gaps.
 
-    Doubles or halves until a length passes and another does not, then bisects. Each repetition begins
-    at the same length, so that it knows nothing of the others. Raises `TrialError` when even a single
-    frame is lost: nothing passes, which is no length of 0.
+    Doubles or halves until a length passes and another does not, then bisects. Each repetition
+    begins at the same length, so that it knows nothing of the others. Raises `TrialError` when even
+    a single frame is lost: nothing passes, which is no length of 0.
     """
     low = high = 0
     length = min(_START, limit)

@@ -41,7 +41,8 @@ def core_use(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> CoreUse:
-    """`bounds`: a load that could not be tried is left out. `throughput_pps` is that of the same frame size: above it a core only shows that it is full.
+    """`bounds`: a load that could not be tried is left out. `throughput_pps` is that of the same
+    frame size: above it a core only shows that it is full.
 
     Raises `UsageError` for loads that are not within 0 and 1.
     """

@@ -55,7 +55,9 @@ def frame_loss(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> FrameLoss:
-    """`bounds`: a load that could not be tried is left out. Raises `UsageError` for a step above 10 %, which the RFC forbids."""
+    """`bounds`: a load that could not be tried is left out. Raises `UsageError` for a step
+    above 10 %, which the RFC forbids.
+    """
     positive(seconds=seconds)
     if not 0 < step <= GREATEST_STEP + 1e-12:
         raise UsageError(

@@ -6,8 +6,8 @@ times; then its error leaves, and the procedure returns a result with `invalid`.
 
 `bounds`: whether a procedure keeps what it has when its windows are disturbed. Runs recorded by
 earlier versions do not: their procedures end there, without figures. With it a procedure gives a
-lower bound, or those of its figures that do not need the trial that failed, and a trial whose windows
-were all disturbed is not repeated: the device has tried it often enough.
+lower bound, or those of its figures that do not need the trial that failed, and a trial whose
+windows were all disturbed is not repeated: the device has tried it often enough.
 """
 
 from __future__ import annotations

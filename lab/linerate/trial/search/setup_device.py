@@ -48,8 +48,8 @@ _PROBE_WAITS = {"LINERATE_PROBE_POLLING": "off", "LINERATE_PROBE_REQUIRED": "0"}
 
 @dataclass(frozen=True)
 class Terms:
-    """How windows are sent. `windows`: at most so many for one trial; `burst_windows`: of bursts and
-    changes of rate, None: as many.
+    """How windows are sent. `windows`: at most so many for one trial; `burst_windows`: of bursts
+    and changes of rate, None: as many.
 
     `settle_s`: to wait after sending for late frames; `rest_s`: before the next trial (RFC 2544,
     section 23, has 2 s and 5 s). `patience_s`: to wait after the first void window, and twice as
@@ -362,8 +362,8 @@ def _judge_change(trial: Trial, found: ChangeFigures) -> None:
         if touched and touched > (1 - SOUND_SHARE) * sent:
             trial.reject(
                 "late",
-                f"{touched / sent:.1%} of the frames {when} the change of rate left or arrived while "
-                f"the generator was kept from its CPU (limit {1 - SOUND_SHARE:.0%})",
+                f"{touched / sent:.1%} of the frames {when} the change of rate left or arrived "
+                f"while the generator was kept from its CPU (limit {1 - SOUND_SHARE:.0%})",
             )
 
 

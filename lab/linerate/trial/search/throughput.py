@@ -5,8 +5,8 @@ The library chooses loads and durations and classifies the loads; here it gets t
 answer becomes a result. One search finds all goals. Rates are frames per second over all directions
 together, as everywhere in `linerate.trial.search`.
 
-With `bounds` a load at which all windows were disturbed does not end the search. It goes on below, as
-if that load and all above it had lost half of their frames; what it then finds is the throughput
+With `bounds` a load at which all windows were disturbed does not end the search. It goes on below,
+as if that load and all above it had lost half of their frames; what it then finds is the throughput
 where a lower load lost frames, and otherwise a lower bound (`disturbed_above`).
 """
 
@@ -62,8 +62,8 @@ class Found:
 class Throughput(Result):
     """One `Found` for each goal, by the goal's name; none when `invalid` says why.
 
-    `held`: for goals that no load reached, the greatest load that kept to the goal in the few trials
-    it had (`_held`), with `bounds`. `deviations` are those of all goals.
+    `held`: for goals that no load reached, the greatest load that kept to the goal in the few
+    trials it had (`_held`), with `bounds`. `deviations` are those of all goals.
     """
 
     found: dict[str, Found] = field(default_factory=dict)
@@ -209,8 +209,8 @@ def _theirs(goal: Goal) -> SearchGoal:
 def _held(goal: Goal, trials: Sequence[MeasurementResult]) -> float | None:
     """The greatest load that kept to the goal in the trials it had, below the least that did not.
 
-    To keep to it takes no sum of seconds: the share of the time in trials that lost too much must be
-    what the goal allows. Where the least load did not, the greatest with one trial that did.
+    To keep to it takes no sum of seconds: the share of the time in trials that lost too much must
+    be what the goal allows. Where the least load did not, the greatest with one trial that did.
     """
     spent: dict[float, tuple[float, float]] = {}
     for trial in trials:
