@@ -98,16 +98,13 @@ def test_disturbed_frames_void_a_window_when_they_are_most_of_it() -> None:
     assert (trial.invalid_code, "limit 50%" in (trial.invalid_why or "")) == ("late", True)
 
 
-@pytest.mark.parametrize("then_pps", [None, 1e6])
-def test_what_has_to_be_whole_is_judged_by_every_late_frame(then_pps: float | None) -> None:
-    """A burst, and a window in which the rate changes."""
+def test_a_burst_is_judged_by_every_late_frame() -> None:
     sent = Sent(
         attempted=10_000, intended=10_000, accepted=10_000, received=9_990, lost_at_ingress=0,
         late=11, disturbed=30, disturbed_lost=8,
     )  # fmt: skip
     trial = blank("paced")
-    trial.request.load = "paced" if then_pps else "burst"
-    trial.request.then_pps = then_pps
+    trial.request.load = "burst"
     books.enter(trial, sent, Forwarded(10_000, 9_990))
     assert trial.invalid_code == "late"
     assert (trial.frames.disturbed_frames, trial.frames.undisturbed) == (None, (10_000, 9_990))

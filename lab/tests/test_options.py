@@ -85,7 +85,7 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
     "rfc2544": OTHER | OTHER_PORTS | {
         "--preset": "csit", "--forwarders": ["c-l2fwd"], "--tests": ["loss"], "--ip": 6,
         "--directions": "one", "--generator": "https://a@c", "--generator-ca": "a.pem",
-        "--generator-insecure": True, "--generator-password-file": "password",
+        "--generator-insecure": True, "--generator-password-file": "password", "--minutes": 9.0,
     },
     "latency": OTHER | OTHER_PORTS | {
         "--preset": "full", "--forwarders": ["reflect"], "--frames": ["arp"], "--packets": 999,

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 import random
 import statistics
+from typing import Any
 
 import pytest
 
-from linerate.host.errors import UsageError
+from linerate.host.errors import DisturbedError, UsageError
 from linerate.trial.search.back_to_back import back_to_back
 from linerate.trial.search.device import Outcome
 from linerate.trial.search.simulated import Model, SimulatedForwarder
@@ -112,5 +113,46 @@ def test_fewer_repetitions_and_shorter_bursts_do_not_conform() -> None:
 
 @pytest.mark.parametrize("name", ["repetitions", "longest_s", "resolution"])
 def test_senseless_parameters_are_refused(name: str) -> None:
+    wrong: dict[str, Any] = {name: 0}
     with pytest.raises(UsageError, match=name):
-        back_to_back(SimulatedForwarder(some_model(1)), **{name: 0})
+        back_to_back(SimulatedForwarder(some_model(1)), **wrong)
+
+
+class Gappy(SimulatedForwarder):
+    """No burst that is longer than `most` frames is sent without a gap."""
+
+    def __init__(self, model: Model, most: int) -> None:
+        super().__init__(model)
+        self._most = most
+
+    def burst(self, frames: int) -> Outcome:
+        if frames > self._most:
+            raise DisturbedError("12 windows were all disturbed")
+        return super().burst(frames)
+
+
+def test_where_longer_bursts_have_gaps_the_longest_that_passed_is_a_lower_bound() -> None:
+    model = Model(capacity_pps=5e6, max_pps=1e7, queue=1000)
+    result = back_to_back(Gappy(model, 700), 5e6, repetitions=2, bounds=True)
+    assert result.invalid is None
+    assert (result.lengths, result.disturbed, result.at_limit) == ((512, 512), 2, 0)
+    assert result.implied_s is not None
+    assert result.corrected_s is None
+    # Each gap was met once: the device has tried that length often enough.
+    assert result.effort.failed == 2
+
+
+def test_gaps_above_the_longest_burst_change_nothing() -> None:
+    model = Model(capacity_pps=5e6, max_pps=1e7, queue=100)
+    longest = model.longest_burst()
+    assert longest is not None
+    result = back_to_back(Gappy(model, 300), 5e6, repetitions=2, bounds=True)
+    assert (result.lengths, result.disturbed) == ((longest, longest), 0)
+
+
+@pytest.mark.parametrize("most", [0, 700])
+def test_a_run_that_knew_no_bounds_ends_at_the_first_gap(most: int) -> None:
+    model = Model(capacity_pps=5e6, max_pps=1e7, queue=1000)
+    result = back_to_back(Gappy(model, most), repetitions=1, bounds=most == 0)
+    assert result.invalid is not None
+    assert result.lengths == ()

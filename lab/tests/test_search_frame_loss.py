@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 
-from linerate.host.errors import UsageError
+from linerate.host.errors import DisturbedError, UsageError
 from linerate.trial.search.frame_loss import frame_loss
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 
@@ -81,3 +81,23 @@ def test_short_trials_do_not_conform() -> None:
 def test_steps_that_the_rfc_forbids_are_refused(step: float) -> None:
     with pytest.raises(UsageError, match="step"):
         frame_loss(SimulatedForwarder(Model(1e6, 1e7)), step=step)
+
+
+class Hurried(SimulatedForwarder):
+    """The sender is late at 80 % of what it can send."""
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        if round(pps / self.max_pps, 6) == 0.8:
+            raise DisturbedError("12 windows were all disturbed")
+        return super().send(pps, seconds, latency=latency)
+
+
+def test_a_load_that_cannot_be_tried_leaves_those_below_it() -> None:
+    model = Model(capacity_pps=8.5e6, max_pps=1e7, queue=2)
+    result = frame_loss(Hurried(model), seconds=1, bounds=True)
+    # Two in a row are of loads that follow each other: 90 % loses, 80 % is not known.
+    assert [round(each.share, 6) for each in result.points] == [1, 0.9, 0.7, 0.6]
+    assert result.clean
+    assert result.invalid is not None
+    before = frame_loss(Hurried(model), seconds=1)
+    assert [round(each.share, 6) for each in before.points] == [1, 0.9]

@@ -9,7 +9,7 @@ import statistics
 
 import pytest
 
-from linerate.host.errors import UsageError
+from linerate.host.errors import DisturbedError, UsageError
 from linerate.trial.search.device import Latency, Outcome
 from linerate.trial.search.latency import AtLoad, latency, supports
 from linerate.trial.search.simulated import TAGS, Model, SimulatedForwarder
@@ -132,3 +132,21 @@ def test_short_few_and_elsewhere_does_not_conform() -> None:
 def test_senseless_loads_are_refused(loads: tuple[float, ...]) -> None:
     with pytest.raises(UsageError, match="loads"):
         latency(SimulatedForwarder(Model(1e6, 1e7)), 1e6, loads=loads)
+
+
+class Hurried(SimulatedForwarder):
+    """The sender keeps no more than 600,000 packets/s."""
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        if pps > 600_000:
+            raise DisturbedError("12 windows were all disturbed")
+        return super().send(pps, seconds, latency=latency)
+
+
+def test_a_load_that_cannot_be_tried_leaves_the_others() -> None:
+    device = Hurried(Model(1e6, 1e7))
+    result = latency(device, 1e6, seconds=1, repetitions=2, bounds=True)
+    assert [each.share for each in result.loads] == [0.1, 0.5]
+    assert [len(each.runs) for each in result.loads] == [2, 2]
+    assert result.invalid is not None
+    assert latency(device, 1e6, seconds=1, repetitions=2).loads == ()

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
@@ -95,7 +96,8 @@ def test_a_short_overload_and_a_single_repetition_do_not_conform() -> None:
 
 @pytest.mark.parametrize("name", ["overload_s", "watched_s", "repetitions"])
 def test_senseless_parameters_are_refused(name: str) -> None:
+    wrong: dict[str, Any] = {name: 0}
     with pytest.raises(UsageError, match=name):
-        recovery(SimulatedForwarder(Model(1e6, 1e7)), 1e6, **{name: 0})
+        recovery(SimulatedForwarder(Model(1e6, 1e7)), 1e6, **wrong)
     with pytest.raises(UsageError, match="throughput_pps"):
         recovery(SimulatedForwarder(Model(1e6, 1e7)), 0)

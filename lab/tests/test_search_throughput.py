@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from linerate.experiments.rfc2544.presets import PRESETS
-from linerate.host.errors import ProcessError, UsageError
+from linerate.host.errors import DisturbedError, ProcessError, UsageError
 from linerate.trial.search import throughput
 from linerate.trial.search.device import Outcome
 from linerate.trial.search.goals import Goal
@@ -211,3 +211,108 @@ def test_goals_of_one_name_are_refused_and_equal_ones_are_not() -> None:
         throughput.search(device, (goal, goal), limit_s=60)
     result = throughput.search(device, (goal, replace(goal, name="again")), limit_s=60)
     assert result.found["again"].lower_pps == result.found["throughput"].lower_pps
+
+
+class Kept(SimulatedForwarder):
+    """The sender keeps up to `most` packets/s and not a frame more."""
+
+    def __init__(self, model: Model, most: float) -> None:
+        super().__init__(model)
+        self._most = most
+        self.refused: list[float] = []
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        if pps > self._most:
+            self.refused.append(pps)
+            raise DisturbedError("12 windows were all disturbed")
+        return super().send(pps, seconds, latency=latency)
+
+
+QUICK = PRESETS["quick"]
+
+
+def search_kept(model: Model, most: float) -> tuple[Throughput, Kept]:
+    device = Kept(model, most)
+    return throughput.search(device, QUICK.goals, limit_s=30, bounds=True), device
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_loads_that_cannot_be_tried_above_the_capacity_change_nothing(seed: int) -> None:
+    model = replace(some_model(seed), queue=2)
+    result, _ = search_kept(model, (model.capacity_pps * 1.1 + 1e7) / 2)
+    for goal in QUICK.goals:
+        truth = model.lossless_pps(goal.final_s, goal.loss_ratio)
+        edge = 2 / goal.final_s
+        found = result.found[goal.name]
+        assert holds(found, truth + edge, goal) or holds(found, truth - edge, goal)
+    assert (result.invalid, result.held) == (None, {})
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_below_the_capacity_the_greatest_load_that_could_be_tried_is_a_lower_bound(
+    seed: int,
+) -> None:
+    model = some_model(seed)
+    most = model.capacity_pps / 2
+    result, device = search_kept(model, most)
+    assert result.invalid is None
+    for found in result.found.values():
+        assert found.state == "disturbed_above"
+        assert found.upper_pps is None
+        assert found.lower_pps is not None
+        assert most * (1 - found.goal.width) * 0.99 <= found.lower_pps <= most
+        assert result.carried(found.goal.name) == found.lower_pps
+    # No load is tried again once one below it could not be.
+    assert device.refused == sorted(set(device.refused), reverse=True)
+
+
+def test_a_search_of_an_earlier_version_ends_where_a_load_could_not_be_tried() -> None:
+    result = throughput.search(Kept(Model(5e6, 1e7), 2e6), QUICK.goals, limit_s=30)
+    assert result.invalid is not None
+    assert (result.found, result.held, result.carried("NDR")) == ({}, {}, None)
+
+
+def test_a_sender_that_keeps_no_load_at_all_has_no_bound() -> None:
+    result, _ = search_kept(Model(5e6, 1e7), 0.0)
+    assert {each.state for each in result.found.values()} <= {"below_minimum"}
+    assert result.held == {}
+    assert result.carried("NDR") is None
+
+
+class Worn(SimulatedForwarder):
+    """The sender is on time in `good` trials, and in none later."""
+
+    def __init__(self, good: int) -> None:
+        super().__init__(Model(capacity_pps=5e6, max_pps=1e7))
+        self._good = good
+
+    def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+        self._good -= 1
+        if self._good < 0:
+            raise ProcessError("the forwarder ended")
+        return super().send(pps, seconds, latency=latency)
+
+
+def test_a_search_that_fails_half_way_has_what_kept_to_the_goal_until_then() -> None:
+    result = throughput.search(Worn(9), QUICK.goals, limit_s=30, bounds=True)
+    assert result.invalid is not None
+    assert result.found == {}
+    bound = result.held["NDR"]
+    assert 2.5e6 < bound <= Model(5e6, 1e7).lossless_pps(0.1) + 20
+    assert result.carried("NDR") == bound
+
+
+def test_the_least_load_that_loses_leaves_the_one_trial_that_did_not() -> None:
+    """Every other trial loses a frame, whatever its load: no load reaches a goal that allows none."""
+
+    class Ill(SimulatedForwarder):
+        def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
+            found = super().send(pps, seconds, latency=latency)
+            lost = int(self.trials % 3 > 0)
+            return replace(found, received=found.received - lost)
+
+    goal = Goal("none", 0, 0, 0.01, 0.1, 0.1, 0.5)
+    result = throughput.search(Ill(Model(5e6, 1e7)), [goal], limit_s=30, bounds=True)
+    found = result.found["none"]
+    assert (found.state, found.lower_pps) == ("below_minimum", None)
+    assert result.held["none"] > 0

@@ -8,6 +8,7 @@ from simulated_lab import blank
 
 from linerate.records.cells import Arm, Cell
 from linerate.traffic.otg import Traffic, flow_name
+from linerate.traffic.sender import Touched
 from linerate.trial.search.device import Changed
 from linerate.trial.search.recovery import END_SHARE, recovery
 from linerate.trial.search.setup_device import changed_of
@@ -84,3 +85,41 @@ def test_the_last_slice_that_lost_bounds_the_moment(senders: int) -> None:
     assert lossy.after_intended - lossy.after_received == 6
     assert lossy.last_lost_s == pytest.approx(third.start_s - 1.0 + third.frames / 5e4)
     assert lossy.slice_s == pytest.approx(third.frames / 5e4)
+
+
+def test_what_was_lost_while_the_sender_was_kept_from_its_cpu_is_no_sign_of_the_device() -> None:
+    traffic = Traffic(("a",), 64, 1.0, 1e5, frames=100_000, senders=1, slices=cut(1.0, 5e4, 1.0))
+    names = [flow_name(0, part) for part in range(len(traffic.slices) + 1)]
+    back = {name: each.frames for name, each in zip(names[1:], traffic.slices, strict=True)}
+    back[names[0]] = 90_000
+    disturbed = dict.fromkeys(names, Touched(0, 0))
+    # In the second slice the device lost three, in the last, beside a gap, the generator ten.
+    back[names[2]] -= 3
+    back[names[-1]] -= 10
+    disturbed[names[-1]] = Touched(100, 10)
+    found = change_of(traffic, back, disturbed)
+    second = traffic.slices[1]
+    assert found.last_lost_s == pytest.approx(second.start_s - 1.0 + second.frames / 5e4)
+    assert (found.before_disturbed, found.after_disturbed) == (0, 100)
+    sent, came = found.undisturbed_after
+    assert (sent, sent - came) == (49_900, 3)
+    # One more, that nothing explains.
+    back[names[-1]] -= 1
+    last = change_of(traffic, back, disturbed).last_lost_s
+    assert last == pytest.approx(1.0)
+    # Without any other loss the device has lost none.
+    back[names[2]] += 3
+    back[names[-1]] += 1
+    found = change_of(traffic, back, disturbed)
+    assert (found.last_lost_s, found.undisturbed_after) == (None, (49_900, 49_900))
+
+
+def test_a_slice_of_which_no_frame_was_undisturbed_tells_nothing() -> None:
+    """What was lost at the end of a flow is in no count of the receiver's."""
+    traffic = Traffic(("a",), 64, 1.0, 1e5, frames=1000, senders=1, slices=cut(1.0, 5e4, 1.0))
+    names = [flow_name(0, part) for part in range(len(traffic.slices) + 1)]
+    back = {name: each.frames for name, each in zip(names[1:], traffic.slices, strict=True)}
+    back[names[0]], back[names[3]] = 1000, 0
+    disturbed = dict.fromkeys(names, Touched(0, 0))
+    disturbed[names[3]] = Touched(traffic.slices[2].frames, 5)
+    assert change_of(traffic, back, disturbed).last_lost_s is None
