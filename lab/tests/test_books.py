@@ -7,7 +7,6 @@ import random
 from dataclasses import replace
 from typing import Literal
 
-import pytest
 from conftest import simulated_trial
 
 from linerate.records.cells import Cell

@@ -9,6 +9,7 @@ from itertools import pairwise
 import pytest
 
 from linerate.host.errors import DisturbedError, UsageError
+from linerate.trial.search.device import Outcome
 from linerate.trial.search.frame_loss import frame_loss
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 

@@ -303,7 +303,7 @@ def test_a_search_that_fails_half_way_has_what_kept_to_the_goal_until_then() -> 
 
 
 def test_the_least_load_that_loses_leaves_the_one_trial_that_did_not() -> None:
-    """Every other trial loses a frame, whatever its load: no load reaches a goal that allows none."""
+    """Two of three trials lose a frame, whatever the load: none reaches a goal that allows none."""
 
     class Ill(SimulatedForwarder):
         def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:

@@ -173,7 +173,7 @@ PRESETS = {
             goals=_pair(0.1, 0.1, 0.5, 0.01),
             limit_s=30.0,
             blocks=6,
-            terms=Terms(windows=12, burst_windows=6),
+            terms=Terms(windows=8, burst_windows=6),
             flood_s=0.3,
             self_test=3,
             latency_s=0.1,

@@ -54,7 +54,7 @@ class Found:
         for goal in self.asked.search.goals:
             told = f"A load reaches {goal.name} when {goal_words(goal)}."
             say(console, told)
-        print_rfc2544(console, self.summary)
+        print_rfc2544(console, self.summary, verdicts=self.asked.search.verdicts)
 
 
 class Rfc2544Runs(Experiment[Options, SearchDesign]):

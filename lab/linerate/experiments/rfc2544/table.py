@@ -8,11 +8,13 @@ from collections import Counter
 from rich.console import Console
 from rich.table import Table
 
+from linerate.experiments.rfc2544.answer import answers
 from linerate.experiments.rfc2544.summarise import lacking
 from linerate.host.text import counted
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import ArmSummary, CellSummary, Comparison, Summary
 from linerate.records.summary_figures import GoalFigure, SearchFigures
+from linerate.records.trial import DISTURBED
 from linerate.records.types import BoundKind
 from linerate.report.console import (
     BURSTS,
@@ -266,10 +268,15 @@ def conformity(summary: Summary) -> str:
 
 def _print_secondary(console: Console, found: list[Comparison]) -> None:
     """Those that came to an answer; the others are counted."""
-    answered = [each for each in found if each.verdict in ("faster", "slower", "equal")]
     if found:
         console.print()
         say(console, "Secondary, exploratory:")
+        _print_answered(console, found)
+    console.print()
+
+
+def _print_answered(console: Console, found: list[Comparison]) -> None:
+    answered = [each for each in found if each.verdict in ("faster", "slower", "equal")]
     for comparison in answered:
         say(console, comparison.sentence)
     if len(answered) < len(found):
@@ -280,18 +287,36 @@ def _print_secondary(console: Console, found: list[Comparison]) -> None:
             f"{len(found) - len(answered)} of {len(found)} have no answer ({', '.join(told)}): the "
             "sentences in summary.json say why.",
         )
+
+
+def _print_void(console: Console, summary: Summary) -> None:
+    """Why windows are void, and who had the lab's CPUs in them."""
+    for reason in summary.invalid_reasons:
+        if reason.code in DISTURBED:
+            who = ", ".join(f"{name} {part:.0%}" for name, part in (reason.others or {}).items())
+            said = f"{counted(reason.count, 'window')} void, such as: {reason.example}"
+            said += f". Others had the lab's CPUs, in shares of one CPU: {who}" if who else ""
+            say(console, said.replace("%", " %").replace("  %", " %"), "dim")
+
+
+def print_rfc2544(console: Console, summary: Summary, *, verdicts: bool) -> None:
+    """The answer, tables, then one sentence per comparison, then what must be known to read them.
+    `verdicts`: the preset promises some; otherwise what was not decided is counted.
+    """
     console.print()
-
-
-def print_rfc2544(console: Console, summary: Summary) -> None:
-    """Tables, then one sentence per comparison, then what must be known to read them."""
+    for line in answers(summary, verdicts=verdicts):
+        say(console, line, "bold")
     for cell in summary.cells:
         _print_cell(console, cell)
     console.print()
-    for comparison in summary.comparisons:
-        if comparison.primary:
+    primary = [each for each in summary.comparisons if each.primary]
+    if verdicts:
+        for comparison in primary:
             say(console, comparison.sentence)
+    else:
+        _print_answered(console, primary)
     _print_secondary(console, [each for each in summary.comparisons if not each.primary])
+    _print_void(console, summary)
     say(console, f"The baseline against itself: {controls(summary.aa)}.")
     say(console, conformity(summary))
     print_notes(console, summary, "searches")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from linerate.experiments.rfc2544.answer import answers
 from linerate.experiments.rfc2544.page import charts as rfc2544_charts
 from linerate.experiments.rfc2544.page import method as rfc2544_method
 from linerate.experiments.rfc2544.page import published as published_rfc2544
@@ -61,6 +62,8 @@ class LinkView:
     name: str
     description: str
     cells: list[CellView]
+    # What each forwarder carries, by frame size.
+    carried: str | None
     pairs: list[Pair]
     further: list[tuple[str, str]]
     line_rate: bool
@@ -100,6 +103,7 @@ def render(
         trials,
         link,
         links=links,
+        sentences=answers(summary, verdicts=asked.search.verdicts),
         conformity=conformity(summary),
         columns=published_rfc2544.COLUMNS,
         published_source=published_rfc2544.SOURCE,
@@ -156,6 +160,7 @@ def _link(
     return LinkView(
         name=on.name,
         description=on.description,
+        carried=ours.chart("Mpps without loss (more is better)", lambda row: row.mpps),
         pairs=pairs(ours, Theirs(theirs, placed), goal),
         further=ours.further(),
         cells=[_cell(cell, mine, summary, colours, placed) for cell in cells],
