@@ -246,9 +246,11 @@ def test_a_search_that_ran_out_of_time_is_told_from_its_records(
     """By what came next, or did not: asked anew, the search has all the time it wants."""
     live = throughput.search
 
-    def hasty(device: Device, goals: Sequence[Goal], *, limit_s: float) -> throughput.Throughput:
+    def hasty(
+        device: Device, goals: Sequence[Goal], *, limit_s: float, bounds: bool
+    ) -> throughput.Throughput:
         short = 1e-9 if limit_s == QUICK.limit_s else limit_s
-        return live(device, goals, limit_s=short)
+        return live(device, goals, limit_s=short, bounds=bounds)
 
     monkeypatch.setattr("linerate.experiments.rfc2544.units.search", hasty)
     _, found = run(SimulatedLab(), keep_going=True, tests=tests)

@@ -91,7 +91,7 @@ def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
     rates = [each for each in found.comparisons if each.metric == "ndr_pps"]
     assert {(each.primary, each.verdict) for each in rates} == {(False, "undecided")}
     shown = StringIO()
-    print_rfc2544(Console(file=shown, width=130), found)
+    print_rfc2544(Console(file=shown, width=130), found, verdicts=True)
     assert (
         "the verdict is that of cycles per packet at 10 %, 20 %, 35 %, 50 %, 75 % and 90 % load"
         in shown.getvalue()

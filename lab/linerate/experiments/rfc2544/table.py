@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
+from collections.abc import Mapping
 
 from rich.console import Console
 from rich.table import Table
@@ -50,6 +52,19 @@ def bound_words(goal: GoalFigure) -> str:
     if not goal.is_bound:
         return ""
     return _BOUNDS[goal.at_least.kind] if goal.at_least else "100 % reached"
+
+
+def reason_lines(reasons: Mapping[str, int]) -> list[str]:
+    """One line for each kind of reason: those that differ in numbers alone are one."""
+    kinds: dict[str, tuple[str, int]] = {}
+    for reason, count in reasons.items():
+        kind = re.sub(r"\d[\d.,]*", "#", reason)
+        first, before = kinds.get(kind, (reason, 0))
+        kinds[kind] = (first, before + count)
+    return [
+        f"{count} without a whole result: {first}" + (", and the like" if count > 1 else "")
+        for first, count in kinds.values()
+    ]
 
 
 def throughput_table(cell: CellSummary) -> Table | None:
@@ -239,8 +254,8 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
                 "(sender late or forwarder starved) and repeated",
                 "dim",
             )
-        for reason, count in figures.reasons.items():
-            say(console, f"  {arm.arm}: {count} without result: {reason}", "dim")
+        for line in reason_lines(figures.reasons):
+            say(console, f"  {arm.arm}: {line}", "dim")
 
 
 def conformity(summary: Summary) -> str:

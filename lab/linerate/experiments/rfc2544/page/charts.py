@@ -38,10 +38,12 @@ class Point:
     value: float
     low: float | None = None
     high: float | None = None
+    # It is a lower bound.
+    least: bool = False
 
     @classmethod
-    def of(cls, size: int, series: str, figure: Quartiles) -> Point:
-        return cls(size, series, figure.median, figure.low, figure.high)
+    def of(cls, size: int, series: str, figure: Quartiles, *, least: bool = False) -> Point:
+        return cls(size, series, figure.median, figure.low, figure.high, least)
 
 
 @dataclass(frozen=True)
@@ -107,6 +109,12 @@ def by_size(
         data, "y", title=title, scale=scale, width=3 if few else 2, size=70 if few else 30, x=x,
         xOffset=offset, color=colour, tooltip=tips,
     )  # fmt: skip
+    if bounds := [row for row, p in zip(data, points, strict=True) if p.least]:
+        layers.append(
+            alt.Chart(charts.inline(bounds))
+            .mark_text(text="≥", dx=-9, fontSize=13)
+            .encode(x=x, y=y, xOffset=offset, color=colour)
+        )
     return charts.styled(layers, HEIGHT, description)
 
 

@@ -16,7 +16,7 @@ from linerate.experiments.rfc2544.page.pairs import BySize, Pair, Theirs, pairs
 from linerate.experiments.rfc2544.page.published import AsPublished, PublishedRow
 from linerate.experiments.rfc2544.page.rows import Row, line_rate_known, rows_of
 from linerate.experiments.rfc2544.summarise import Asked, Searches
-from linerate.experiments.rfc2544.table import bound_words, conformity
+from linerate.experiments.rfc2544.table import bound_words, conformity, reason_lines
 from linerate.links import FindLink, Link
 from linerate.records.summary import AA, CellSummary, Comparison, Summary
 from linerate.records.summary_figures import LowerLoad, Quartiles
@@ -110,6 +110,7 @@ def render(
         published_findings=published_rfc2544.findings(theirs),
         bed_note=rfc2544_method.bed_note(trials),
         bound_words=bound_words,
+        reason_lines=reason_lines,
         goals={goal.name: rfc2544_method.goal_words(goal) for goal in goals},
         exceed_ratios={goal.name: goal.exceed_ratio for goal in goals},
         tests=rfc2544_method.tests_done(asked, trials),
@@ -160,7 +161,11 @@ def _link(
     return LinkView(
         name=on.name,
         description=on.description,
-        carried=ours.chart("Mpps without loss (more is better)", lambda row: row.mpps),
+        carried=ours.chart(
+            "million frames/s without loss (more is better)",
+            lambda row: row.mpps,
+            least=lambda row: row.least,
+        ),
         pairs=pairs(ours, Theirs(theirs, placed), goal),
         further=ours.further(),
         cells=[_cell(cell, mine, summary, colours, placed) for cell in cells],

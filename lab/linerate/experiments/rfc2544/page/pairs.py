@@ -48,11 +48,16 @@ class BySize:
         return charts.arms_of(self.cells)
 
     def chart(
-        self, title: str, value: Callable[[Row], Quartiles | None], theory: Theory | None = None
+        self,
+        title: str,
+        value: Callable[[Row], Quartiles | None],
+        theory: Theory | None = None,
+        least: Callable[[Row], bool] = lambda _: False,
     ) -> str | None:
-        """One figure of each arm; None where no arm has it."""
+        """One figure of each arm; None where no arm has it. `least`: whether it is a lower
+        bound."""
         points = [
-            Point.of(row.cell.size, row.arm.arm, figure)
+            Point.of(row.cell.size, row.arm.arm, figure, least=least(row))
             for row in self.rows
             if not row.reference and (figure := value(row)) is not None
         ]
@@ -105,7 +110,9 @@ class BySize:
         drawn = (
             (
                 "Back-to-back frames",
-                self.chart("frames, longest without loss (more is better)", burst),
+                self.chart(
+                    "frames, longest without loss (more is better)", burst, least=_burst_bound
+                ),
             ),
             (
                 "System recovery",
@@ -113,6 +120,11 @@ class BySize:
             ),
         )
         return [(heading, place) for heading, place in drawn if place]
+
+
+def _burst_bound(row: Row) -> bool:
+    found = row.figures.back_to_back
+    return bool(found and (found.at_limit or found.disturbed))
 
 
 @dataclass(frozen=True)
@@ -191,9 +203,14 @@ def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
     return [
         Pair(
             "Throughput in bits per second",
-            ours.chart("Gbit/s on layer 1 (more is better)", layer_1, limit(gigabits)),
+            ours.chart(
+                "Gbit/s on layer 1 (more is better)",
+                layer_1,
+                limit(gigabits),
+                lambda row: row.least,
+            ),
             theirs.chart("2^30 bit/s of size + 13 bytes", lambda row: row.bps, line_bps),
-            "Ours: 20 bytes a frame more than its size, giga is decimal.",
+            "Ours: 20 bytes a frame more than its size, giga is decimal; ≥ marks a lower bound.",
         ),
         Pair(
             "Throughput in packets per second",
@@ -201,6 +218,7 @@ def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
                 "Mpps of this machine (more is better)",
                 lambda row: row.mpps,
                 limit(lambda _: 1 / _MEGA),
+                lambda row: row.least,
             ),
             theirs.chart("2^20 packets/s", lambda row: row.pps, line_pps),
             f"Ours: the median over searches of the greatest load that reached {goal.name}; mega "
