@@ -261,9 +261,11 @@ def test_a_search_that_ran_out_of_time_is_told_from_its_records(
     assert figures.reasons == {
         "throughput: the search ended before its goal: its time was over, or the run's": blocks
     }
-    # Frame loss needs no throughput, latency does.
+    # Frame loss needs no throughput; latency is that at the lower bound.
     assert bool(figures.loss) == ("loss" in tests)
-    assert figures.latency == []
+    assert bool(figures.latency) == ("latency" in tests)
+    bound = figures.goals[0].at_least
+    assert (figures.goals[0].pps, bound and bound.kind) == (None, "trials")
     assert verdict(found).verdict == "invalid"
     assert found.interrupted is False
 

@@ -164,6 +164,11 @@ def _reasons(units: Sequence[Searched]) -> Counter[str]:
         for name, result in _results(each).items():
             if result.invalid:
                 counts[f"{name}: {result.invalid.reason}"] += 1
+        throughput, bursts = each.unit.throughput, each.unit.back_to_back
+        if throughput and any(f.state == "disturbed_above" for f in throughput.found.values()):
+            counts["throughput: in all windows at greater loads the sender was disturbed"] += 1
+        if bursts and bursts.disturbed:
+            counts["back-to-back: all bursts that were longer had gaps"] += 1
         if each.mismatch:
             counts[f"records of another procedure: {each.mismatch}"] += 1
         elif each.cut_in == "throughput":
