@@ -56,14 +56,13 @@ def bound_words(goal: GoalFigure) -> str:
 
 def reason_lines(reasons: Mapping[str, int]) -> list[str]:
     """One line for each kind of reason: those that differ in numbers alone are one."""
-    kinds: dict[str, tuple[str, int]] = {}
-    for reason, count in reasons.items():
-        kind = re.sub(r"\d[\d.,]*", "#", reason)
-        first, before = kinds.get(kind, (reason, 0))
-        kinds[kind] = (first, before + count)
+    kinds: dict[str, list[str]] = {}
+    for reason in reasons:
+        kinds.setdefault(re.sub(r"\d[\d.,]*", "#", reason), []).append(reason)
     return [
-        f"{count} without a whole result: {first}" + (", and the like" if count > 1 else "")
-        for first, count in kinds.values()
+        f"{sum(reasons[each] for each in alike)} without a whole result: {alike[0]}"
+        + (", and the like" if len(alike) > 1 else "")
+        for alike in kinds.values()
     ]
 
 
