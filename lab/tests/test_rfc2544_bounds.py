@@ -8,13 +8,14 @@ from __future__ import annotations
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from rfc2544_pages import render
 from rfc2544_runs import arm, run, verdict
 from rich.console import Console
 from simulated import printed
-from simulated_lab import CAPACITY, CEILING_PPS, SimulatedLab, options, quiet, start
+from simulated_lab import CAPACITY, CEILING_PPS, SimulatedLab, options, quiet, resume, start
 
 from linerate.experiments.rfc2544 import presets
 from linerate.experiments.rfc2544.answer import answers
@@ -23,6 +24,7 @@ from linerate.experiments.rfc2544.runs import Found
 from linerate.experiments.rfc2544.table import print_rfc2544
 from linerate.records.trial import Trial
 from linerate.runs import rebuild
+from linerate.runs.engine import ledger
 
 PUBLISHED = presets.preset("published")
 KEPT_PPS = 3e6
@@ -45,7 +47,7 @@ def busy(kept_pps: float) -> SimulatedLab:
 @pytest.fixture(scope="module")
 def bounded(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Found]:
     out = tmp_path_factory.mktemp("bounded") / "out"
-    return out, start(busy(KEPT_PPS), out)
+    return out, start(busy(KEPT_PPS), out, tests=("throughput", "latency"))
 
 
 def test_what_the_sender_kept_is_a_lower_bound(bounded: tuple[Path, Found]) -> None:
@@ -126,6 +128,33 @@ def test_its_sizes_take_turns_so_that_each_is_there_when_time_is_up(
     searched = [(t.block, t.cell.key[1]) for t in trials if t.role == "search"]
     turns = [each for each, _ in groupby(searched)]
     assert turns == [(block, size) for block in range(PUBLISHED.blocks) for size in (64, 512)]
+
+
+def test_a_budget_that_is_over_leaves_all_sizes_and_can_be_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = [0.0]
+    monkeypatch.setattr(ledger, "time", SimpleNamespace(monotonic=lambda: clock[0]))
+    lab = SimulatedLab()
+
+    def note(trial: Trial) -> None:
+        if (trial.role, trial.block) == ("search", 2):
+            clock[0] = 3600.0
+
+    lab.before_window = note
+    console = quiet()
+    asked = {"preset": PUBLISHED, "tests": ("throughput",), "sizes": [64, 512], "minutes": 1.0}
+    cut = start(lab, tmp_path / "out", console, **asked).summary
+    assert cut.interrupted is True
+    assert "All sizes take turns" in printed(console)
+    for cell in cut.cells:
+        searches = [each.search.searches for each in cell.arms if each.search]
+        assert len(searches) == 3
+        assert set(searches) <= {2, 3}
+    whole = resume(SimulatedLab(), tmp_path / "out").summary
+    assert whole.interrupted is False
+    for cell in whole.cells:
+        assert [each.search.searches for each in cell.arms if each.search] == [6, 6, 6]
 
 
 def test_it_gives_tables_and_no_verdicts(published: tuple[list[Trial], Found, str]) -> None:

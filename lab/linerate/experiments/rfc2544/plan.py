@@ -306,7 +306,7 @@ class Rfc2544(SessionPlan):
             return found
 
         pps = yield from self._until_quiet(
-            f"{cell.link} {cell.size} B: the sender is not on time even at {PACED_SHARES[-1]:.0%} "
+            f"{cell.link} {cell.size} B: the sender is not on time even at {PACED_SHARES[-1]:.1%} "
             "of what link and peer carry",
             paced,
         )
