@@ -23,8 +23,8 @@ from linerate.experiments.rfc2544.plan import cells
 from linerate.experiments.rfc2544.runs import Found
 from linerate.experiments.rfc2544.table import print_rfc2544
 from linerate.records.trial import Trial
-from linerate.runs import rebuild
 from linerate.runs.engine import ledger
+from linerate.runs.kept import rebuild
 
 PUBLISHED = presets.preset("published")
 KEPT_PPS = 3e6
