@@ -274,7 +274,10 @@ def test_a_search_of_an_earlier_version_ends_where_a_load_could_not_be_tried() -
 
 def test_a_sender_that_keeps_no_load_at_all_has_no_bound() -> None:
     result, _ = search_kept(Model(5e6, 1e7), 0.0)
-    assert {each.state for each in result.found.values()} <= {"below_minimum"}
+    # And no rate of 0, which would be a result.
+    assert result.found == {}
+    assert result.invalid is not None
+    assert "disturbed" in result.invalid.reason
     assert result.held == {}
     assert result.carried("NDR") is None
 

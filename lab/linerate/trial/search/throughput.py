@@ -114,10 +114,11 @@ def search(
     reason: Invalid | None = None
     try:
         answer = MultipleLossRatioSearch(config).search(measurer, debug=_quiet)
-        found = {
-            goal.name: _found(goal, answer[theirs[goal.name]], measurer.disturbed_pps)
-            for goal in goals
-        }
+        for goal in goals:
+            if one := _found(goal, answer[theirs[goal.name]], measurer.disturbed_pps):
+                found[goal.name] = one
+        if not found and measurer.disturbed:
+            reason = invalid(measurer.disturbed)
     except TrialError as error:
         reason = invalid(error)
     except RuntimeError as error:
@@ -153,18 +154,19 @@ class _Measurer:
         self._bounds = bounds
         # The valid ones, in their order.
         self.valid: list[MeasurementResult] = []
-        # The least load at which all windows were disturbed.
+        # The least load at which all windows were disturbed, and how.
         self.disturbed_pps = math.inf
+        self.disturbed: DisturbedError | None = None
 
     def measure(self, intended_duration: float, intended_load: float) -> MeasurementResult:
         if intended_load >= self.disturbed_pps:
             return self._disturbed(intended_duration, intended_load)
         try:
             result = self._measured(intended_duration, intended_load)
-        except DisturbedError:
+        except DisturbedError as error:
             if not self._bounds:
                 raise
-            self.disturbed_pps = intended_load
+            self.disturbed_pps, self.disturbed = intended_load, error
             return self._disturbed(intended_duration, intended_load)
         self.valid.append(result)
         return result
@@ -228,10 +230,13 @@ def _held(goal: Goal, trials: Sequence[MeasurementResult]) -> float | None:
     return held or max((load for load, (good, _) in spent.items() if good), default=None)
 
 
-def _found(goal: Goal, result: GoalResult, disturbed_pps: float) -> Found:
+def _found(goal: Goal, result: GoalResult, disturbed_pps: float) -> Found | None:
+    """None: no load reached the goal, and the least that did not could not be tried."""
     lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
     state: State = "found"
-    if lower is not None and upper is not None and float(upper) >= disturbed_pps:
+    if upper is not None and float(upper) >= disturbed_pps:
+        if lower is None:
+            return None
         state, upper = "disturbed_above", None
     elif upper is None:
         state = "at_maximum"
