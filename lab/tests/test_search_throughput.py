@@ -15,7 +15,7 @@ from linerate.trial.search import throughput
 from linerate.trial.search.device import Outcome
 from linerate.trial.search.goals import Goal
 from linerate.trial.search.simulated import Model, SimulatedForwarder
-from linerate.trial.search.throughput import Found, Throughput
+from linerate.trial.search.throughput import Found, Throughput, Tried, held
 
 SEEDS = range(30)
 
@@ -319,3 +319,17 @@ def test_the_least_load_that_loses_leaves_the_one_trial_that_did_not() -> None:
     found = result.found["none"]
     assert (found.state, found.lower_pps) == ("below_minimum", None)
     assert result.held["none"] > 0
+
+
+def test_what_was_held_lies_below_the_least_load_that_lost() -> None:
+    """A short trial without loss at a load that later lost for a minute is no bound."""
+    strict, lenient = (Goal("none", 0, share, 0.005, 1, 60, 60) for share in (0, 0.5))
+    tried = [Tried(252, 1, 0.0), Tried(252, 8, 0.1), Tried(240, 60, 0.01), Tried(237, 8, 0.0)]
+    assert held(strict, tried) == 237
+    # Half of the time may be lost: a second trial at 240 saves it, and 8 of 9 s at 252 were lost.
+    tried.append(Tried(240, 60, 0.0))
+    assert held(lenient, tried) == 240
+    assert held(strict, tried) == 237
+    # The least load lost: then one trial of any load that did not.
+    assert held(strict, [Tried(1, 1, 0.5), Tried(9, 1, 0.0)]) == 9
+    assert held(strict, [Tried(1, 1, 0.5)]) is None

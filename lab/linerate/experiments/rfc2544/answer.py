@@ -34,6 +34,7 @@ def answers(summary: Summary, *, verdicts: bool) -> list[str]:
             arm.arm for cell in cells for arm in cell.arms if not arm.arm.endswith(AA_SUFFIX)
         )
         carried = ", ".join(f"{label} {_carried(cells, label)}" for label in labels)
+        carried = carried or "no forwarder was searched"
         primary = [c for c in summary.comparisons if c.primary and c.link == name]
         ends = [_compared([c for c in primary if c.arm == label]) for label in labels]
         told = "; ".join(end for end in ends if end)

@@ -35,7 +35,7 @@ from linerate.trial.search.procedure import Result
 from linerate.trial.search.recovery import REPETITIONS as RECOVERY_REPETITIONS
 from linerate.trial.search.replay import ENDED
 from linerate.trial.search.setup_device import outcome_of
-from linerate.trial.search.throughput import unfinished
+from linerate.trial.search.throughput import Tried, held, unfinished
 from linerate.verdict.arms import last_windows, lower_load, quartiles
 
 _MICRO = 1e6
@@ -109,7 +109,7 @@ def _at_least(units: Sequence[Searched], goal: Goal, size: int) -> AtLeast | Non
         throughput = each.unit.throughput
         found = throughput.found.get(goal.name) if throughput else None
         pps = throughput.carried(goal.name) if throughput else None
-        pps = pps or _carried_once(each.trials, goal)
+        pps = pps or _held_by(each.trials, goal)
         if pps is None:
             continue
         bounds.append(pps)
@@ -128,21 +128,18 @@ def _at_least(units: Sequence[Searched], goal: Goal, size: int) -> AtLeast | Non
     )
 
 
-def _carried_once(trials: Sequence[Trial], goal: Goal) -> float | None:
-    """The greatest rate of a valid window at one rate that lost no more than the goal allows."""
-    return max(
-        (
-            trial.request.pps
-            for trial in trials
-            if trial.valid
-            and trial.request.load == "paced"
-            and trial.request.then_pps is None
-            and trial.request.pps
-            and (outcome := outcome_of(trial)).received
-            and outcome.loss_ratio <= goal.loss_ratio
-        ),
-        default=None,
-    )
+def _held_by(trials: Sequence[Trial], goal: Goal) -> float | None:
+    """By all valid windows at one rate: of a search that was cut off nothing else is known."""
+    tried = [
+        Tried(trial.request.pps, trial.request.seconds or 0.0, outcome.loss_ratio)
+        for trial in trials
+        if trial.valid
+        and trial.request.load == "paced"
+        and trial.request.then_pps is None
+        and trial.request.pps
+        and (outcome := outcome_of(trial)).received
+    ]
+    return held(goal, tried)
 
 
 def _results(each: Searched) -> dict[str, Result]:

@@ -43,7 +43,7 @@ def _searched(cell: CellSummary) -> list[tuple[ArmSummary, SearchFigures]]:
 
 _BOUNDS: dict[BoundKind, str] = {
     "disturbed": "greater loads: no quiet window",
-    "trials": "too few quiet windows",
+    "trials": "fewer trials than its goal asks for",
 }
 
 

@@ -63,7 +63,7 @@ class Throughput(Result):
     """One `Found` for each goal, by the goal's name; none when `invalid` says why.
 
     `held`: for goals that no load reached, the greatest load that kept to the goal in the few
-    trials it had (`_held`), with `bounds`. `deviations` are those of all goals.
+    trials it had (`held`), with `bounds`. `deviations` are those of all goals.
     """
 
     found: dict[str, Found] = field(default_factory=dict)
@@ -124,17 +124,17 @@ def search(
     except RuntimeError as error:
         # The library has no other way to say that the time is over, or that it got lost.
         reason = unfinished(str(error))
-    held: dict[str, float] = {}
+    bound: dict[str, float] = {}
     if bounds:
         for goal in goals:
             reached = found.get(goal.name)
             if (reached is None or reached.lower_pps is None) and (
-                pps := _held(goal, measurer.valid)
+                pps := held(goal, measurer.valid)
             ):
-                held[goal.name] = pps
+                bound[goal.name] = pps
     return Throughput(
         found=found,
-        held=held,
+        held=bound,
         invalid=reason,
         effort=trials.effort(),
         deviations=tuple(dict.fromkeys(each for goal in goals for each in goal.deviations)),
@@ -153,7 +153,7 @@ class _Measurer:
         self._trials = trials
         self._bounds = bounds
         # The valid ones, in their order.
-        self.valid: list[MeasurementResult] = []
+        self.valid: list[Tried] = []
         # The least load at which all windows were disturbed, and how.
         self.disturbed_pps = math.inf
         self.disturbed: DisturbedError | None = None
@@ -168,7 +168,7 @@ class _Measurer:
                 raise
             self.disturbed_pps, self.disturbed = intended_load, error
             return self._disturbed(intended_duration, intended_load)
-        self.valid.append(result)
+        self.valid.append(Tried(intended_load, intended_duration, result.loss_ratio))
         return result
 
     @staticmethod
@@ -208,7 +208,16 @@ def _theirs(goal: Goal) -> SearchGoal:
     )
 
 
-def _held(goal: Goal, trials: Sequence[MeasurementResult]) -> float | None:
+@dataclass(frozen=True)
+class Tried:
+    """A valid trial at one rate."""
+
+    pps: float
+    seconds: float
+    loss_ratio: float
+
+
+def held(goal: Goal, trials: Sequence[Tried]) -> float | None:
     """The greatest load that kept to the goal in the trials it had, below the least that did not.
 
     To keep to it takes no sum of seconds: the share of the time in trials that lost too much must
@@ -216,18 +225,18 @@ def _held(goal: Goal, trials: Sequence[MeasurementResult]) -> float | None:
     """
     spent: dict[float, tuple[float, float]] = {}
     for trial in trials:
-        good, bad = spent.get(trial.intended_load, (0.0, 0.0))
+        good, bad = spent.get(trial.pps, (0.0, 0.0))
         if trial.loss_ratio <= goal.loss_ratio:
-            good += trial.intended_duration
+            good += trial.seconds
         else:
-            bad += trial.intended_duration
-        spent[trial.intended_load] = (good, bad)
-    held: float | None = None
+            bad += trial.seconds
+        spent[trial.pps] = (good, bad)
+    greatest: float | None = None
     for load, (good, bad) in sorted(spent.items()):
         if bad > goal.exceed_ratio * (good + bad):
             break
-        held = load
-    return held or max((load for load, (good, _) in spent.items() if good), default=None)
+        greatest = load
+    return greatest or max((load for load, (good, _) in spent.items() if good), default=None)
 
 
 def _found(goal: Goal, result: GoalResult, disturbed_pps: float) -> Found | None:
