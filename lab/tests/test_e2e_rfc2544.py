@@ -70,6 +70,10 @@ def check(out: Path) -> list[Trial]:
         )
         assert trial.frames.unattributed == 0
         assert trial.frames.intended == trial.frames.attempted
+        if trial.frames.change:
+            # The generator tells what was disturbed of each rate.
+            assert trial.frames.change.before_disturbed is not None
+            assert trial.frames.change.after_disturbed is not None
         if trial.request.frames:
             assert trial.frames.intended == trial.request.frames
     return found

@@ -21,12 +21,13 @@ from linerate.records.cells import Arm
 from linerate.records.outcome import LatencyFigures
 from linerate.records.trial import Directions, Test, Trial
 from linerate.traffic import books
-from linerate.traffic.otg import Traffic
-from linerate.traffic.sender import Sender, Sent
+from linerate.traffic.otg import Traffic, flow_name
+from linerate.traffic.sender import Sender, Sent, Touched
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search import setup_device
 from linerate.trial.search.replay import EndOfRecordsError, MismatchError, Replay
-from linerate.trial.search.setup_device import SetupDevice, Terms
+from linerate.trial.search.setup_device import Asked, SetupDevice, Terms
+from linerate.trial.search.slices import cut
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange
 
@@ -38,6 +39,8 @@ class Puppet(Sender):
 
     def __init__(self) -> None:
         self.traffic: list[Traffic] = []
+        # By window: what was disturbed, of each flow.
+        self.disturbed: list[dict[str, Touched]] = []
 
     def configure(self, traffic: Traffic) -> None:
         self.traffic.append(traffic)
@@ -52,6 +55,14 @@ class Puppet(Sender):
         return LatencyFigures(
             count=9, minimum_ns=1000, mean_ns=2000, maximum_ns=9000, quantiles_ns={"0.5": 1500}
         )
+
+    def received_by_flow(self) -> dict[str, int]:
+        traffic = self.traffic[-1]
+        frames = [traffic.frames or 0, *(each.frames for each in traffic.slices)]
+        return {flow_name(0, part): count for part, count in enumerate(frames)}
+
+    def disturbed_by_flow(self) -> dict[str, Touched]:
+        return self.disturbed.pop(0)
 
     def close(self) -> None:
         pass
@@ -214,6 +225,31 @@ def test_when_no_window_is_quiet_there_is_an_error_and_no_figure() -> None:
     with pytest.raises(DisturbedError, match="4 windows"):
         stage.device.send(1e5, 0.1)
     assert len(stage.records) == 4
+
+
+def test_a_change_of_rate_is_void_when_most_of_one_rate_was_disturbed() -> None:
+    stage = Stage(lambda _, __: counted(20_000))
+    stage.device.test = "recovery"
+    slices, after = cut(0.1, 1e5, 0.1), 10_000
+    names = [flow_name(0, part) for part in range(len(slices) + 1)]
+    none = dict.fromkeys(names, Touched(0, 0))
+    stage.puppet.disturbed = [
+        none | {names[0]: Touched(6000, 0)},
+        none | {names[-1]: Touched(999, 9), names[-2]: Touched(5001 - 999, 0)},
+        none | {names[0]: Touched(5000, 3)},
+    ]
+    found = stage.device.change(1e5, 0.1, 1e5, 0.1)
+    assert [trial.invalid_code for trial in stage.records] == ["late", "late", None]
+    assert "before the change" in (stage.records[0].invalid_why or "")
+    assert "after the change" in (stage.records[1].invalid_why or "")
+    assert (found.before.intended, found.after.intended) == (5000, after)
+
+
+def test_bursts_and_changes_of_rate_may_have_fewer_windows() -> None:
+    terms = Terms(windows=12, burst_windows=6)
+    asked = [Asked(1e5, 1.0), Asked.burst(64, 1e6), Asked(1e5, 1.0, then=(5e4, 1.0))]
+    assert [terms.windows_for(each) for each in asked] == [12, 6, 6]
+    assert [Terms(windows=3).windows_for(each) for each in asked] == [3, 3, 3]
 
 
 def test_a_starved_forwarder_voids_the_window() -> None:
