@@ -125,8 +125,23 @@ def flood_row(arm: ArmSummary) -> list[str]:
     ]
 
 
+def own_share(cell: CellSummary, entry: LowerLoad) -> str:
+    """What was offered, as a share of what the forwarder itself carries in a flood; one that
+    something else held back there carries more, and the share is at most this.
+    """
+    flood = next((arm for arm in cell.arms if arm.arm == entry.arm), None)
+    if flood is None or flood.received_mpps is None or entry.offered_mpps is None:
+        return "-"
+    if not flood.received_mpps.median or flood.ceiling_unproven:
+        return "-"
+    most = "<= " if flood.limited_by else ""
+    return f"{most}{percent(entry.offered_mpps / flood.received_mpps.median)}"
+
+
 def lower_load_table(cell: CellSummary) -> Table:
-    columns = ("load", "forwarder", "Mpps", "cycles/packet", BURSTS, "loss", "valid")
+    columns = (
+        "load", "forwarder", "Mpps", "of its\nflood", "cycles/packet", BURSTS, "loss", "valid",
+    )  # fmt: skip
     title = f"{cell.link}, {cell.size} B, fixed lower loads: cycles per packet while busy"
     table = new_table(title, columns, text_columns=2)
     for entry in cell.lower_load:
@@ -134,6 +149,7 @@ def lower_load_table(cell: CellSummary) -> Table:
             f"{entry.load_share * 100:.0f} %",
             entry.arm,
             number(entry.offered_mpps),
+            own_share(cell, entry),
             median(entry.busy_cycles_per_packet, 1),
             bursts(entry, 2),
             share(entry.loss_share),

@@ -123,6 +123,7 @@ def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
     environment.filters.update(bursts=console.bursts, counted=counted)
     environment.filters.update(p_value=console.p_value, untold=untold)
     environment.globals.update(cell_words=cell_words, disturbed=DISTURBED)
+    environment.globals.update(own_share=console.own_share)
     environment.filters.update(compared_by=_compared_by, difference=_difference)
     environment.filters.update(control=sentences.control, controls=sentences.controls)
     environment.filters.update(verdict_word=sentences.verdict_word)

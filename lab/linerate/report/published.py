@@ -32,6 +32,11 @@ class PublishedOverload:
         return count / self.duration_s / 1e6
 
     @property
+    def dropped_share(self) -> float:
+        """Received by the application and not sent, as forwarder drops."""
+        return self.forwarder_drops / self.forwarder_rx
+
+    @property
     def lost_before_share(self) -> float:
         """Lost before the application: not in the published table, but in its figures."""
         return (self.generator_tx - self.forwarder_rx) / self.generator_tx

@@ -15,6 +15,7 @@ from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import Inside, RoundTrip
 from linerate.records.trial import Trial
 from linerate.report import charts
+from linerate.report.in_short import in_short
 from linerate.report.page import Charts, render_page
 
 TEMPLATE = Path(__file__).with_name("latency.html.j2")
@@ -59,6 +60,7 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         summary,
         trials,
         link,
+        in_short=in_short(summary),
         cells=[_cell(cell, link(cell.link), colours, placed) for cell in summary.cells],
         clock_line=table.clock_line(summary.clock) if summary.clock else None,
         idle_pps=IDLE_PPS,

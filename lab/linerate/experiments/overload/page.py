@@ -8,10 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.experiments.overload import charts as overload_charts
+from linerate.experiments.overload import table
 from linerate.links import FindLink
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.report import console, published
+from linerate.report.in_short import in_short
 from linerate.report.page import Charts, render_page
 from linerate.verdict import ceiling, sentences
 
@@ -25,6 +27,7 @@ class CellView:
     cell: CellSummary
     description: str
     carried: bool
+    drops_before: bool
     cost_leads: bool
     no_lower_load: str | None
     polls_from: str | None
@@ -45,6 +48,7 @@ def cell_views(
                 cell=cell,
                 description=place.description,
                 carried=place.has_generator,
+                drops_before=table.drops_before(cell),
                 cost_leads=ceiling.cost_leads(cell),
                 no_lower_load=sentences.no_lower_load(cell),
                 polls_from=console.polls_from(cell),
@@ -59,7 +63,7 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
     """The whole page as text."""
     placed = Charts()
     cells = cell_views(summary.cells, trials, link, placed)
-    ours = [view.cell for view in cells if view.carried and view.cell.size == 64]
+    ours = table.like_published(summary.cells)
     return render_page(
         TEMPLATE,
         placed,
@@ -69,5 +73,7 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         cells=cells,
         published=published.overload(),
         published_source=published.SOURCE,
-        ours=ours[0] if ours else None,
+        ours=ours,
+        ours_without_drops=ours and not table.drops_before(ours),
+        in_short=in_short(summary),
     )

@@ -12,13 +12,13 @@ from linerate.experiments.overload import page
 from linerate.experiments.overload.options import DEFAULT_LINKS, FLOODS, LOSSY, Options
 from linerate.experiments.overload.plan import NAME, Overload, design_of
 from linerate.experiments.overload.summarise import ArmsOf, OverloadDesign, summarise
+from linerate.experiments.overload.table import print_summary
 from linerate.host.errors import LabError, UsageError
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX, Cell
 from linerate.records.run_file import Run
 from linerate.records.summary import Summary
 from linerate.records.trial import Trial
-from linerate.report.console import print_summary
 from linerate.runs.experiment import Comparable, Experiment
 from linerate.runs.kept_runs import (
     SummaryFound,

@@ -12,6 +12,7 @@ from linerate.links import FindLink
 from linerate.records.summary import CellSummary, Summary
 from linerate.records.trial import Trial
 from linerate.report.console import percent
+from linerate.report.in_short import in_short
 from linerate.report.page import Charts, render_page
 
 TEMPLATE = Path(__file__).with_name("paths.html.j2")
@@ -60,6 +61,7 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
         summary,
         trials,
         link,
+        in_short=in_short(summary),
         links=links,
         band_chart=placed.place(paths_charts.ratio_bands(summary.bands)),
         published_source=published.SOURCE,

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The answer of a run in one sentence, before all others. Decides nothing: the verdicts stand."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from linerate.host.text import counted
+from linerate.records.cells import cell_words
+from linerate.records.summary import Comparison, Summary
+from linerate.verdict.metrics import words_of
+from linerate.verdict.sentences import verdict_word
+
+# As many questions are told one by one; of more, how many had which answer.
+_TOLD = 3
+
+# What the comparisons of one question have in common: where, by what, against whom.
+_Question = tuple[str, str, str]
+
+
+def in_short(summary: Summary) -> str | None:
+    """One sentence; None where nothing was compared."""
+    primary = [each for each in summary.comparisons if each.primary]
+    if not primary:
+        return None
+    decided = [each for each in primary if each.verdict not in ("undecided", "invalid")]
+    if not decided:
+        (reason, _), *_ = Counter(each.reason for each in primary).most_common()
+        return (
+            f"This run decided none of its {counted(len(primary), 'comparison')}, "
+            f"{'most often ' if len(primary) > 1 else ''}because: {reason}."
+        )
+    questions: dict[_Question, list[Comparison]] = {}
+    for each in decided:
+        place = cell_words(each.link, each.size, " at ")
+        what = words_of(each.metric, each.load_share)
+        questions.setdefault((place, what, each.baseline), []).append(each)
+    if len(questions) <= _TOLD:
+        told = [_one(question, found) for question, found in questions.items()]
+    else:
+        told = _counted(decided)
+    if undecided := len(primary) - len(decided):
+        told.append(f"{undecided} of {counted(len(primary), 'comparison')} could not be decided")
+    return f"{'; '.join(told)}."
+
+
+def _one(question: _Question, found: Sequence[Comparison]) -> str:
+    place, what, baseline = question
+    arms: dict[str, list[str]] = {}
+    for each in found:
+        size = f" (ratio {each.ratio:.2f})" if each.ratio and each.verdict != "equal" else ""
+        arms.setdefault(verdict_word(each), []).append(f"{each.arm}{size}")
+    verdicts = [f"{_listed(names)} {_is(names)} {word}" for word, names in arms.items()]
+    return f"On {place}, against {baseline} by {what}: {', '.join(verdicts)}"
+
+
+def _counted(decided: Sequence[Comparison]) -> list[str]:
+    """For each arm, how often it was found to be what."""
+    pairs: dict[tuple[str, str], list[Comparison]] = {}
+    for each in decided:
+        pairs.setdefault((each.arm, each.baseline), []).append(each)
+    told = []
+    for (arm, baseline), found in pairs.items():
+        words = Counter(verdict_word(each) for each in found)
+        often = ", ".join(f"{word} in {count}" for word, count in words.items())
+        told.append(f"{arm} against {baseline}: {often} of {len(found)} decided")
+    return told
+
+
+def _listed(names: Sequence[str]) -> str:
+    *others, last = names
+    return f"{', '.join(others)} and {last}" if others else last
+
+
+def _is(names: Sequence[str]) -> str:
+    return "are" if len(names) > 1 else "is"
