@@ -17,12 +17,14 @@ from simulated import assert_nothing_wraps
 
 from linerate.experiments.overload.page import render
 from linerate.experiments.overload.summarise import summarise
+from linerate.experiments.overload.table import beside_published, like_published, print_summary
 from linerate.links import link
 from linerate.records.cells import Cell
 from linerate.records.summary import Summary
 from linerate.records.trial import Invalid
 from linerate.report import page as report_page
-from linerate.report.console import print_summary
+from linerate.report.console import own_share
+from linerate.report.in_short import in_short
 from linerate.verdict import sentences
 from linerate.verdict.ceiling import limits
 from linerate.verdict.metrics import COST, METRICS, Metric
@@ -262,3 +264,95 @@ def test_the_script_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr(report_page, "build_directory", lambda: tmp_path / "file")
     assert report_page._bundle() == report_page._bundle() == "a script"
     assert len(made) == 3
+
+
+def test_the_answer_comes_first_in_one_sentence(run: tuple[Summary, str]) -> None:
+    found, page = run
+    told = in_short(found)
+    assert told
+    assert told.count(".\n") == 0
+    assert told.endswith(".")
+    text = page.replace("&#39;", "'")
+    assert text.index(f"<strong>{told}</strong>") < text.index(said(found.comparisons[0]))
+    assert on_console(found).count(told[:40]) == 1
+
+
+def test_one_sentence_for_whatever_was_decided(run: tuple[Summary, str]) -> None:
+    found = run[0].model_copy(deep=True)
+    found.comparisons = found.comparisons[:1]
+    (only,) = found.comparisons
+    only.primary = True
+    only.verdict, only.reason, only.ratio = "slower", "", 0.5
+    told = in_short(found)
+    assert told
+    assert f"{only.arm} (ratio 0.50) is {sentences.verdict_word(only)}" in told
+    assert only.baseline in told
+    only.verdict, only.reason = "undecided", "too few blocks"
+    assert in_short(found) == "This run did not decide what it compared: too few blocks."
+    found.comparisons = [only, only]
+    assert in_short(found) == (
+        "This run decided none of its 2 comparisons, most often for: too few blocks."
+    )
+    other = only.model_copy(update={"verdict": "equal"})
+    found.comparisons = [only, other]
+    told = in_short(found)
+    assert told
+    assert told.endswith("; 1 of 2 comparisons could not be decided.")
+    found.comparisons = [
+        other.model_copy(update={"link": name}) for name in ("null", "memif", "veth", "tap")
+    ]
+    assert in_short(found) == f"{only.arm} against {only.baseline}: equal in 4 of 4 decided."
+    found.comparisons = []
+    assert in_short(found) is None
+
+
+def flooded_veth() -> Summary:
+    """One link that waits, and one on which half is lost in front of each forwarder."""
+    setup, trials = simulated_run([Cell("memif", 64, 8), Cell("veth", 64, 8)])
+    found = summarise(setup, trials, interrupted=False)
+    (veth,) = [cell for cell in found.cells if cell.link == "veth"]
+    for arm in veth.arms:
+        arm.lost_before_share = 0.5
+    return found
+
+
+def test_a_flood_that_drops_stands_beside_the_published_one() -> None:
+    found = flooded_veth()
+    cell = like_published(found.cells)
+    assert cell
+    assert cell.link == "veth"
+    printed = io.StringIO()
+    Console(file=printed, width=130).print(beside_published(cell))
+    (published,) = [line for line in printed.getvalue().splitlines() if "l2fwd in C" in line]
+    assert published.endswith("-  ")
+    for figure in ("37.20", "35.91", "21.67", "3.48 %", "39.64 %", "24.5"):
+        assert figure in published
+    ours = [line for line in printed.getvalue().splitlines() if "this run  " in line]
+    assert len(ours) == len([arm for arm in cell.arms if not arm.arm.endswith("-again")])
+    assert all("50.00 %" in line for line in ours)
+    page = render(found, [], link)
+    assert "This run: veth, 64 B. " in page
+    found.cells = [each for each in found.cells if each.link == "memif"]
+    assert "a link that makes the generator wait" in render(found, [], link)
+    found.cells = []
+    assert like_published(found.cells) is None
+
+
+def test_fixed_loads_are_shares_of_what_each_carries_itself() -> None:
+    setup, trials = simulated_run([Cell("memif", 64, 8)])
+    found = summarise(setup, trials + at_lower_load(trials), interrupted=False)
+    (cell,) = found.cells
+    entry = cell.lower_load[0]
+    arm = next(each for each in cell.arms if each.arm == entry.arm)
+    assert arm.received_mpps
+    entry.offered_mpps = arm.received_mpps.median / 4
+    arm.limited_by = None
+    arm.ceiling_unproven = False
+    assert own_share(cell, entry) == "25 %"
+    # It carries more where nothing else holds it back.
+    arm.limited_by = "link"
+    assert own_share(cell, entry) == "<= 25 %"
+    arm.ceiling_unproven = True
+    assert own_share(cell, entry) == "-"
+    cell.arms = []
+    assert own_share(cell, entry) == "-"

@@ -27,10 +27,9 @@ def in_short(summary: Summary) -> str | None:
     decided = [each for each in primary if each.verdict not in ("undecided", "invalid")]
     if not decided:
         (reason, _), *_ = Counter(each.reason for each in primary).most_common()
-        return (
-            f"This run decided none of its {counted(len(primary), 'comparison')}, "
-            f"{'most often ' if len(primary) > 1 else ''}because: {reason}."
-        )
+        if len(primary) == 1:
+            return f"This run did not decide what it compared: {reason}."
+        return f"This run decided none of its {len(primary)} comparisons, most often for: {reason}."
     questions: dict[_Question, list[Comparison]] = {}
     for each in decided:
         place = cell_words(each.link, each.size, " at ")

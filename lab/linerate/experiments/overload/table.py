@@ -82,8 +82,8 @@ def print_summary(console: Console, summary: Summary) -> None:
     """Tables, the published one, then the answer in short and a sentence per comparison."""
     for cell in summary.cells:
         print_cell(console, cell)
-    if cell := like_published(summary.cells):
-        console.print(beside_published(cell))
+    if flood := like_published(summary.cells):
+        console.print(beside_published(flood))
         say(console, f"  published: {published.SOURCE}", "dim")
     if told := in_short(summary):
         console.print()
