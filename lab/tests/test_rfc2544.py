@@ -26,7 +26,7 @@ from simulated_lab import (
 )
 
 from linerate.experiments.rfc2544 import presets
-from linerate.experiments.rfc2544.plan import RESTS_S, cells
+from linerate.experiments.rfc2544.plan import cells
 from linerate.experiments.rfc2544.runs import Found
 from linerate.host.errors import BusyError, Interrupted, LabError
 from linerate.host.exit_status import ExitStatus
@@ -34,6 +34,7 @@ from linerate.records import trial as records
 from linerate.records.trial import RECORDS, Test, Trial
 from linerate.records.types import LOW_LOAD
 from linerate.runs.kept import rebuild
+from linerate.runs.plans.quiet import RESTS_S
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search import throughput
 from linerate.trial.search.device import Device

@@ -22,16 +22,16 @@ from linerate.host.errors import BusyError, DisturbedError, LabError, TrialError
 from linerate.host.text import counted
 from linerate.records.cells import Arm, Cell
 from linerate.records.summary import Ceiling
-from linerate.records.trial import DISTURBED, Trial
+from linerate.records.trial import Trial
 from linerate.runs.options import Agreement, Budget, apart_from_blocks
 from linerate.runs.plans.blocks import PEERS, arms, blocks_for, check_blocks, check_fit, order
+from linerate.runs.plans.quiet import last_cause, not_found, until_quiet
 from linerate.runs.plans.steps import (
     Announce,
     Failures,
     Needs,
     Once,
     OnSetup,
-    Rest,
     Say,
     SessionPlan,
     Start,
@@ -55,8 +55,6 @@ PACED_SHARES = (
 # start than after another, and each search begins with one.
 PACED_STARTS = 3
 PACED_S = 1.0
-# How long a self-test that found nothing waits before it is made again.
-RESTS_S = (5.0, 20.0, 60.0)
 # A window of which more than this was sent late was not disturbed: the sender fell behind for good.
 BEHIND = 0.5
 
@@ -264,24 +262,16 @@ class Rfc2544(SessionPlan):
         """What an attempt finds; there are others after rests, because the machine may be quiet
         then.
         """
-        rests = iter(RESTS_S)
-        while True:
-            before = len(self.trials)
-            found = yield from attempt()
-            if found is not None:
-                return found
-            if not self._ran_since(before):
-                continue
-            if (rest_s := next(rests, None)) is None:
-                break
-            yield Rest(rest_s, why)
+        found = yield from until_quiet(self, why, attempt, needed=lambda: True)
+        if found is not None:
+            return found
         last = self.trials[-1]
-        message = f"{why}, the last because: {last.invalid or 'it fell behind for good'}"
-        hint = "name 100 % by --line-rate; what is missing here, linerate doctor says"
-        if last.valid or last.invalid_code in DISTURBED:
-            who = f"; {last.neighbours}" if last.neighbours else ""
-            raise BusyError(message + who, f"run it when the machine is quieter, or {hint}")
-        raise LabError(message, hint)
+        raise not_found(
+            f"{why}, the last because: {last_cause([last]) or 'it fell behind for good'}",
+            self.trials,
+            "name 100 % by --line-rate, or run it when the machine is quieter; what is missing "
+            "here, linerate doctor says",
+        )
 
     @staticmethod
     def _flood_peers(block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
