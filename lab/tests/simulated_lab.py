@@ -322,9 +322,9 @@ def start(
     return _rfc2544(found)
 
 
-def resume(lab: SimulatedLab, out: Path, console: Console | None = None) -> Found:
+def resume(lab: SimulatedLab, out: Path, console: Console | None = None, **given: object) -> Found:
     with installed(lab):
-        found = session.resume(NAME, out, {}, console or quiet(), "linerate --resume")
+        found = session.resume(NAME, out, given, console or quiet(), "linerate --resume")
     assert lab.running == 0
     return _rfc2544(found)
 

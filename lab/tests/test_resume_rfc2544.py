@@ -30,6 +30,7 @@ from linerate.experiments.rfc2544.plan import Rfc2544
 from linerate.host.errors import LabError, RunError
 from linerate.records import run_file
 from linerate.records import trial as records
+from linerate.records.summary import SUMMARY
 from linerate.records.trial import RECORDS, Trial
 from linerate.traffic.other_generator import Named
 from linerate.trial.search.simulated import Model
@@ -380,3 +381,17 @@ def test_options_are_held_against_those_of_the_run(
     )
     assert done.returncode == 2
     assert f"{given}: the run in {run} has {theirs}" in done.stderr
+
+
+def test_a_run_can_be_doubled_and_takes_no_other_number_of_blocks(tmp_path: Path) -> None:
+    """The repetitions of its tests are spread over its blocks."""
+    start(SimulatedLab(seed=1), tmp_path, **SHORT)
+    lab = SimulatedLab(seed=2)
+    with pytest.raises(RunError, match="the runs have different options"):
+        resume(lab, tmp_path, None, **{"--blocks": 3})
+    assert not (tmp_path / "more-1").exists()
+    resume(lab, tmp_path, None, **{"--blocks": 4})
+    found = json.loads((tmp_path / SUMMARY).read_text())
+    assert [cell["blocks"] for cell in found["cells"]] == [4]
+    (arm, *_) = found["cells"][0]["arms"]
+    assert arm["search"]["searches"] == 4
