@@ -43,6 +43,11 @@ def _may() -> None:
 
 
 def ours() -> set[str]:
+    """Of this process: other tests make some meanwhile."""
+    return {name for name in every() if name.startswith(f"linerate-{os.getpid()}-")}
+
+
+def every() -> set[str]:
     return {path.name for path in Path("/run/netns").glob("linerate-*")}
 
 
@@ -82,14 +87,14 @@ def test_those_of_a_killed_lab_go_with_the_next_one() -> None:
     ) as lab:
         assert lab.stdout
         assert lab.stdout.readline() == "made\n"
-        (left,) = {name for name in ours() if f"-{lab.pid}-" in name}
+        (left,) = {name for name in every() if f"-{lab.pid}-" in name}
         # A living lab's stay.
         assert left not in netns.remove_stale()
         lab.send_signal(signal.SIGKILL)
         lab.wait(10)
-    assert left in ours()
+    assert left in every()
     with Namespaces(("y",)):
-        assert left not in ours()
+        assert left not in every()
 
 
 def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -99,8 +104,8 @@ def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(monkeypatch: pytest.M
         with monkeypatch.context() as elsewhere:
             elsewhere.setattr(netns, "start_time", lambda _: None)
             assert name not in netns.remove_stale()
-        assert name in ours()
-    assert name not in ours()
+        assert name in every()
+    assert name not in every()
 
 
 def test_an_interruption_between_leaves_none(monkeypatch: pytest.MonkeyPatch) -> None:
