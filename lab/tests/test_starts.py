@@ -88,8 +88,11 @@ def run(tmp_path: Path) -> Iterator[RunDirectory]:
 
 @contextlib.contextmanager
 def taking_turns(devices: Sequence[Device]) -> Iterator[None]:
+    turns = TakingTurns()
     try:
-        with TakingTurns(cast(list[SetupDevice], devices)):
+        with contextlib.ExitStack() as stack:
+            for device in devices:
+                stack.enter_context(turns.taking(cast(SetupDevice, device)))
             yield
         assert not any(any(device.still) for device in devices)
     finally:
@@ -107,6 +110,23 @@ def test_all_are_started_before_the_first_turn_and_one_runs(run: RunDirectory) -
                     [place != mine] * 2 for place in range(3)
                 ]
             assert all(all(device.still) for device in devices)
+
+
+def test_one_goes_on_to_end_while_the_others_stand_still(run: RunDirectory) -> None:
+    devices, turns, seen = [Device(run) for _ in range(3)], TakingTurns(), []
+    try:
+        with contextlib.ExitStack() as stack:
+            for device in devices:
+                # Where the device is closed, which was entered before.
+                stack.callback(lambda: seen.append([each.still[0] for each in devices]))
+                stack.enter_context(turns.taking(cast(SetupDevice, device)))
+            with devices[0].turn():
+                pass
+        # Here none has ended, so that those of before run.
+        assert seen == [[True, True, False], [True, False, False], [False, False, False]]
+    finally:
+        for child in [child for device in devices for child in device.children]:
+            child.stop()
 
 
 def test_who_does_not_start_is_no_obstacle_to_the_others(run: RunDirectory) -> None:

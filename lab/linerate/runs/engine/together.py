@@ -50,7 +50,7 @@ def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
     for items in _groups(step.items, plan.bench.memory, plan.link(step.cell.link)):
         ledger.may_begin(begun=ledger.replaying)
         with ExitStack() as stack:
-            devices, started = [], []
+            turns, started = TakingTurns(), []
             for number, (role, arm) in enumerate(items):
                 setup = stack.enter_context(
                     setup_of(plan, step.cell, flood=step.flood, number=number)
@@ -69,12 +69,11 @@ def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
                     )
                 )
                 device.test = step.test
-                devices.append(device)
+                stack.enter_context(turns.taking(device))
                 place = place_of(setup, arm, step.block, role)
                 started.append(
                     StartedDevice(ledger, device, arm, place, each_fails=step.each_fails)
                 )
-            stack.enter_context(TakingTurns(devices))
             step.procedure(started)
             if not step.each_fails:
                 _count(ledger, started)

@@ -4,13 +4,14 @@ stands still, with its sender, outside of its windows.
 
 So seconds of starting lie no longer between the windows that are compared.
 
-Lifecycle: a context manager, within those of the devices. In the end all go on, so that they can be
-asked to end.
+Lifecycle: `taking` is a context manager, within that of the device. At its end the device goes on,
+so that it can be asked to end, while the others still stand: pollers that all run at once on one
+CPU take half a minute to end.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -24,11 +25,20 @@ from linerate.trial.starts.halting import Pair
 class TakingTurns:
     """Lets one device run at a time. Each has a link of its own."""
 
-    def __init__(self, devices: Sequence[SetupDevice]) -> None:
-        self._contenders = [_Contender(device) for device in devices]
+    def __init__(self) -> None:
+        self._contenders: list[_Contender] = []
         self._begun = False
-        for contender in self._contenders:
-            contender.device.turn = partial(self._turn, contender)
+
+    @contextmanager
+    def taking(self, device: SetupDevice) -> Iterator[None]:
+        """It takes part from now on."""
+        contender = _Contender(device)
+        self._contenders.append(contender)
+        device.turn = partial(self._turn, contender)
+        try:
+            yield
+        finally:
+            contender.go_on()
 
     @contextmanager
     def _turn(self, contender: _Contender) -> Iterator[None]:
@@ -38,13 +48,6 @@ class TakingTurns:
                 each.begin()
         with turn(contender):
             yield
-
-    def __enter__(self) -> TakingTurns:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for contender in self._contenders:
-            contender.go_on()
 
 
 class _Contender:
