@@ -29,7 +29,7 @@ from linerate.records.cells import Cell
 from linerate.records.journal import Journal
 from linerate.records.output import OutputDirectory
 from linerate.records.run_file import RUN, End, Run, Session, made_of
-from linerate.records.trial import DISTURBED, RECORDS, RecordWriter, Trial, scan
+from linerate.records.trial import DISTURBED, RECORDS, RecordWriter, Trial
 from linerate.runs.engine.engine import Engine
 from linerate.runs.experiment import Experiment, Findings
 from linerate.runs.kept import extension
@@ -139,8 +139,7 @@ def resume(
                 "run began with",
                 "use the version that began it, or start a new run",
             )
-        records = output.path / RECORDS
-        earlier = scan(records).trials if records.exists() else []
+        earlier = extension.trials_in(directory)
         unfinished = extension.unfinished(directory)
         if extended and (unfinished or not run.complete(len(earlier))):
             raise UsageError(
@@ -181,8 +180,7 @@ def _extend(
 
     with OutputDirectory.existing(place) as added:
         run = run_file.load(place)
-        records = place / RECORDS
-        earlier = scan(records).trials if records.exists() else []
+        earlier = extension.trials_in(place)
         blocks = extension.blocks_of(run)
         say(console, f"{output.path}: {counted(blocks, 'block')} more of each cell")
         try:

@@ -10,7 +10,6 @@ Where a packet socket can take the generator's place, every arm is then met by t
 
 from __future__ import annotations
 
-import random
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -235,8 +234,9 @@ class Latency(SessionPlan):
     def _pings(self, block: int, drawn: list[Arm], setup: LinkSetup) -> Steps[None]:
         most = Most(windows=self.preset.windows)
         for arm in drawn:
-            steps = loads.steps(self.options.protocols, (IDLE,))
-            random.Random(f"linerate:{self.seed}:{arm.label}:{block}:ping").shuffle(steps)
+            steps = turned(
+                loads.steps(self.options.protocols, (IDLE,)), self.seed, arm.label, block, "ping"
+            )
             with PacketSender(self.bench, setup, arm, block=block) as sender:
                 for step in steps:
                     place = {

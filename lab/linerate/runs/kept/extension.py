@@ -18,7 +18,7 @@ from linerate.host.errors import RunError, UsageError
 from linerate.records import run_file
 from linerate.records.output import OutputDirectory
 from linerate.records.run_file import RUN, Run
-from linerate.records.trial import RECORDS, scan
+from linerate.records.trial import RECORDS, Trial, scan
 from linerate.runs.experiment import Experiment
 
 _NAME = "more-{}"
@@ -37,12 +37,16 @@ def measured(directory: Path) -> list[Path]:
     return [each for each in places(directory) if (each / RECORDS).exists()]
 
 
+def trials_in(directory: Path) -> list[Trial]:
+    """Those on record; none where none was begun."""
+    records = directory / RECORDS
+    return scan(records).trials if records.exists() else []
+
+
 def unfinished(directory: Path) -> Path | None:
     """Where added blocks are not all measured; None: all are."""
     for place in places(directory)[-1:]:
-        records = place / RECORDS
-        there = len(scan(records).trials) if records.exists() else 0
-        if not run_file.load(place).complete(there):
+        if not run_file.load(place).complete(len(trials_in(place))):
             return place
     return None
 
