@@ -128,8 +128,8 @@ def resume(
                 recall(began)
             kept = experiment.effective_values(run.options)
             blocks = given.get("--blocks")
-            extended = isinstance(blocks, int) and blocks != kept.get("--blocks")
-            others = {name: given[name] for name in given if name != "--blocks" or not extended}
+            more = blocks if isinstance(blocks, int) and blocks != kept.get("--blocks") else None
+            others = {name: given[name] for name in given if name != "--blocks" or more is None}
             refuse_contradictions(directory, others, kept)
             design = experiment.design(run.options)
             began_with = experiment.stored(run.design)
@@ -140,18 +140,17 @@ def resume(
                 "use the version that began it, or start a new run",
             )
         earlier = extension.trials_in(directory)
-        unfinished = extension.unfinished(directory)
-        if extended and (unfinished or not run.complete(len(earlier))):
-            raise UsageError(
-                f"--blocks {blocks}: the run in {directory} has not ended",
-                f"first linerate run {name} --resume {directory}",
-            )
-        if extended:
-            extension.begin(experiment, run, directory, int(str(blocks)))
-            unfinished = extension.places(directory)[-1]
-        if unfinished and run.complete(len(earlier)):
-            return _extend(experiment, run, output, unfinished, console=console, command=command)
-        if run.complete(len(earlier)):
+        complete, added = run.complete(len(earlier)), extension.unfinished(directory)
+        if more is not None:
+            if added or not complete:
+                raise UsageError(
+                    f"--blocks {more}: the run in {directory} has not ended",
+                    f"first linerate run {name} --resume {directory}",
+                )
+            added = extension.begin(experiment, run, directory, more)
+        if added and complete:
+            return _extend(experiment, run, output, added, console=console, command=command)
+        if complete:
             say(console, f"{directory}: all {len(earlier)} trials are done, nothing is to be run")
             with made_of(directory):
                 found = stored(directory)
@@ -174,7 +173,7 @@ def _extend(
 ) -> Findings:
     """Measure the blocks that are added to a run, and tell it with them."""
 
-    def told(*_: object) -> Findings:
+    def told() -> Findings:
         found = stored(output.path)
         return publish(experiment, found.run, output, found.trials, console)
 
@@ -230,10 +229,10 @@ def _session(
     command: str,
     began: Session | None = None,
     directory: Path | None = None,
-    told: Callable[[Run, OutputDirectory, list[Trial]], Findings] | None = None,
+    told: Callable[[], Findings] | None = None,
 ) -> Findings:
-    """`began`: the first session, if it is another run's. `directory`: which the user names to go
-    on; `told`: how the run is published: both where blocks are added to another run.
+    """Where blocks are added to another run: `began` is the first session of that, `directory` is
+    what the user names to go on, and `told` publishes both.
     """
     stopped: Interrupted | LabError | None = None
     options = run.options
@@ -283,10 +282,7 @@ def _session(
         output.write(RUN, run_file.dump(run))
         # What this session alone measured was in nobody's hands.
         with made_of(output.path) if earlier else nullcontext():
-            if told:
-                findings = told(run, output, trials)
-            else:
-                findings = publish(experiment, run, output, trials, console)
+            findings = told() if told else publish(experiment, run, output, trials, console)
     except LabError:
         if isinstance(stopped, LabError):
             raise stopped from None

@@ -51,9 +51,9 @@ def unfinished(directory: Path) -> Path | None:
     return None
 
 
-def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: int) -> None:
-    """Ask for as many more blocks as make `blocks` of them in the cell that has most; nothing is
-    measured yet. Raises `UsageError`.
+def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: int) -> Path:
+    """Ask for as many more blocks as make `blocks` of them in the cell that has most, and say where
+    they will be; nothing is measured yet. Raises `UsageError`.
     """
     there = sum(blocks_of(run_file.load(each)) for each in places(directory)) + blocks_of(run)
     if not experiment.judged_in:
@@ -71,8 +71,10 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
     added = Run(experiment=run.experiment, options=options, design=experiment.design(options))
     # What could not stand beside what is there must not be measured.
     experiment.merged([run.design, added.design])
-    with OutputDirectory(directory / _NAME.format(number)) as output:
+    place = directory / _NAME.format(number)
+    with OutputDirectory(place) as output:
         output.write(RUN, run_file.dump(added))
+    return place
 
 
 def blocks_of(run: Run) -> int:
