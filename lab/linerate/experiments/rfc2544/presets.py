@@ -6,7 +6,7 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import resources
 from typing import Annotated, get_args
 
@@ -116,6 +116,32 @@ def _pair(initial_s: float, final_s: float, sum_s: float, width: float) -> tuple
     )
 
 
+_QUICK = Preset(
+    name="quick",
+    # Short, for a shared machine is quiet for a part of a second at a time.
+    goals=_pair(0.1, 0.1, 0.5, 0.01),
+    limit_s=30.0,
+    blocks=6,
+    terms=Terms(windows=8, burst_windows=6),
+    flood_s=0.3,
+    self_test=3,
+    latency_s=0.1,
+    latency_repetitions=6,
+    latency_loads=latency.LOADS,
+    loss_s=0.1,
+    loss_step=frame_loss.GREATEST_STEP,
+    burst_repetitions=6,
+    burst_longest_s=0.05,
+    burst_resolution=64,
+    recovery_overload_s=0.05,
+    recovery_watched_s=0.05,
+    recovery_repetitions=6,
+    core_use_s=0.1,
+    core_use_loads=core_use.LOADS,
+    note="a look, NOT conforming to RFC 2544",
+    bounds=True,
+)
+
 PRESETS = {
     preset.name: preset
     for preset in (
@@ -167,57 +193,17 @@ PRESETS = {
             note="NDR and PDR as FD.io CSIT searches for them; not RFC 2544's durations",
             bounds=True,
         ),
-        Preset(
-            name="quick",
-            # Short, for a shared machine is quiet for a part of a second at a time.
-            goals=_pair(0.1, 0.1, 0.5, 0.01),
-            limit_s=30.0,
-            blocks=6,
-            terms=Terms(windows=8, burst_windows=6),
-            flood_s=0.3,
-            self_test=3,
-            latency_s=0.1,
-            latency_repetitions=6,
-            latency_loads=latency.LOADS,
-            loss_s=0.1,
-            loss_step=frame_loss.GREATEST_STEP,
-            burst_repetitions=6,
-            burst_longest_s=0.05,
-            burst_resolution=64,
-            recovery_overload_s=0.05,
-            recovery_watched_s=0.05,
-            recovery_repetitions=6,
-            core_use_s=0.1,
-            core_use_loads=core_use.LOADS,
-            note="a look, NOT conforming to RFC 2544",
-            bounds=True,
-        ),
-        Preset(
+        _QUICK,
+        replace(
+            _QUICK,
             name="published",
             # One goal, as the published tables have.
             goals=(Goal("NDR", 0.0, 0.5, 0.01, 0.1, 0.1, 0.5),),
-            limit_s=30.0,
-            # The fewest of which a median has a 95 % interval.
-            blocks=6,
             terms=Terms(windows=6),
-            flood_s=0.3,
             self_test=1,
-            latency_s=0.1,
-            latency_repetitions=6,
             # What the published tables have: at the throughput.
             latency_loads=(1.0,),
-            loss_s=0.1,
-            loss_step=frame_loss.GREATEST_STEP,
-            burst_repetitions=6,
-            burst_longest_s=0.05,
-            burst_resolution=64,
-            recovery_overload_s=0.05,
-            recovery_watched_s=0.05,
-            recovery_repetitions=6,
-            core_use_s=0.1,
-            core_use_loads=core_use.LOADS,
             note="the published tables and charts, NOT conforming to RFC 2544; no verdicts",
-            bounds=True,
             turns=True,
             verdicts=False,
             sizes="published",
