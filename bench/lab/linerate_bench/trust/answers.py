@@ -3,9 +3,9 @@
 
     python -m linerate_bench.trust.answers --records FILE [--only NAME]... [--count N]
 
-Each run compares a program with a copy of itself and with the same program under a planted harm: a
-share of its time that it spins, a delay of each frame, a frame in so many that it drops. So it is
-known which comparisons differ, which way, and which do not. Runs are started as a user starts them,
+Each run compares a program with a copy of itself and with a version that is worse on purpose: it
+does more work for each burst, delays each frame, or drops one frame in 50. So the right answer of
+each comparison is known. Runs are started as a user starts them,
 alone and beside a compiler on each CPU. Each run is a line of FILE: those that are there are not
 made again.
 """
@@ -31,17 +31,17 @@ from linerate.records.summary import SUMMARY, Comparison
 from linerate_bench.trust.beside import attended, compilers
 
 Truth = Literal["slower", "same"]
-# What a run may take, so that a study of many ends; the goal is ten minutes.
+# A run is stopped after this time; the goal is ten minutes.
 MOST_S = 1200
 GOAL_S = 600
 RUNS = 3
-# Of the questions whose answer was planted, and of all comparisons.
+# Goals: the share of planted differences that are found, and of comparisons with a wrong answer.
 ANSWERED, WRONG = 0.9, 0.01
 
 
 @dataclass(frozen=True)
 class Program:
-    """A forwarder under a name of its own. `arguments`: what it is told beside its ports."""
+    """A forwarder. `arguments`: on its command line, besides those for its ports."""
 
     name: str
     build: str
