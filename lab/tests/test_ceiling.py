@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from linerate.records.summary import ArmSummary, Ceiling
+from linerate.records.summary import ArmSummary, Ceiling, CellSummary
 from linerate.records.summary_figures import Quartiles
-from linerate.verdict.ceiling import LINE_RATE, place
+from linerate.verdict.ceiling import LINE_RATE, UNPROVEN_SHARE, place, unproven
 
 
 def of(value: float) -> Quartiles:
@@ -56,3 +56,25 @@ def test_a_generator_that_offers_more_than_arrives_is_not_the_limit(
     )  # fmt: skip
     place(arm, [], [], Ceiling(pps=10e6, peer=LINE_RATE))
     assert arm.limited_by == by
+
+
+def test_one_warning_has_all_sizes_of_a_forwarder_that_did_more_than_the_peers() -> None:
+    def cell(size: int, *shares: float) -> CellSummary:
+        arms = [
+            ArmSummary(
+                arm=name, forwarder=name, language="C", trials=9, invalid=0,
+                ceiling_share=share, ceiling_unproven=share > UNPROVEN_SHARE,
+            )
+            for name, share in zip(["a", "b"], shares, strict=True)
+        ]  # fmt: skip
+        return CellSummary(link="memif", size=size, blocks=9, arms=arms, references=[], lower_load=[])
+
+    cells = [cell(64, 1.2, 1.0), *(cell(size, 2.0, 1.0) for size in (128, 256, 512))]
+    (few,) = unproven(cells[:3])
+    assert few.startswith("memif 64, 128, 256 B: a carried up to 2.00 times what the best")
+    (many,) = unproven([*cells, cell(1518, 1.5, 1.0)])
+    assert many.startswith("memif 5 sizes from 64 to 1518 B: a carried up to 2.00 times")
+    (one, other) = unproven([cell(64, 1.2, 1.3)])
+    assert one.startswith("memif 64 B: a carried 1.20 times")
+    assert other.startswith("memif 64 B: b carried 1.30 times")
+    assert unproven([cell(64, 1.0, 1.05)]) == []

@@ -528,7 +528,8 @@ def test_interrupted(tmp_path: Path, runtime: Path) -> None:
     run.lab.send_signal(signal.SIGTERM)
     code, _, errors = run.finish(60)
     assert code == 128 + signal.SIGTERM
-    assert "interrupted" in errors
+    assert "linerate: interrupted\n" in errors
+    assert f"to go on with this run: linerate run overload --resume {run.out}" in errors
     assert run.summary()["interrupted"] is True
     check_files(run)
 

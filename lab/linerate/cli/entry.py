@@ -82,7 +82,7 @@ def _status() -> int:
     except LabError as error:
         return say(f"linerate: {error}", error.exit_code)
     except Interrupted as stop:
-        return say("linerate: interrupted", stop.exit_code)
+        return say("\n  ".join(filter(None, ["linerate: interrupted", stop.hint])), stop.exit_code)
     except (BrokenPipeError, SystemExit):
         # The reader of our output went away: what it asked for cannot be told. Typer and Rich make
         # a status of 1 of that.

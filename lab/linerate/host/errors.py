@@ -148,6 +148,8 @@ class Interrupted(BaseException):
     def __init__(self, signum: int) -> None:
         super().__init__(f"signal {signum}")
         self.signum = signum
+        # What to do next, if there is anything.
+        self.hint: str | None = None
 
     @property
     def exit_code(self) -> int:

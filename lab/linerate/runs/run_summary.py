@@ -182,7 +182,7 @@ def summary_of(
         versions=setup.versions or versions(),
         warnings=[
             *setup.warnings,
-            *(warning for cell in found for warning in unproven(cell)),
+            *unproven(found),
             *crowding(trials if undisturbed is None else undisturbed),
         ],
     )

@@ -302,7 +302,7 @@ def _name_the_way_on(error: Interrupted | LabError, name: str, directory: Path) 
 
     A `UsageError` is of records that are not this run's: it says what to do instead.
     """
-    if isinstance(error, LabError) and not isinstance(error, UsageError):
+    if not isinstance(error, UsageError):
         way_on = shlex.join(["linerate", "run", name, "--resume", str(directory)])
         error.hint = "\n  ".join(filter(None, [error.hint, f"to go on with this run: {way_on}"]))
 

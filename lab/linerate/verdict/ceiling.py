@@ -11,6 +11,7 @@ own block, never with a rate of another time.
 from __future__ import annotations
 
 import statistics
+from collections.abc import Sequence
 
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import ArmSummary, Ceiling, CellSummary
@@ -27,6 +28,8 @@ MOSTLY_BUSY = 0.5
 UNPROVEN_SHARE = 1.05
 # A flood of which less is refused, or lost before the forwarder, is limited by the sender.
 REFUSED_SHARE = 0.01
+# A warning lists up to so many frame sizes.
+_LISTED = 4
 
 
 def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
@@ -125,13 +128,22 @@ def _limiter(arm: ArmSummary) -> Limiter:
     return "generator" if offered_all and lost < REFUSED_SHARE else "link"
 
 
-def unproven(cell: CellSummary) -> list[str]:
-    """A warning for each arm that did more than the reference peers."""
-    peer = f"peer, {cell.ceiling.peer}," if cell.ceiling else "peer"
+def unproven(cells: Sequence[CellSummary]) -> list[str]:
+    """A warning for each forwarder and link where it carried more than the reference peers."""
+    found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    for cell in cells:
+        for arm in cell.arms:
+            if arm.ceiling_unproven and arm.ceiling_share:
+                found.setdefault((cell.link, arm.arm), []).append((cell.size, arm.ceiling_share))
     return [
-        f"{cell.link} {cell.size} B: {arm.arm} carried {arm.ceiling_share:.2f} times what the best "
-        f"reference {peer} carried in the same block: the ceiling is unproven for it, and whether "
-        "generator or link limit it is unknown"
-        for arm in cell.arms
-        if arm.ceiling_unproven
+        f"{link} {_sizes([size for size, _ in shares])}: {arm} carried "
+        f"{'up to ' if len(shares) > 1 else ''}{max(share for _, share in shares):.2f} times what the "
+        "best reference peer carried in the same block: nothing shows there what the link can carry, "
+        "and whether generator or link limit it is unknown"
+        for (link, arm), shares in found.items()
     ]
+
+
+def _sizes(sizes: Sequence[int]) -> str:
+    listed = ", ".join(map(str, sizes)) if len(sizes) <= _LISTED else ""
+    return f"{listed or f'{len(sizes)} sizes from {min(sizes)} to {max(sizes)}'} B"
