@@ -38,4 +38,4 @@ def test_every_package_is_pinned_with_digests(name: str) -> None:
      "numpy==2.4.6 --hash=md5:" + "0" * 32, "-e .", "six @ file:///six --hash=sha256:" + "0" * 64],
 )  # fmt: skip
 def test_what_is_not_pinned_is_found(line: str) -> None:
-    assert unpinned(line) == [line.split()[0]]
+    assert unpinned(line) == [line.split(maxsplit=1)[0]]

@@ -67,7 +67,9 @@ def test_one_warning_has_all_sizes_of_a_forwarder_that_did_more_than_the_peers()
             )
             for name, share in zip(["a", "b"], shares, strict=True)
         ]  # fmt: skip
-        return CellSummary(link="memif", size=size, blocks=9, arms=arms, references=[], lower_load=[])
+        return CellSummary(
+            link="memif", size=size, blocks=9, arms=arms, references=[], lower_load=[]
+        )
 
     cells = [cell(64, 1.2, 1.0), *(cell(size, 2.0, 1.0) for size in (128, 256, 512))]
     (few,) = unproven(cells[:3])

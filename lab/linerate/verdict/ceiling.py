@@ -135,13 +135,16 @@ def unproven(cells: Sequence[CellSummary]) -> list[str]:
         for arm in cell.arms:
             if arm.ceiling_unproven and arm.ceiling_share:
                 found.setdefault((cell.link, arm.arm), []).append((cell.size, arm.ceiling_share))
-    return [
-        f"{link} {_sizes([size for size, _ in shares])}: {arm} carried "
-        f"{'up to ' if len(shares) > 1 else ''}{max(share for _, share in shares):.2f} times what the "
-        "best reference peer carried in the same block: nothing shows there what the link can carry, "
-        "and whether generator or link limit it is unknown"
-        for (link, arm), shares in found.items()
-    ]
+    warnings = []
+    for (link, arm), shares in found.items():
+        most = max(share for _, share in shares)
+        warnings.append(
+            f"{link} {_sizes([size for size, _ in shares])}: {arm} carried "
+            f"{'up to ' if len(shares) > 1 else ''}{most:.2f} times what the best reference peer "
+            "carried in the same block: nothing shows there what the link can carry, and whether "
+            "generator or link limit it is unknown"
+        )
+    return warnings
 
 
 def _sizes(sizes: Sequence[int]) -> str:
