@@ -87,7 +87,7 @@ def test_nothing_that_came_back_leaves_no_load_to_offer(tmp_path: Path, wire: Wi
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"links": ["memif"]}, "--link memif: only a link whose receiving threads are pinned"),
+        ({"links": ["memif"]}, "--link memif: not supported; run paths compares"),
         ({"links": ["null"]}, "--link null"),
         ({"sizes": [63]}, "--sizes 63"),
         ({"blocks": 0}, "--blocks 0"),

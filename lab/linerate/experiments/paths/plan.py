@@ -48,9 +48,9 @@ def cells(options: Options) -> list[Cell]:
         if not isinstance(options.link(name), Veth):
             wires = ", ".join(each.name for each in LINKS.values() if isinstance(each, Veth))
             raise UsageError(
-                f"--link {name}: only a link whose receiving threads are pinned tells what the "
-                "kernel's paths cost",
-                f"one of: {wires}",
+                f"--link {name}: not supported; run paths compares ways through the kernel, and "
+                "needs a link of the kernel's whose receiving threads the lab can pin",
+                f"choose from: {wires}",
             )
     names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
     check_fit(options.forwarders, [options.link(name) for name in names])
