@@ -26,6 +26,7 @@ from linerate.records import run_file
 from linerate.records import trial as records
 from linerate.records.summary import Comparison, Summary
 from linerate.records.trial import RECORDS
+from linerate.report.in_short import in_short
 from linerate.runs.registry import find
 from linerate.verdict.metrics import COMMON_HIGH_LATENCY
 
@@ -209,7 +210,9 @@ def test_where_the_sender_is_the_limit_the_cost_leads(tmp_path: Path, wire: Wire
     rate = of(summary, "xdp-redirect", "received_pps")
     assert rate.limited_by == "generator"
     text = quiet()
-    start(tmp_path / "again").show(text)
+    again = start(tmp_path / "again")
+    again.show(text)
+    assert " ".join(printed(text).split()).count(in_short(again.summary) or "no answer") == 1
     assert "limited by the generator, not by the path: c-l2fwd" in printed(text)
 
 

@@ -33,7 +33,8 @@ def in_short(summary: Summary) -> str | None:
         (reason, _), *_ = Counter(each.reason for each in primary).most_common()
         if len(primary) == 1:
             return f"This run did not decide what it compared: {reason}."
-        return f"This run decided none of its {len(primary)} comparisons, most often for this reason: {reason}."
+        none = f"This run decided none of its {len(primary)} comparisons"
+        return f"{none}, most often for this reason: {reason}."
     questions: dict[_Question, list[Comparison]] = {}
     for each in decided:
         place = cell_words(each.link, each.size, " at ")
