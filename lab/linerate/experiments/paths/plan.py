@@ -122,4 +122,10 @@ class Paths(BlockPlan):
             )
             yield More(-self._fixed_trials(cell))
             return
+        if common < found.common_pps and not self.options.line_rate:
+            self.warn(
+                f"{cell.link} {cell.size} B: the sender is on time at {common / 1e3:,.1f} kpps, "
+                f"not at the {found.common_pps / 1e3:,.1f} that the slowest path carries: fixed "
+                "loads are shares of what it keeps"
+            )
         yield from self.fixed_loads(cell, self._fixed_blocks(cell), common, self._loads)
