@@ -155,3 +155,13 @@ def test_who_is_said_to_have_had_the_forwarder_s_cpu() -> None:
     (kernel,) = crowding([still, still, busy])
     assert "51%" in kernel
     assert crowding([still]) == []
+
+
+def test_others_on_the_forwarder_s_cpu_are_named() -> None:
+    trials = [_trial(_process("forwarder", "prog", 1, 0.9, 0.1)) for _ in range(3)]
+    (unknown,) = crowding(trials)
+    assert unknown.startswith("other programs used the forwarder's CPU: it waited")
+    trials[0].others = {"0": {"python": 0.9}, "1": {"rustc": 0.08, "cc1": 0.02, "as": 0.001}}
+    trials[1].others = {"1": {"rustc": 0.04}}
+    (named,) = crowding(trials)
+    assert named.startswith("other programs used the forwarder's CPU (rustc 6%, cc1 1%): it waited")

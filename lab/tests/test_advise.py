@@ -72,7 +72,7 @@ def test_json_is_by_its_schema(tmp_path: Path, linerate: Linerate) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["--rate", "2Mpps"], "no run is at hand below out"),
+        (["--rate", "2Mpps"], "no run found below out"),
         (["--rate", "2Mpps", "absent"], "absent: there is no such directory"),
         (["--rate", "2Mpps", "."], ". holds no run"),
         (["--rate", "fast"], "--rate fast: not a number"),

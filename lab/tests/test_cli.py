@@ -34,6 +34,7 @@ def process(*arguments: str, cwd: Path) -> Done:
     [
         (["run", "overload", "--sizes", "big"], "for instance --sizes 64,1518"),
         (["run", "rfc2544", "--ip", "5"], "--ip 5: no such version"),
+        (["run", "overlod"], "run overlod: no such experiment\n  did you mean overload? choose"),
         (["compare", ".", "absent"], "holds no run (there is no run.json)"),
     ],
 )

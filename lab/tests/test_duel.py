@@ -10,6 +10,7 @@ import re
 import statistics
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import by_schema
 import numpy as np
@@ -34,6 +35,7 @@ from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.links import flows, link
 from linerate.links.nearfree import NearFree
+from linerate.traffic import frame_files
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.faults import refuse as refuse_windows
 from linerate.trial.starts.window import Offered, Slice, Window
@@ -630,3 +632,29 @@ def test_the_record_says_what_was_sent(tmp_path: Path) -> None:
     assert [each.ports for each in described(files[:1], 2)] == [[0, 1]]
     (carried,) = data["rounds"][0]["carried"]
     assert carried == {"offered": 2000, "refused": 100, "received": 800, "sent": 760}
+
+
+@pytest.mark.parametrize(
+    ("word", "said", "told"),
+    [
+        (
+            "a b.pcap",
+            '--flow "f0": pcap: {link}: is neither pcap nor pcapng',
+            "is neither pcap nor",
+        ),
+        ("size=9", '--flow "f0": size=9: at least 64', "size=9: at least 64"),
+    ],
+)
+def test_what_is_wrong_with_frames_is_said_of_what_the_user_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, said: str, told: str
+) -> None:
+    """The generator's words named a link of ours in a directory that is gone."""
+    (tmp_path / "a b.pcap").write_text("x")
+    monkeypatch.chdir(tmp_path)
+    errors = f"generator: {said.format(link=tmp_path / 'given0')}\n"
+    failed = SimpleNamespace(exit_code=1, errors=errors)
+    monkeypatch.setattr(frame_files, "LOCAL", SimpleNamespace(run=lambda *_, **__: failed))
+    monkeypatch.setattr(frame_files, "rust_binary", Path)
+    with pytest.raises(UsageError) as refused:
+        frame_files.frame_files([word], 2, tmp_path)
+    assert str(refused.value).startswith(f"--traffic {word}: {told}")

@@ -18,14 +18,14 @@ from test_duel import duel
 
 from linerate.cli import duel_session
 from linerate.cli.duel_command import worst
-from linerate.cli.duel_session import _memory
+from linerate.cli.duel_session import DuelSession, _memory
 from linerate.experiments.duel import choosing
 from linerate.experiments.duel.choosing import Choice, choose
 from linerate.experiments.duel.programs import Side, program_of, side_of
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import altogether, listed, side_called
 from linerate.forwarders import forwarder
-from linerate.host.errors import MachineError
+from linerate.host.errors import BusyError, MachineError
 from linerate.host.exit_status import BisectStatus, ExitStatus
 from linerate.links import LINKS, Ports, link
 from linerate.trial.starts import ways
@@ -109,6 +109,22 @@ def test_an_error_on_one_link_leaves_the_others(
     assert len(errors) == 1
 
 
+def test_cpus_that_stay_busy_are_waited_for_once(
+    monkeypatch: pytest.MonkeyPatch, linerate: Linerate
+) -> None:
+    """Three links took three times --wait, and ended as if a program were missing."""
+    waits = []
+
+    def busy(session: DuelSession, directory: object) -> Duel:
+        waits.append(session.where.wait_s)
+        raise BusyError("too few CPUs are free")
+
+    monkeypatch.setattr(DuelSession, "run", busy)
+    options = ("--link", "null,null2,frames2", "--wait", "10m")
+    done = linerate("duel", "rust-l2fwd", "rust-l2fwd-burst", *options)
+    assert (done.returncode, waits) == (ExitStatus.BUSY, [600, 1, 1])
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -133,6 +149,8 @@ def test_the_worst_of_several_is_the_status() -> None:
     assert worst([ExitStatus.CANNOT_RUN, slower, ExitStatus.UNDECIDED]) is slower
     assert worst([done, ExitStatus.UNDECIDED]) is ExitStatus.UNDECIDED
     assert worst([ExitStatus.UNDECIDED, ExitStatus.CANNOT_RUN]) is ExitStatus.CANNOT_RUN
+    assert worst([ExitStatus.UNDECIDED, ExitStatus.BUSY]) is ExitStatus.BUSY
+    assert worst([ExitStatus.BUSY, ExitStatus.CANNOT_RUN]) is ExitStatus.CANNOT_RUN
     assert worst([BisectStatus.GOOD, BisectStatus.SKIP]) is BisectStatus.SKIP
     assert worst([BisectStatus.SKIP, BisectStatus.BAD]) is BisectStatus.BAD
 

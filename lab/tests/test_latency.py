@@ -40,6 +40,7 @@ from linerate.records.output import FILES
 from linerate.records.summary import ArmSummary, Summary
 from linerate.records.summary_figures import RoundTrip
 from linerate.records.trial import RECORDS, Trial, TxBuffer
+from linerate.report.in_short import in_short
 from linerate.runs import compare as regression
 from linerate.runs.kept import rebuild
 from linerate.runs.kept.stored import stored
@@ -171,7 +172,8 @@ def test_arms_are_compared_with_the_baseline(run: tuple[Path, Summary, str]) -> 
 
 
 def test_what_is_printed_fits_and_names_the_clock(run: tuple[Path, Summary, str]) -> None:
-    _, _, text = run
+    _, summary, text = run
+    assert " ".join(text.split()).count(in_short(summary) or "no answer") == 1
     assert "memif, 64 B, UDP: round trip in us" in text
     assert "memif, 64 B, ARP: round trip in cycles, less 26 for the clock" in text
     assert "by CLOCK_MONOTONIC it is 2,596.000 MHz to 100 ppm (-0.154 %)" in text

@@ -26,6 +26,8 @@ from linerate.records import run_file
 from linerate.records import trial as records
 from linerate.records.summary import Comparison, Summary
 from linerate.records.trial import RECORDS
+from linerate.report.in_short import in_short
+from linerate.runs.plans.steps import Steps
 from linerate.runs.registry import find
 from linerate.verdict.metrics import COMMON_HIGH_LATENCY
 
@@ -87,7 +89,7 @@ def test_nothing_that_came_back_leaves_no_load_to_offer(tmp_path: Path, wire: Wi
 @pytest.mark.parametrize(
     ("given", "said"),
     [
-        ({"links": ["memif"]}, "--link memif: only a link whose receiving threads are pinned"),
+        ({"links": ["memif"]}, "--link memif: not supported; run paths compares"),
         ({"links": ["null"]}, "--link null"),
         ({"sizes": [63]}, "--sizes 63"),
         ({"blocks": 0}, "--blocks 0"),
@@ -209,8 +211,26 @@ def test_where_the_sender_is_the_limit_the_cost_leads(tmp_path: Path, wire: Wire
     rate = of(summary, "xdp-redirect", "received_pps")
     assert rate.limited_by == "generator"
     text = quiet()
-    start(tmp_path / "again").show(text)
+    again = start(tmp_path / "again")
+    again.show(text)
+    assert " ".join(printed(text).split()).count(in_short(again.summary) or "no answer") == 1
     assert "limited by the generator, not by the path: c-l2fwd" in printed(text)
+
+
+def test_a_common_rate_below_the_slowest_path_is_explained(
+    tmp_path: Path, wire: Wire, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def half(cell: object, arm: object, flooded_pps: float, load: float) -> Steps[float | None]:
+        yield from ()
+        return flooded_pps / 2
+
+    monkeypatch.setattr("linerate.experiments.paths.plan.kept_rate", half)
+    summary = start(tmp_path / "run").summary
+    (warning,) = [each for each in summary.warnings if "on time" in each]
+    (cell,) = summary.cells
+    assert cell.common_pps == pytest.approx(70e3, rel=0.02)
+    kept = f"{cell.common_pps / 1e3:.1f} kpps"
+    assert warning.startswith(f"veth 64 B: the sender is on time at {kept}, not at the 1")
 
 
 def test_loss_at_a_load_takes_only_what_is_compared_there(tmp_path: Path, wire: Wire) -> None:

@@ -196,7 +196,7 @@ def test_locations_of_another_generator_are_its_own_affair() -> None:
 
 def test_another_generator_is_for_the_link_ports_alone() -> None:
     for chosen in ([], ["memif"], ["ports", "memif"]):
-        with pytest.raises(UsageError, match="--generator: the lab connects") as caught:
+        with pytest.raises(UsageError, match="--generator needs --link ports") as caught:
             Ports(["a"], ["veth0"], foreign=True).check(chosen)
         assert "--link ports with --generator-port" in str(caught.value)
     Ports(["10.0.0.1;2;13"], ["veth0"], foreign=True).check(["ports"])

@@ -273,7 +273,8 @@ def test_the_answer_comes_first_in_one_sentence(run: tuple[Summary, str]) -> Non
     assert told.count(".\n") == 0
     assert told.endswith(".")
     text = page.replace("&#39;", "'")
-    assert text.index(f"<strong>{told}</strong>") < text.index(said(found.comparisons[0]))
+    chart = text.index("The differences")
+    assert text.index(f"<strong>{told}</strong>") < chart < text.index(said(found.comparisons[0]))
     assert on_console(found).count(told[:40]) == 1
 
 
@@ -291,13 +292,16 @@ def test_one_sentence_for_whatever_was_decided(run: tuple[Summary, str]) -> None
     assert in_short(found) == "This run did not decide what it compared: too few blocks."
     found.comparisons = [only, only]
     assert in_short(found) == (
-        "This run decided none of its 2 comparisons, most often for: too few blocks."
+        "This run decided none of its 2 comparisons, most often for this reason: too few blocks."
     )
     other = only.model_copy(update={"verdict": "equal"})
     found.comparisons = [only, other]
     told = in_short(found)
     assert told
-    assert told.endswith("; 1 of 2 comparisons could not be decided.")
+    assert told.startswith("On ")
+    assert f"{only.arm} is equal within 2 %; 1 of 2 comparisons could not be decided." in told
+    found.comparisons = [other, other.model_copy(update={"link": "veth"})]
+    assert "; on veth at 64 B, against" in (in_short(found) or "")
     found.comparisons = [
         other.model_copy(update={"link": name}) for name in ("null", "memif", "veth", "tap")
     ]

@@ -171,7 +171,7 @@ def test_only_programs_that_take_dpdk_s_devices_sit_on_it() -> None:
     with pytest.raises(UsageError, match="c-skeleton: it does not work on link tap1"):
         check_fit(["c-skeleton"], [link("tap1")])
     # No thread of the kernel is the forwarder's there.
-    with pytest.raises(UsageError, match="--link tap: only a link whose receiving threads"):
+    with pytest.raises(UsageError, match="--link tap: not supported; run paths"):
         paths.cells(Options(preset=PRESETS["quick"], links=["tap"]))
 
 

@@ -1,10 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which differences between received and sent are a forwarder's doing."""
+"""Windows on links that fill themselves: how counters are read, and what a forwarder has kept."""
 
 from __future__ import annotations
 
+from types import SimpleNamespace
+from typing import Any, cast
+
+import pytest
+
 from linerate.telemetry.client import Reading
-from linerate.trial.trial import UNDER_WAY, _kept
+from linerate.trial.trial import LONGEST, UNDER_WAY, _kept, read_window
 
 MS = 1_000_000
 
@@ -51,3 +56,30 @@ def test_a_router_that_drops_a_twentieth_is_found() -> None:
     first = readings(0, (0, 0), (0, 0))
     assert verdict(first, readings(300, (3_000_000, 0), (3_000_000, 5_700_000)))
     assert verdict(first, readings(300, (3_000_000, 0), (3_000_000, 0)))
+
+
+@pytest.mark.parametrize(
+    ("answer_ms", "windows"), [(0.1, 1), (0.4, 1), (0.9, 2), (2.8, 6), (40, LONGEST)]
+)
+def test_a_window_lasts_until_its_length_is_known(
+    monkeypatch: pytest.MonkeyPatch, answer_ms: float, windows: int
+) -> None:
+    """Beside other work answers take milliseconds, and 40 of 88 windows of 0.1 s were void."""
+    now_ms = 0.0
+    checks: list[float] = []
+
+    def sleep(seconds: float) -> None:
+        nonlocal now_ms
+        now_ms += seconds * 1e3
+
+    def read_tight(command: str) -> Reading:
+        nonlocal now_ms
+        began, now_ms = now_ms, now_ms + answer_ms
+        return Reading({}, round(began * MS), round(now_ms * MS))
+
+    monkeypatch.setattr("linerate.trial.trial.time.sleep", sleep)
+    running = cast(Any, SimpleNamespace(check=lambda: checks.append(now_ms)))
+    telemetry = cast(Any, SimpleNamespace(read_tight=read_tight))
+    first, last = read_window(running, telemetry, 1, 0.1)
+    assert len(checks) == windows
+    assert last[0].before_ns - first[0].after_ns >= windows * 100 * MS

@@ -45,7 +45,7 @@ from linerate.experiments.instructions.callgrind import require_valgrind
 from linerate.experiments.instructions.sentences import lines
 from linerate.experiments.instructions.sentences import sentence as why
 from linerate.host import machine
-from linerate.host.errors import LabError
+from linerate.host.errors import BusyError, LabError
 from linerate.host.exit_status import BisectStatus, ExitStatus
 from linerate.host.exit_status import say as complain
 from linerate.host.process import RunDirectory, interruptible
@@ -57,7 +57,9 @@ from linerate.trial.starts.ways import Method
 
 _FORMATS: dict[str, Callable[[Sequence[Report]], str]] = {"junit": junit, "markdown": markdown}
 # From the worst.
-_ORDER = ("SLOWER", "BAD", "CANNOT_RUN", "UNDECIDED", "SKIP", "DONE", "GOOD")
+_ORDER = ("SLOWER", "BAD", "CANNOT_RUN", "BUSY", "UNDECIDED", "SKIP", "DONE", "GOOD")
+# After one link has waited for CPUs in vain, the next ones only try.
+_TRY = "1s"
 _BISECT: dict[ExitStatus, BisectStatus] = {
     ExitStatus.DONE: BisectStatus.GOOD,
     ExitStatus.SLOWER: BisectStatus.BAD,
@@ -233,6 +235,9 @@ class _Duels:
                 raise
             self.failures.append(Failure(link=link.name, message=error.message))
             complain(f"linerate: on {link.name}: {error}")
+            if isinstance(error, BusyError):
+                self.where = replace(self.where, wait=_TRY)
+                return ExitStatus.BUSY
             return ExitStatus.CANNOT_RUN
         record = session.record(duel, self.repeat, baseline)
         self.records.append(record)

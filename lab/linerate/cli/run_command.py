@@ -60,6 +60,11 @@ class _Experiments(TyperGroup):
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         return command(cmd_name) if cmd_name in experiments() else None
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """The base class suggests nothing for a wrong name: it does not know the names."""
+        look_up(experiments(), args[0], "run", "experiment")
+        return super().resolve_command(ctx, args)
+
 
 run_app = typer.Typer(
     cls=_Experiments, no_args_is_help=True, rich_markup_mode=None, help="Run an experiment."

@@ -71,8 +71,8 @@ class Ports(Link):
         """Raise `UsageError` unless these devices are there for the links that a run is to use."""
         if self.foreign and list(links) != [NAME]:
             raise UsageError(
-                "--generator: the lab connects no other generator than its own with a link that it "
-                "makes",
+                f"--generator needs --link {NAME}: on links that the lab makes, only its own "
+                "generator can send",
                 f"--link {NAME} with {GENERATOR} LOCATION and {FORWARDER} LOCATION",
             )
         if NAME in links:

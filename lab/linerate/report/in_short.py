@@ -6,9 +6,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from rich.console import Console
+
 from linerate.host.text import counted
 from linerate.records.cells import cell_words
 from linerate.records.summary import Comparison, Summary
+from linerate.runs.progress import say
+from linerate.verdict.judgement import MARGIN
 from linerate.verdict.metrics import words_of
 from linerate.verdict.sentences import verdict_word
 
@@ -29,7 +33,8 @@ def in_short(summary: Summary) -> str | None:
         (reason, _), *_ = Counter(each.reason for each in primary).most_common()
         if len(primary) == 1:
             return f"This run did not decide what it compared: {reason}."
-        return f"This run decided none of its {len(primary)} comparisons, most often for: {reason}."
+        none = f"This run decided none of its {len(primary)} comparisons"
+        return f"{none}, most often for this reason: {reason}."
     questions: dict[_Question, list[Comparison]] = {}
     for each in decided:
         place = cell_words(each.link, each.size, " at ")
@@ -37,11 +42,19 @@ def in_short(summary: Summary) -> str | None:
         questions.setdefault((place, what, each.baseline), []).append(each)
     if len(questions) <= _TOLD:
         told = [_one(question, found) for question, found in questions.items()]
+        told[0] = f"O{told[0][1:]}"
     else:
         told = _counted(decided)
     if undecided := len(primary) - len(decided):
         told.append(f"{undecided} of {counted(len(primary), 'comparison')} could not be decided")
     return f"{'; '.join(told)}."
+
+
+def print_in_short(console: Console, summary: Summary) -> None:
+    """Between the tables and the sentences of the comparisons."""
+    if told := in_short(summary):
+        console.print()
+        say(console, told, "bold")
 
 
 def _one(question: _Question, found: Sequence[Comparison]) -> str:
@@ -50,8 +63,8 @@ def _one(question: _Question, found: Sequence[Comparison]) -> str:
     for each in found:
         size = f" (ratio {each.ratio:.2f})" if each.ratio and each.verdict != "equal" else ""
         arms.setdefault(verdict_word(each), []).append(f"{each.arm}{size}")
-    verdicts = [f"{_listed(names)} {_is(names)} {word}" for word, names in arms.items()]
-    return f"On {place}, against {baseline} by {what}: {', '.join(verdicts)}"
+    verdicts = [f"{_listed(names)} {_is(names)} {_whole(word)}" for word, names in arms.items()]
+    return f"on {place}, against {baseline} by {what}: {', '.join(verdicts)}"
 
 
 def _counted(decided: Sequence[Comparison]) -> list[str]:
@@ -65,6 +78,10 @@ def _counted(decided: Sequence[Comparison]) -> list[str]:
         often = ", ".join(f"{word} in {count}" for word, count in words.items())
         told.append(f"{arm} against {baseline}: {often} of {len(found)} decided")
     return told
+
+
+def _whole(word: str) -> str:
+    return f"{word} within {MARGIN * 100:g} %" if word == "equal" else word
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -215,8 +215,9 @@ def refuse(before: Stored, after: Stored) -> None:
     one, other = before.run.sessions[0], after.run.sessions[0]
     if ran := apart(one, other, dpdk_may_differ=True):
         raise RunError(
-            f"{names} {ran}; a ratio of two programs may be another one there",
-            "run both on one machine that is set up alike, such as by --hugepages no",
+            f"{names} {ran}. The ratio of two programs can differ between the two, so nothing is "
+            "compared",
+            "run both on one machine with the same set-up, for instance with --hugepages no",
         )
 
 

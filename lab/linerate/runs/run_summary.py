@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import math
 import statistics
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields
 from typing import Annotated, Any, Self
@@ -17,12 +18,12 @@ from linerate.host.machine import Machine
 from linerate.records.cells import AA_SUFFIX, Arm, Cell, cell_words
 from linerate.records.run_file import RUN, Run
 from linerate.records.summary import CellSummary, Comparison, Limit, Summary
-from linerate.records.trial import Trial
+from linerate.records.trial import NAMED_SHARE, Trial
 from linerate.runs.options import Agreement, Common, Options
 from linerate.runs.provenance import now, versions
 from linerate.traffic import books
 from linerate.trial.activity import FORWARDER, waiting_of
-from linerate.verdict.arms import invalid_reasons
+from linerate.verdict.arms import MOST_NAMED, invalid_reasons
 from linerate.verdict.ceiling import unproven
 from linerate.verdict.comparisons import CellPairs, compare, control_of
 from linerate.verdict.sentences import sentence
@@ -213,8 +214,26 @@ def crowding(trials: list[Trial]) -> list[str]:
     others = [each.others_s / each.whole_s for each in found]
     if others and statistics.median(others) >= CROWDED:
         told.append(
-            "other programs used the forwarder's CPU: it waited for them "
+            f"other programs used the forwarder's CPU{_who(trials)}: it waited for them "
             f"{statistics.median(others):.0%} of its time (median). Absolute figures are too low, "
             "and ratios noisier than need be."
         )
     return told
+
+
+def _who(trials: list[Trial]) -> str:
+    """Those that had the forwarder's CPU for most of these trials, where that is known."""
+    shares: Counter[str] = Counter()
+    known = 0
+    for trial in trials:
+        cpus = [c for each in trial.program.processes if each.role == FORWARDER for c in each.cpus]
+        # More lcores than one are not told apart.
+        if trial.valid and trial.others and len(cpus) == 1 and str(cpus[0]) in trial.others:
+            shares.update(trial.others[str(cpus[0])])
+            known += 1
+    named = [
+        f"{name} {total / known:.0%}"
+        for name, total in shares.most_common(MOST_NAMED)
+        if total / known >= NAMED_SHARE
+    ]
+    return f" ({', '.join(named)})" if named else ""

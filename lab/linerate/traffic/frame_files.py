@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,6 +26,8 @@ from linerate.host.places import rust_binary
 # Of flows that do not say how many: few enough that they stay in a cache of the second level.
 MOST_FRAMES = 8192
 _TIMEOUT_S = 120.0
+# What stands before the generator's words about a flow or a file.
+_OURS = re.compile(r'^--flow "f\d+": (pcap: \S*/given\d+: )?')
 # Bytes before all frames, and before each.
 _PCAP_HEADER, _PCAP_RECORD = 24, 16
 _FCS = 4
@@ -168,4 +171,6 @@ def _run(word: str, options: Sequence[str], max_frame: int) -> None:
     )
     if done.exit_code:
         why = done.errors.strip().removeprefix("generator: ").removeprefix("error: ")
+        # The flow's name, and the link that stands for the file, are ours: the user knows neither.
+        why = _OURS.sub("", why, 1)
         raise UsageError(f"--traffic {word}: {why.splitlines()[0] if why else 'not readable'}")

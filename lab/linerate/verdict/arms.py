@@ -17,7 +17,7 @@ from linerate.verdict.programs import program_of
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 
 # Of those who had the CPUs in windows that do not count, so many are named.
-_MOST_NAMED = 3
+MOST_NAMED = 3
 
 
 def quartiles(values: Iterable[float | None]) -> Quartiles | None:
@@ -143,7 +143,7 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
             for shares in (trial.others or {}).values() if void.code in DISTURBED else ():
                 others.setdefault(void.code, Counter()).update(shares)
     for code, sums in others.items():
-        shares = {name: total / found[code].count for name, total in sums.most_common(_MOST_NAMED)}
+        shares = {name: total / found[code].count for name, total in sums.most_common(MOST_NAMED)}
         found[code].others = {
             n: share for n, share in shares.items() if share >= NAMED_SHARE
         } or None

@@ -59,12 +59,12 @@ def headline(summary: Summary) -> str | None:
         largest = max(cells, key=lambda cell: level(of, cell), default=None)
         if largest and (costs := _costs(summary, largest)):
             told.append(f"{_tables(largest)} {costs}")
-    return f"To route a packet costs, in cycles: {'; '.join(told)}." if told else None
+    return f"Cycles to route a packet: {'; '.join(told)}." if told else None
 
 
 def _tables(cell: CellSummary) -> str:
-    routes = f"by {cell.routes or 0:,} route{'' if cell.routes == 1 else 's'}"
-    return f"{routes} and past {cell.rules:,} rules" if cell.rules else routes
+    routes = f"with {cell.routes or 0:,} route{'' if cell.routes == 1 else 's'}"
+    return f"{routes} and {cell.rules:,} rules" if cell.rules else routes
 
 
 def _costs(summary: Summary, cell: CellSummary) -> str:

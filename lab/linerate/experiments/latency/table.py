@@ -14,6 +14,7 @@ from linerate.records.outcome import Clock
 from linerate.records.summary import ArmSummary, CellSummary, Summary
 from linerate.records.summary_figures import Delayed, Delays, Inside, RoundTrip
 from linerate.report.console import new_table, number, print_notes, share
+from linerate.report.in_short import print_in_short
 from linerate.runs.progress import say
 from linerate.verdict.sentences import controls
 
@@ -244,9 +245,10 @@ def _print_cell(console: Console, cell: CellSummary, clock: Clock | None) -> Non
 
 
 def print_latency(console: Console, summary: Summary) -> None:
-    """Tables, then one sentence per primary comparison, then what must be known to read them."""
+    """Tables, the answer in short, a sentence per primary comparison, then what must be known."""
     for cell in summary.cells:
         _print_cell(console, cell, summary.clock)
+    print_in_short(console, summary)
     console.print()
     for comparison in summary.comparisons:
         if comparison.primary:

@@ -20,7 +20,7 @@ from linerate.report.console import (
     print_cell,
     share,
 )
-from linerate.report.in_short import in_short
+from linerate.report.in_short import print_in_short
 from linerate.runs.progress import say
 
 COLUMNS = (
@@ -85,7 +85,5 @@ def print_summary(console: Console, summary: Summary) -> None:
     if flood := like_published(summary.cells):
         console.print(beside_published(flood))
         say(console, f"  published: {published.SOURCE}", "dim")
-    if told := in_short(summary):
-        console.print()
-        say(console, told, "bold")
+    print_in_short(console, summary)
     print_answers(console, summary)

@@ -48,9 +48,9 @@ def cells(options: Options) -> list[Cell]:
         if not isinstance(options.link(name), Veth):
             wires = ", ".join(each.name for each in LINKS.values() if isinstance(each, Veth))
             raise UsageError(
-                f"--link {name}: only a link whose receiving threads are pinned tells what the "
-                "kernel's paths cost",
-                f"one of: {wires}",
+                f"--link {name}: not supported; run paths compares ways through the kernel, and "
+                "needs a link of the kernel's whose receiving threads the lab can pin",
+                f"choose from: {wires}",
             )
     names = list(dict.fromkeys(options.links or DEFAULT_LINKS))
     check_fit(options.forwarders, [options.link(name) for name in names])
@@ -122,4 +122,10 @@ class Paths(BlockPlan):
             )
             yield More(-self._fixed_trials(cell))
             return
+        if common < found.common_pps and not self.options.line_rate:
+            self.warn(
+                f"{cell.link} {cell.size} B: the sender is on time at {common / 1e3:,.1f} kpps, "
+                f"not at the {found.common_pps / 1e3:,.1f} that the slowest path carries: fixed "
+                "loads are shares of what it keeps"
+            )
         yield from self.fixed_loads(cell, self._fixed_blocks(cell), common, self._loads)

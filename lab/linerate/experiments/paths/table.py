@@ -10,6 +10,7 @@ from linerate.host.text import counted
 from linerate.records.summary import Band, CellSummary, Summary
 from linerate.records.summary_figures import PathFigures
 from linerate.report.console import interval, median, new_table, number, percent, print_notes, share
+from linerate.report.in_short import print_in_short
 from linerate.runs.progress import say
 
 
@@ -130,7 +131,7 @@ def notes(cell: CellSummary) -> list[str]:
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """Tables, then one sentence per primary comparison, then the published ratios."""
+    """Tables, the answer in short, a sentence per primary comparison, and the published ratios."""
     for cell in summary.cells:
         console.print()
         console.print(flood_table(cell))
@@ -138,6 +139,7 @@ def print_summary(console: Console, summary: Summary) -> None:
             console.print(load_table(cell))
         for note in notes(cell):
             say(console, f"  {note}", "dim")
+    print_in_short(console, summary)
     console.print()
     answers = [each.sentence for each in summary.comparisons if each.primary]
     for line in [*answers, *map(band_line, summary.bands)]:

@@ -49,7 +49,7 @@ def runs_at(directories: Sequence[Path]) -> tuple[list[Stored], list[str]]:
             found.append(run)
     if not found:
         raise RunError(
-            f"no run is at hand below {' '.join(map(str, directories or [DEFAULT]))}"
+            f"no run found below {' '.join(map(str, directories or [DEFAULT]))}"
             + "".join(f"\n  {note}" for note in notes),
             "measure first, for instance by linerate run rfc2544 or linerate run paths, or name "
             "the directories of runs",
