@@ -99,7 +99,7 @@ class PacketSender:
         request.maximum_pps = request.pps = IDLE_PPS
         request.seconds = seconds
         trial.program.build = forwarder(self.arm.forwarder).build_facts()
-        with watched(self.bench, trial):
+        with watched(self.bench, trial, self.setup):
             if self._running is None:
                 self._started = ProgramStart.next(self.bench, self.setup)
             if self._started:
