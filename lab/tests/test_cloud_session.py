@@ -300,7 +300,7 @@ def test_a_study_goes_on_without_its_reference_where_it_is_to(
     assert (DPDK, SMALL) not in found
     assert found[XDP, SMALL] == XDP_NDR
     (warning,) = lab.plan.warnings
-    assert warning.startswith("the reference c-l2fwd, 64 B: what it carries alone was not found")
+    assert warning.startswith("the reference c-l2fwd, 64 B: its rate alone was not found")
     assert "CPU 0: cc1 46%" in warning
 
 
@@ -312,7 +312,7 @@ def test_another_framework_that_is_lost_is_named(
     first = lab.measure()
     assert (XDP, SMALL) not in first
     (warning,) = lab.plan.warnings
-    assert warning.startswith("xdp-tx, 64 B: what it carries alone was not found")
+    assert warning.startswith("xdp-tx, 64 B: its rate alone was not found")
     # What is on record is passed without a rest, and comes to the same.
     again = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
     again.session = 1

@@ -138,7 +138,7 @@ def _end_orphans(path: Path) -> None:
 
 
 def _processes_of(path: Path) -> Iterator[int]:
-    """Those that have the environment of a run directory (`RunDirectory.environment`)."""
+    """The processes with the environment of a run directory (`RunDirectory.environment`)."""
     for found in Path("/proc").glob("[0-9]*"):
         if _is_of(int(found.name), path):
             yield int(found.name)
@@ -433,8 +433,8 @@ class Child:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        """To all of its process group, for a script does not tell its own children. Until it is
-        reaped, in `stop`, no other group can have its number.
+        """Signal all of its process group, because a script does not signal its children. Until it
+        is reaped, in `stop`, no other group can have its number.
         """
         if self._popen.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -478,7 +478,7 @@ class Child:
         return -signal.SIGKILL if code is None else code
 
     def _reap(self) -> int | None:
-        """On a CPU that none of its threads was given, if there is one.
+        """Reap it on a CPU that none of its threads was given, if there is one.
 
         Threads still clean up in the kernel when their process can be reaped, and who reaps it
         waits for them without letting go of the CPU (Linux 6.18, shrink_dcache_parent). On their

@@ -43,7 +43,7 @@ END_S = 1.0
 
 
 class Ports(ABC):
-    """Who tells of a forwarder's ports."""
+    """The source of a forwarder's port counters."""
 
     @abstractmethod
     def readings(self) -> list[Reading]:

@@ -14,7 +14,9 @@ Answer = Literal["more", "not more", "undecided"]
 
 
 class Figures(Strict):
-    """Of one run, per packet. Caches and branch prediction are callgrind's simulation."""
+    """The figures of one run, per packet. Caches and branch prediction are callgrind's
+    simulation.
+    """
 
     instructions: float
     program: float = Field(description="instructions of its own, with libraries of its own")

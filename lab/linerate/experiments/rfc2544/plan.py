@@ -80,7 +80,7 @@ class SearchDesign(Budget, Traffic, Design):
 
 
 def design_of(options: Options) -> SearchDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     preset, planned = options.preset, cells(options)
     return SearchDesign.of(
         options,
@@ -132,7 +132,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def _loads(options: Options) -> int:
-    """At how many loads, at most, one metric is compared: they are corrected together."""
+    """The greatest number of loads at which one metric is compared: they are corrected together."""
     preset, tests = options.preset, options.tests
     used = len(preset.core_use_loads) if "core-use" in tests else 1
     delayed = len(compared_loads(preset)) if "latency" in tests else 1
@@ -269,8 +269,8 @@ class Rfc2544(SessionPlan):
         raise not_found(
             f"{why}, the last because: {last_cause([last]) or 'it fell behind for good'}",
             self.trials,
-            "name 100 % by --line-rate, or run it when the machine is quieter; what is missing "
-            "here, linerate doctor says",
+            "name 100 % by --line-rate, or run it when the machine is quieter; linerate doctor "
+            "says what is missing",
         )
 
     @staticmethod

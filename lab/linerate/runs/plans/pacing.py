@@ -97,7 +97,7 @@ def _late(arm: Arm, load: float, pps: float, start: int, setup: LinkSetup) -> St
 
 
 def _median_pps(trials: Sequence[Trial]) -> float | None:
-    """In what these windows went out."""
+    """The median rate at which these windows were sent."""
     return median_of(
         trial.frames.attempted / trial.frames.duration_s
         for trial in trials

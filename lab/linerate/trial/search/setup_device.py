@@ -88,7 +88,7 @@ class Asked:
 
     @classmethod
     def burst(cls, frames: int, pps: float) -> Asked:
-        """So many frames at this rate."""
+        """This number of frames at this rate."""
         return cls(pps, frames / pps, frames=frames)
 
     @property

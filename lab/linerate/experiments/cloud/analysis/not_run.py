@@ -87,7 +87,7 @@ def _missing(
     if (rest := blocks - len(began)) > 0:
         framework = place.framework.removesuffix(AA_SUFFIX)
         lacks = (framework, place.size) in unknown
-        yield (f"what it carries alone at {place.size} B is not known" if lacks else ended), rest
+        yield (f"its rate alone at {place.size} B is unknown" if lacks else ended), rest
 
 
 def _what(framework: str, cells: int, planned: int) -> str:

@@ -44,7 +44,7 @@ _DPDK, _XDP = "DPDK", "XDP"
 
 @dataclass(frozen=True)
 class _Asked:
-    """Of the tenants of one load one kind of work, in all cells that are asked."""
+    """One kind of work of the tenants of one load, in all cells."""
 
     load: str
     counter: str
@@ -56,7 +56,7 @@ class _Asked:
 
     @property
     def work(self) -> str:
-        """Of a load that does several kinds of work, which."""
+        """Which of several kinds of work the load does."""
         return WORDS[self.counter] if len(WORK_OF[self.load]) > 1 else "work"
 
 
@@ -74,7 +74,7 @@ def neighbours(windows: Windows, design: CloudDesign) -> list[Takeaway]:
 
 
 def _places(design: CloudDesign) -> dict[str, list[Place]]:
-    """By load, of cells with tenants that have some work, those of the frameworks themselves."""
+    """The frameworks' own cells with tenants that have some work, by load."""
     labels = {arm.label for arm in design.arms if arm.label == arm.forwarder}
     found: dict[str, list[Place]] = {}
     for place in design.places:

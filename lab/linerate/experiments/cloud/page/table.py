@@ -95,7 +95,7 @@ def others_line(takeaways: Sequence[TakeawayEntry], told: int) -> str | None:
         return None
     counts = Counter(each.verdict for each in takeaways)
     every = ", ".join(f"{counts[v]} {v}" for v in ("held", "not held", "undecided") if counts[v])
-    return f"{counted(left, 'further statement')} in the report; of all {len(takeaways)}: {every}"
+    return f"{counted(left, 'further statement')} in the report; all {len(takeaways)}: {every}"
 
 
 def not_run_line(each: NotRun) -> str:

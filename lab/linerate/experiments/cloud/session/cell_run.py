@@ -68,7 +68,7 @@ def arm_of(place: Place) -> Arm:
 
 
 def due(setup: LinkSetup, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
-    """By which fields the record of a window is known."""
+    """The fields by which the record of a window is known."""
     return {
         "link": setup.link.name,
         "role": role,
@@ -184,7 +184,7 @@ class CellRun:
 
     @contextmanager
     def _watched(self, trial: Trial) -> Iterator[None]:
-        """Who is a stranger is asked of the generator's CPU alone, where only strangers make it
+        """Strangers are recorded on the generator's CPU alone, where only strangers make it
         late: on the forwarder's are the tenants, which are what is measured.
         """
         with watched(self._site.bench, trial, self._setup):
