@@ -22,8 +22,6 @@ from typing import Any
 from linerate.host.errors import DisconnectedError, SilentError, TelemetryError, UnknownCommandError
 
 SOCKET_NAME = "dpdk_telemetry.v2"
-# How DPDK names the threads that answer.
-THREADS = "telemetry-v2"
 # sockaddr_un.sun_path, its terminating zero included.
 UNIX_PATH_LIMIT = 108
 

@@ -22,7 +22,7 @@ from linerate.host.cores import switches
 from linerate.host.cores.cpus import CPUS, Cores
 from linerate.host.errors import TrialError
 from linerate.host.host import LOCAL, Host
-from linerate.host.process import RunDirectory, prefer_threads
+from linerate.host.process import RunDirectory
 from linerate.links import LinkContext, Wire, base_name, link
 from linerate.links.eal import Memory
 from linerate.records.cells import Arm, LinkCell, TableCell
@@ -37,7 +37,7 @@ from linerate.records.trial import (
     Role,
     Trial,
 )
-from linerate.telemetry.client import THREADS, Reading
+from linerate.telemetry.client import Reading
 from linerate.traffic.generator import Generator
 from linerate.traffic.otg import Ip, Traffic
 from linerate.trial.activity import Watch
@@ -291,9 +291,6 @@ class _Attempt:
         telemetry = running.telemetry
         # On such a link the kernel has no interfaces to forward between.
         assert telemetry is not None
-        assert running.forwarder is not None
-        # It shares the CPU of a thread that polls, and would wait milliseconds for its turn.
-        prefer_threads(running.forwarder.working_pid, THREADS)
         running.wait_until(
             lambda: total(running.ports.readings(), "ipackets") > 0,
             START_TIMEOUT_S,

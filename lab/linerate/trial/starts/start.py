@@ -11,7 +11,6 @@ from linerate.host.errors import DisconnectedError, GeneratorError, ProcessError
 from linerate.host.process import prefer_threads
 from linerate.host.text import complaints
 from linerate.links import KernelThread
-from linerate.telemetry.client import THREADS
 from linerate.traffic.sender import Sender
 from linerate.trial.running import END_S, Ports, Running, started_by
 from linerate.trial.starts.busy import Busy, BusyTime
@@ -25,11 +24,13 @@ from linerate.trial.starts.window import Had, Offered, Slice
 # 30 ms of CPU time.
 TIGHT_NS = 200_000
 _READINGS = 12
+# How DPDK names the threads that answer.
+_TELEMETRY = "telemetry-v2"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """A reading of one start: packets received and sent by port, and the time.
+    """Of one start at one moment: packets received and sent by port, and its time.
 
     The counters were read at `time_ns`, give or take `uncertainty_ns`. By CPU time they are exact
     where the program had not the CPU while the answer was under way.
@@ -107,7 +108,7 @@ class Start:
         Otherwise each answer waits 4 ms here for the scheduler.
         """
         if self.pid:
-            prefer_threads(self.pid, THREADS)
+            prefer_threads(self.pid, _TELEMETRY)
 
     # -- reading -------------------------------------------------------------------------------
 
