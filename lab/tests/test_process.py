@@ -162,6 +162,15 @@ def test_each_child_starts_in_an_empty_directory_of_its_own(tmp_path: Path) -> N
             assert not place.exists()
 
 
+def test_children_are_the_lab_s_also_when_they_have_ended(tmp_path: Path) -> None:
+    """Who had a CPU is asked when a trial is over, and its forwarder with it."""
+    with RunDirectory(tmp_path) as run, RunDirectory(tmp_path) as other:
+        with Child(Command("short", ("sleep", "60"), (CPU,)), run) as child:
+            assert run.owns(child.pid)
+        assert run.owns(child.pid)
+        assert not other.owns(child.pid)
+
+
 def test_a_child_on_all_cpus_is_reaped(tmp_path: Path) -> None:
     usual = os.sched_getaffinity(0)
     with RunDirectory(tmp_path) as run:

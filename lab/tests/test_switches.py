@@ -69,6 +69,21 @@ def test_what_ended_meanwhile_is_named_too(cpu: int) -> None:
     assert seen[cpu].others["short"] > 0
 
 
+def test_a_process_keeps_its_name_when_it_names_its_threads(cpu: int) -> None:
+    begin = (
+        "import threading, time\n"
+        "thread = threading.Thread(target=time.sleep, args=(60,), daemon=True)\n"
+        "thread.start()\n"
+        "name = f'/proc/self/task/{thread.native_id}/comm'\n"
+        "def call():\n    open(name, 'w').write('its-thread')"
+    )
+    with watched([cpu], own) as seen, busy(cpu, "namer", f"{begin}\ncall()"):
+        time.sleep(0.2)
+    assert seen is not None
+    assert "its-thread" not in seen[cpu].others
+    assert seen[cpu].others["namer"] > 0
+
+
 def test_the_lab_s_own_are_not_others(cpu: int) -> None:
     with busy(cpu, "ours") as pid:
         assert "ours" not in seen_on(cpu, of=pid)

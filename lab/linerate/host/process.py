@@ -27,6 +27,7 @@ import struct
 import subprocess
 import tempfile
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -51,6 +52,8 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 # Numbers of sched_setattr(2), which C's library wraps only of late, and the slice of at least.
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _SHORTEST_NS = 100_000
+# So many of the last children are known as a lab's after they ended.
+_REMEMBERED = 256
 
 
 def start_time(pid: int) -> int | None:
@@ -206,6 +209,7 @@ class RunDirectory:
                 "free some space there, or set TMPDIR to another directory",
             ) from error
         self._prefixes = 0
+        self._children: deque[int] = deque(maxlen=_REMEMBERED)
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -221,9 +225,13 @@ class RunDirectory:
             os.close(self._lock)
             self._lock = -1
 
+    def remember(self, pid: int) -> None:
+        """This process is the lab's, also when it has ended."""
+        self._children.append(pid)
+
     def owns(self, pid: int) -> bool:
         """Whether a process is this lab, or was started with the environment of this directory."""
-        return pid == os.getpid() or _is_of(pid, self.path)
+        return pid == os.getpid() or pid in self._children or _is_of(pid, self.path)
 
     def new_prefix(self, role: str) -> str:
         """A file prefix that no other program on this machine uses."""
@@ -318,6 +326,7 @@ class Child:
         except (OSError, subprocess.SubprocessError) as error:
             raise ProcessError(f"cannot start {command.argv[0]}: {error}") from error
         self.pid = self._popen.pid
+        run.remember(self.pid)
         self._pidfd = os.pidfd_open(self.pid)
         # The process that does the work, where this one only started it: a script, or the client of
         # a container engine. Who knows it says so.

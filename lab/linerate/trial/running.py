@@ -213,6 +213,7 @@ def begun(
             if started_by(child, found):
                 child.working_pid = found.peer_pid()
                 note(child.working_pid)
+                run.remember(child.working_pid)
                 weight.even_out(child.working_pid)
             return found
 

@@ -132,12 +132,15 @@ def _others(
     ran_ns: Counter[int] = Counter()
     since_ns, running = began_ns, 0
     for record in records:
-        pid, thread, at_ns = _ID.unpack(record.body[-_ID.size :])
+        pid, _, at_ns = _ID.unpack(record.body[-_ID.size :])
         if at_ns > end_ns:
             break
-        if record.kind == _NAME and pid == thread:
+        if record.kind == _NAME:
+            # A thread may name another one: those that do are behind, those that get a name here.
+            named, thread = _PAIR.unpack_from(record.body)
             name, _, _ = record.body[_PAIR.size : -_ID.size].partition(b"\0")
-            names[pid] = name.decode(errors="replace")
+            if named == thread:
+                names[named] = name.decode(errors="replace")
         elif record.kind == _SWITCH and record.misc & _OUT:
             ran_ns[pid] += max(at_ns - since_ns, 0)
             since_ns = max(at_ns, since_ns)
