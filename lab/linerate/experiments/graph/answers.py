@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was published without numbers, looked for in each arm: an ordering, and alike costs.
+"""The published claims without numbers, checked in each arm: an ordering, and alike costs.
 
 Each is a question about some pairs of cells, which `quotients` judges together.
 """

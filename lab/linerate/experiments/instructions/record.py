@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate instructions --json` prints. The JSON Schema is generated from these classes."""
+"""The output of `linerate instructions --json`. The JSON Schema is generated from these classes."""
 
 from __future__ import annotations
 

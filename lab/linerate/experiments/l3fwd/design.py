@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of experiment `l3fwd` was asked, and what that comes to.
+"""The design of a run of experiment `l3fwd`.
 
 Three factors, one at a time: routes, rules past which packets go at `BASE_ROUTES` routes, and frame
 sizes. Tables are varied on links whose frames are made for them; the size of a frame tells only

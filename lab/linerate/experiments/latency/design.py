@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was asked for, and what that comes to: cells, arms and what each link takes."""
+"""The design of a run of `latency`: cells, arms, and the forwarders that fit each link."""
 
 from __future__ import annotations
 

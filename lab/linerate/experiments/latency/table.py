@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `latency` prints: round trips in microseconds and cycles, then what is inside."""
+"""Prints a run of `latency`: round trips in microseconds and cycles, then times inside."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `paths` prints: tables of the floods and of the fixed loads, then the answers."""
+"""Prints a run of `paths`: tables of the floods and of the fixed loads, then the answers."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `rfc2544` prints: per size one table of rates, and one of each other test."""
+"""Prints a run of `rfc2544`: per size one table of rates, and one of each other test."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was asked for and not measured: nothing is dropped in silence.
+"""Cells that were asked for and not measured: nothing is dropped in silence.
 
 Levels that the machine cannot hold, and for each framework the windows that are missing, by reason:
 its own rate was not found, the windows were void, or the run ended before.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What forwarders do to their neighbours: how much of their work they leave to the tenants.
+"""The tenants' side: how much of their work forwarders leave to them.
 
 Of each framework, load and kind of work; a block's value is the geometric mean over cells of what
 the tenants got done beside the forwarder over what they got done alone, on the same setup. Where

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of experiment `cloud` comes to: the design that run.json keeps."""
+"""The design of a run of experiment `cloud`, as run.json keeps it."""
 
 from __future__ import annotations
 

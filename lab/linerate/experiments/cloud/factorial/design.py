@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was observed: one value for each block and cell of crossed factors, some missing.
+"""Observations: one value for each block and cell of crossed factors, some missing.
 
 `Observations.values` has the blocks along its first axis and the levels of each factor along one
 more, in the order of `factors`. NaN is a value that is missing; it is listed and never replaced.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the page and the terminal say first: the answer in a sentence, and who was lost.
+"""The beginning of page and terminal: the answer in a sentence, and forwarders without figures.
 
 Medians of cells, as they stand in the tables; what is tested stands in the takeaways.
 """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the charts of experiment `cloud` can draw of a cell, by the name that analyses use."""
+"""The figures that charts of experiment `cloud` can draw, by the names that analyses use."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `cloud` prints: own rates, what is left beside whom, then the takeaways."""
+"""Prints a run of `cloud`: own rates, the throughput left beside tenants, then the takeaways."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one core did, by the kernel's and the processor's own counters.
+"""Counters of one core, by the kernel and the processor.
 
 Context switches and the last-level cache's references and misses are counted by perf_event_open(2),
 for all that runs on the core; bytes to and from memory by resctrl, where it is mounted and the core

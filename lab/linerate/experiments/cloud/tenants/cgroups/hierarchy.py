@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What versions 1 and 2 of control groups have in common: their directories, counters and ends.
+"""The common parts of control groups, versions 1 and 2: directories, counters and removal.
 
 Lifecycle: a group is a directory (`host.cores.cgroup_files`); who makes it removes it. Any thread.
 Times are seconds, sizes bytes.
