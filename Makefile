@@ -89,7 +89,7 @@ bench-bisects: build ## count how often git bisect finds a slower commit beside 
 	$(Q)mkdir -p '$(OUT)'
 	$(Q)$(BENCH).trust.bisects --records '$(OUT)/bisects.jsonl' $(if $(COUNT),--count $(COUNT))
 
-bench-answers: build ## count the questions that short presets answer, alone and beside a compiler (2 hours; resumes: ONLY=paths COUNT=1)
+bench-answers: build graph-bench ## count the questions that short presets answer, alone and beside a compiler (3 hours; resumes: ONLY=paths COUNT=1)
 	$(Q)mkdir -p '$(OUT)'
 	$(Q)$(BENCH).trust.answers --records '$(OUT)/answers.jsonl' $(if $(ONLY),--only '$(ONLY)') $(if $(COUNT),--count $(COUNT))
 

@@ -360,7 +360,7 @@ def test_the_control_is_in_no_chart(text: str) -> None:
     [
         ("latency_p999_us", "latency p99.9, us (less is better)"),
         ("work_left_io_bytes", "I/O bytes of tenants, share left"),
-        ("loss_at_ingress", "lost at the link's ingress, of what was intended"),
+        ("loss_at_ingress", "lost at the link's ingress, share of the intended frames"),
     ],
 )
 def test_metrics_are_known_by_their_names(metric: str, title: str) -> None:
@@ -410,7 +410,7 @@ def test_the_console_has_the_grid_and_what_was_not_run() -> None:
     assert "virtual machines: TCG" in told
     assert told.index("Conclusions of the published study") < told.index("Also tested here")
     assert told.index(
-        "1 further statement in the report; of all 15: 12 held, 1 not held, 2 undecided"
+        "1 further statement in the report; all 15: 12 held, 1 not held, 2 undecided"
     ) < told.index("note: others had the <CPU>")
 
 

@@ -162,7 +162,7 @@ def test_a_framework_without_its_own_rate_is_listed() -> None:
     assert (rate.framework, rate.size) == (XDP, 64)
     assert "nothing was carried" in rate.note
     assert [(each.what, each.reason, each.cells, each.trials) for each in found.not_run] == [
-        (f"{XDP}: 3 of 6 cells", "what it carries alone at 64 B is not known", 3, 9)
+        (f"{XDP}: 3 of 6 cells", "its rate alone at 64 B is unknown", 3, 9)
     ]
 
 

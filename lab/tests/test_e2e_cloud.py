@@ -183,7 +183,7 @@ def test_tenants_work_beside_forwarders(tmp_path: Path, runtime: Path, design: P
 
 @pytest.mark.second_tier
 def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) -> None:
-    """Without --line-rate: its NDR alone, then what of that the sender keeps beside a tenant."""
+    """Without --line-rate: its NDR alone, then the share that the sender keeps beside a tenant."""
     need("generator", "xdp-fwd")
     design = tmp_path / "searched.toml"
     design.write_text(SEARCHED_TEXT)

@@ -28,7 +28,7 @@ from linerate.experiments.l3fwd.design import arms_of, cells
 from linerate.experiments.l3fwd.options import DEFAULT_FORWARDERS, PRESETS, Options
 from linerate.experiments.l3fwd.runs import Found
 from linerate.experiments.l3fwd.table import headline
-from linerate.host.errors import UsageError
+from linerate.host.errors import LabError, UsageError
 from linerate.links import link
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial
@@ -36,6 +36,7 @@ from linerate.runs import session
 from linerate.runs.compare import compare
 from linerate.runs.kept.rebuild import merge, report
 from linerate.runs.kept.stored import stored
+from linerate.trial.trial import Plan
 from linerate_bench import l3fwd_goals as goals
 
 FEW: dict[str, Any] = {
@@ -270,6 +271,23 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path: Path, machine: Simulation) 
     ]
     with pytest.raises(UsageError, match=r"--routes 7: the run in .* has --routes 10,1000"):
         session.resume("l3fwd", tmp_path / "run", {"--routes": [7]}, quiet(), "")
+
+
+def test_a_run_that_ends_in_its_first_cell_has_a_report(
+    tmp_path: Path, machine: Simulation
+) -> None:
+    """No arm has begun in the cells after it."""
+
+    def fail(_: Plan) -> None:
+        if len(machine.ran) > 20:
+            raise LabError("no memory")
+
+    machine.before = fail
+    with pytest.raises(LabError, match="no memory"):
+        start(tmp_path / "run")
+    found = report([tmp_path / "run"], None, quiet())
+    assert isinstance(found, Found)
+    assert [cell.link for cell in found.summary.cells] == [ROUTES]
 
 
 def test_runs_are_told_again_merged_and_compared(tmp_path: Path, machine: Simulation) -> None:

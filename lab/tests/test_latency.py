@@ -177,7 +177,7 @@ def test_what_is_printed_fits_and_names_the_clock(run: tuple[Path, Summary, str]
     assert "memif, 64 B, UDP: round trip in us" in text
     assert "memif, 64 B, ARP: round trip in cycles, less 26 for the clock" in text
     assert "by CLOCK_MONOTONIC it is 2,596.000 MHz to 100 ppm (-0.154 %)" in text
-    assert "reflect: 100 % = 4.000 Mpps, what came back of a flood" in text
+    assert "reflect: 100 % = 4.000 Mpps, the rate that came back of a flood" in text
     assert "…" not in text
 
 
@@ -207,7 +207,8 @@ def test_the_sender_decides_what_100_percent_is(tmp_path: Path, simulation: Simu
     assert latency
     assert latency.capacity_pps == pytest.approx(3.2e6)
     assert latency.flood_pps == pytest.approx(4e6)
-    assert "80 % of what came back of a flood, for the sender is late at more" in printed(console)
+    text = printed(console)
+    assert "80 % of the rate that came back of a flood, because the sender is late" in text
 
 
 def test_without_a_capacity_only_idle_is_measured(tmp_path: Path, simulation: Simulation) -> None:
@@ -217,7 +218,7 @@ def test_without_a_capacity_only_idle_is_measured(tmp_path: Path, simulation: Si
     assert latency
     assert {each.load_share for each in latency.round_trips} == {0.0}
     assert latency.capacity_pps is None
-    (told,) = [each for each in found.warnings if "what reflect carries is not known" in each]
+    (told,) = [each for each in found.warnings if "the rate of reflect is unknown" in each]
     assert "no figures under load; the last because: " in told
 
 

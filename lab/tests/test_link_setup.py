@@ -3,16 +3,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from simulated_lab import blank
 
+from linerate.host.cores import switches
 from linerate.host.errors import ProcessError
-from linerate.links import Link, LinkContext, Wire, link
+from linerate.links import KernelThread, Link, LinkContext, Wire, link
+from linerate.records.cells import Arm, Cell
 from linerate.traffic.sender import Sender, Sent
 from linerate.trial.link_setup import LinkSetup
+from linerate.trial.trial import stolen
 
 CONTEXT = LinkContext(Path("/nonexistent"), 64)
 
@@ -30,7 +36,8 @@ class Rope(Link):
     def open(self, context: LinkContext) -> Iterator[Wire]:
         self.events.append("open")
         try:
-            yield Wire(vdevs=("net_null0",), locations=("here",))
+            thread = KernelThread(KernelThread.GENERATOR, "napi/g0", 9, 0)
+            yield Wire(vdevs=("net_null0",), locations=("here",), threads=(thread,))
         finally:
             self.events.append("shut")
 
@@ -94,3 +101,35 @@ def test_memif_takes_a_dead_server_s_socket_away(tmp_path: Path) -> None:
         assert str(socket) in wire.locations[1]
         socket.touch()
     assert not socket.exists()
+
+
+def test_threads_that_receive_for_the_link_are_the_lab_s(monkeypatch: pytest.MonkeyPatch) -> None:
+    """They are the kernel's, so nothing in their environment says whose they are; a trial may open
+    the link while it is watched.
+    """
+    strangers: dict[str, float] = {"cc1": 0.2}
+
+    @contextmanager
+    def watched(cpus: set[int], is_own: Callable[[int], bool]) -> Iterator[dict[int, switches.Use]]:
+        found: dict[int, switches.Use] = {}
+        yield found
+        pids = {"fw": 7, "napi": 9, "cc1": 11}
+        had = {"fw": 0.4, "napi": 0.3} | strangers
+        others = {name: share for name, share in had.items() if not is_own(pids[name])}
+        found.update({cpu: switches.Use(others, True) for cpu in cpus})
+
+    monkeypatch.setattr(switches, "watched", watched)
+    sampled = SimpleNamespace(cpus=[SimpleNamespace(steal=0)] * 2)
+    bench: Any = SimpleNamespace(
+        host=SimpleNamespace(sample=lambda _: sampled),
+        cores=SimpleNamespace(control=0, forwarder=1),
+        run=SimpleNamespace(owns=lambda pid: pid == 7),
+    )
+    trial = blank(Cell("memif", 64, 1), Arm("l2fwd", "c-l2fwd"), 0, "search", "flood", 1)
+    with LinkSetup(Rope(), CONTEXT) as setup:
+        assert setup.kernel_threads == set()
+        with stolen(bench, [trial], setup):
+            setup.ready()
+        assert setup.kernel_threads == {9}
+    assert trial.others == {"0": strangers, "1": strangers}
+    assert setup.kernel_threads == set()

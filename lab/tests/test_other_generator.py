@@ -178,7 +178,7 @@ def test_what_it_warns_of_is_told_and_it_is_left_empty(server: OtgServer) -> Non
     server.warnings = ["no hardware stamps"]
     notes = OtherGenerator(Named(server.url + "/"), latency=True).prepare(TRAFFIC)
     assert f"frames are sent by {server.url} (version 7.1, OTG 1.33.0)" in notes[0]
-    assert "it tells no lateness" in notes[0]
+    assert "it does not report lateness" in notes[0]
     assert notes[1:] == [
         "latency is what that generator takes for cut_through",
         f"--generator {server.url} warns: no hardware stamps",

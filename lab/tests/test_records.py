@@ -185,7 +185,7 @@ def slices(*disturbed_by: list[str]) -> list[Slice]:
         (slices(["rustc"], []), None),
         (
             slices(["rustc"], [], ["late", "rustc"]),
-            "33% of the window was undisturbed; what disturbed it: rustc, late",
+            "33% of the window was undisturbed; disturbed by: rustc, late",
         ),
         (slices(["late"]), "only 0% of the window"),
         ([Slice(begin_ns=5, end_ns=5, disturbed_by=["late"])], None),

@@ -245,7 +245,7 @@ def test_a_program_that_sends_nothing_or_only_sends_is_told() -> None:
     assert nothing in drawn(figures(rx_mpps=1.0, tx_mpps=0.0), 80)
     for rx, tx in ((1.0, 0.001), (0.0, 0.0), (1.0, None)):
         assert nothing not in drawn(figures(rx_mpps=rx, tx_mpps=tx), 80)
-    only = "Lcores that only send are not seen"
+    only = "Lcores that only send are not shown"
     probe = {"version": "0.1.0", "polling": True, "one_in": 64}
     rests = LcoreFigures(lcore=0, rx_mpps=0.0)
     polls = LcoreFigures(lcore=1, rx_mpps=0.0, average_rx_burst=0.0)

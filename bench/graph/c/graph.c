@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * Graphs of any shape: the caller lists nodes, sources first and each after those that send to it, and where
- * their edges lead.
+ * Graphs of any shape. The caller lists nodes and where their edges lead: sources first, then each node after the
+ * nodes that send to it.
  */
 #include <stdio.h>
 #include <string.h>
@@ -14,11 +14,11 @@ enum { MOST_NODES = 32, MOST_EDGES = 8 };
 
 /* As in src/c_arm.rs. */
 struct node {
-	/* Sources have none before them, sinks none behind. */
+	/* Sources have no node before them, sinks no node behind them. */
 	uint8_t is_source, edges, shift, mask;
 	uint8_t next[MOST_EDGES];
 	uint64_t seed;
-	/* Of a source. */
+	/* Only of a source. */
 	struct packet *first;
 	uint64_t batch;
 };
@@ -28,7 +28,7 @@ struct made {
 	uint16_t batch;
 };
 
-/* What the sinks of all graphs got. */
+/* The number of objects that the sinks of all graphs got. */
 static uint64_t sunk;
 
 static uint16_t source(struct rte_graph *own, struct rte_node *node, void **objs, uint16_t n)
@@ -90,8 +90,8 @@ static int make_node(const char *prefix, const struct node *all, int at, int way
 	return __rte_node_register(&made.node) == RTE_NODE_ID_INVALID ? -1 : 0;
 }
 
-/* Nodes are known by a prefix, which graphs that are alike share, and the graph by its name. 0, or what failed:
- * 1 a node, 2 the graph. */
+/* Graphs of the same kind share a prefix for the names of their nodes; each graph has a name of its own. Returns 0,
+ * or 1 if librte_graph refused a node, 2 if it refused the graph. */
 int bench_open(const char *prefix, const char *name, const struct node *nodes, int count, int way, int work,
 	       struct rte_graph **opened)
 {
@@ -101,7 +101,7 @@ int bench_open(const char *prefix, const char *name, const struct node *nodes, i
 	int i;
 
 	*opened = NULL;
-	/* A node registers where its edges lead by name, which need not be known yet. */
+	/* A node registers its edges by the names of nodes, which need not exist yet. */
 	for (i = 0; i < count; i++) {
 		snprintf(names[i], sizeof(names[i]), "%s-%d", prefix, i);
 		patterns[i] = names[i];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker, included once for each way to pass objects on and each kind of work, so that nothing is decided
- * while it runs. NAME: what it is called; WAY: SWAP, COPY, ASSIGN or SPECULATE; SOME: pointers at a time;
+ * A worker, included once for each way to pass objects on and each kind of work, so that it decides nothing
+ * while it runs. NAME: its name; WAY: SWAP, COPY, ASSIGN or SPECULATE; SOME: pointers at a time;
  * WORK: NOTHING, LINE or HASH5.
  */
 #ifndef WORKER
@@ -28,7 +28,7 @@ static __rte_always_inline void WORKER(NAME, _all)(void **objs, uint16_t n, uint
 		WORKER(NAME, _work)(objs[i], seed);
 }
 
-/* To one edge. */
+/* Sends all objects to one edge. */
 static __rte_always_inline void WORKER(NAME, _to)(struct rte_graph *graph, struct rte_node *node, rte_edge_t next,
 						  void **objs, uint16_t n, uint64_t seed)
 {
@@ -76,7 +76,7 @@ static __rte_always_inline void WORKER(NAME, _to)(struct rte_graph *graph, struc
 }
 
 #if WAY == SPECULATE
-/* All to the last one's edge, until one differs. */
+/* Speculates that all objects go to the edge of the one before, until one differs. */
 static uint16_t WORKER(NAME, _one)(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n)
 {
 	struct knows *knows = (struct knows *)node->ctx;
@@ -123,7 +123,7 @@ static uint16_t WORKER(NAME, _one)(struct rte_graph *graph, struct rte_node *nod
 	return n;
 }
 
-/* Each edge gets an equal part of neighbours. */
+/* Each edge gets an equal run of neighbouring objects. */
 static uint16_t WORKER(NAME, _split)(struct rte_graph *graph, struct rte_node *node, void **objs, uint16_t n)
 {
 	const uint64_t seed = ((const struct knows *)node->ctx)->seed;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is timed: a cell done in one of the ways that are compared.
+//! An arm: a cell done in one of the ways that are compared. This is the work that is timed.
 
 use std::ptr::NonNull;
 
@@ -11,17 +11,17 @@ use crate::topologies::{Places, Worker};
 
 /// Walks a graph.
 pub trait Arm {
-    /// So many times.
+    /// Walks it this many times.
     fn walk(&mut self, walks: u64);
-    /// A count of objects that came to an end, which grows while the arm is walked.
+    /// The number of objects that have reached a sink, which grows while the arm is walked.
     fn sunk(&mut self) -> u64;
 }
 
-/// The packets of all sources, which every arm has in turn.
+/// The packets of all sources. One arm uses them at a time.
 pub struct Packets(NonNull<Packet>, usize);
 
 impl Packets {
-    /// For as many sources as any shape has.
+    /// Enough for the shape with the most sources.
     pub fn new() -> Self {
         const SOURCES: u32 = 4;
         let all: Vec<Packet> =
@@ -30,25 +30,25 @@ impl Packets {
         Self(NonNull::from(&mut *all).cast(), all.len())
     }
 
-    /// Those of a source, as many as it is asked for.
+    /// The first packets of a source.
     pub fn of(&self, source: usize) -> *mut Packet {
         assert!((source + 1) * usize::from(MOST) <= self.1, "no packets for source {source}");
         // SAFETY: inside, as just seen.
         unsafe { self.0.add(source * usize::from(MOST)).as_ptr() }
     }
 
-    /// All of them, while no arm uses them.
+    /// All packets; only while no arm uses them.
     fn all(&mut self) -> &mut [Packet] {
         // SAFETY: so many were made, and arms are walked only between two borrows of this.
         unsafe { std::slice::from_raw_parts_mut(self.0.as_ptr(), self.1) }
     }
 
-    /// As if no node had seen them.
+    /// Sets them back to their state before any node saw them.
     pub fn reset(&mut self) {
         self.all().iter_mut().for_each(Packet::reset);
     }
 
-    /// What the nodes have left in them, as a number (FNV-1a).
+    /// A digest (FNV-1a) of what the nodes have left in them.
     pub fn digest(&mut self) -> u64 {
         self.all().iter().fold(0xcbf2_9ce4_8422_2325, |digest, packet| {
             let (hash, touched) = packet.left();
@@ -71,7 +71,7 @@ impl<'p> Parts<'p> {
         Self { cell, places: cell.shape.places(), packets }
     }
 
-    /// How the node at a place splits what it gets.
+    /// How the node at this place splits its batches.
     pub fn split(&self, place: usize) -> Split {
         Split::of(self.cell.batch, &self.places[place])
     }

@@ -10,7 +10,7 @@ use libloading::Library;
 use crate::arm::{Arm, Parts};
 use crate::packet::{Packet, seed};
 
-/// As in `c/graph.c`.
+/// A node as `c/graph.c` declares it.
 #[repr(C)]
 struct Node {
     is_source: u8,
@@ -40,7 +40,7 @@ pub struct CNodes {
     functions: Functions,
 }
 
-/// What is called of an open graph.
+/// Functions that are called on an open graph.
 #[derive(Clone, Copy)]
 struct Functions {
     walk: unsafe extern "C" fn(*mut c_void, u64, c_int),
@@ -49,9 +49,9 @@ struct Functions {
 }
 
 impl CNodes {
-    /// Loads a library, for as long as the process lives.
+    /// Loads a library. It stays loaded until the process ends.
     pub fn load(build: &str, file: &OsStr) -> Result<Self, libloading::Error> {
-        // SAFETY: what is named on the command line is one of ours: it has no constructors of its own.
+        // SAFETY: the command line names a library of ours, which has no constructors of its own.
         let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(file) }?));
         // SAFETY: the functions are declared as in `c/graph.c`.
         unsafe {
@@ -67,7 +67,7 @@ impl CNodes {
         }
     }
 
-    /// A graph of a cell.
+    /// Builds the graph of a cell.
     pub fn open(&self, parts: &Parts<'_>) -> Result<Open, String> {
         static GRAPHS: AtomicU64 = AtomicU64::new(0);
         let cell = parts.cell;
@@ -90,7 +90,7 @@ impl CNodes {
                 }
             })
             .collect();
-        // The functions of a node are known under its name for ever, so the name says which they are.
+        // librte_graph never forgets a node's name and its functions, so the name must identify the functions.
         let name = format!("{}-{}-{}-{}", self.build, cell.shape.name(), cell.way, cell.work);
         let name = CString::new(name).map_err(|_| "a build's name with a NUL byte".to_owned())?;
         let graph = CString::from_vec_with_nul(
@@ -99,7 +99,7 @@ impl CNodes {
         .map_err(|error| error.to_string())?;
         let (way, work) = (cell.way.into(), cell.work.into());
         let mut opened = null_mut();
-        // SAFETY: as many nodes as are counted, of a shape that C has room for.
+        // SAFETY: the array has as many nodes as its count says, and C has room for this shape.
         let failed = unsafe {
             (self.open)(
                 name.as_ptr(),
@@ -132,7 +132,7 @@ impl Arm for Open {
         unsafe { (self.functions.walk)(self.graph.as_ptr(), walks, self.stats.into()) }
     }
 
-    /// That of all graphs of this build: what counts is by how much it grows while this one is walked.
+    /// All graphs of this build share the counter: take the difference over a walk of this one.
     fn sunk(&mut self) -> u64 {
         // SAFETY: reads a counter.
         unsafe { (self.functions.sunk)() }

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Cells: what is compared under one name.
+//! Cells: one combination of shape, passing, work, statistics and batch, in which arms are compared.
 
 use std::fmt;
 
 use crate::packet::{HASH5, LINE, NOTHING};
 use crate::shape::{self, Shape};
 
-/// Ways to pass objects on, with the numbers that C has for them.
+/// Ways to pass objects on, with their numbers on the C side.
 pub const WAYS: [&str; 13] = [
     "swap",
     "copy1",
@@ -55,7 +55,7 @@ impl fmt::Display for Cell {
     }
 }
 
-/// One factor at a time round chain4/swap/hash5/nostats/256.
+/// All cells, varying one factor at a time from chain4/swap/hash5/nostats/256.
 pub fn all() -> Vec<Cell> {
     let mut cells = Vec::new();
     let mut add = |shape, way, work, stats, batch| {

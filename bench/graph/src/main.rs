@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `graph-bench [EAL options] -- [--library BUILD=FILE.so]...`: answers a request of JSON on each line of
-//! standard input by a line of JSON, until there are no more.
+//! `graph-bench [EAL options] -- [--library BUILD=FILE.so]...`: reads one JSON request per line from standard input,
+//! and answers each with one line of JSON, until the input ends.
 //!
-//! - `{"do":"cells"}`: which cells there are, and the arms of each;
-//! - `{"do":"run","cell":CELL,"arm":ARM,"walks":N}` or `"us":N` in place of walks: one window;
-//! - `{"do":"slices","of":[{"cell":CELL,"arm":ARM,"walks":N,"again":BOOL},...]}`: one after the other, each of an arm
-//!   that stays open for later requests. The one with `again` is another one of the same kind.
+//! - `{"do":"cells"}`: lists the cells and the arms of each;
+//! - `{"do":"run","cell":CELL,"arm":ARM,"walks":N}`: runs one window, of N walks, or with `"us":N` of N microseconds;
+//! - `{"do":"slices","of":[{"cell":CELL,"arm":ARM,"walks":N,"again":BOOL},...]}`: runs slices one after the other.
+//!   Their arms stay open for later requests. `again` selects a second instance of the arm.
 //!
-//! Whoever asks decides the order and how often; nothing is timed but the walks.
+//! The client decides the order and the number of requests. Only the walks are timed.
 
 mod arm;
 mod c_arm;
@@ -36,9 +36,9 @@ struct Bench {
     eal: &'static Eal,
     libraries: Vec<CNodes>,
     packets: Packets,
-    /// In their order, each with its name.
+    /// The cells with their names, in the order in which they are listed.
     cells: Vec<(String, Cell)>,
-    /// Those of slices, by what names them.
+    /// Open arms of slices, by cell, arm and `again`.
     open: HashMap<(String, String, bool), Box<dyn Arm>>,
     waiting: Waiting,
 }
@@ -55,7 +55,7 @@ fn main() -> ExitCode {
 
 fn start() -> Result<(), String> {
     let (eal, arguments) = Eal::init(std::env::args_os()).map_err(|error| error.to_string())?;
-    // Librte_graph's nodes are known for as long as the process lives, and so is EAL.
+    // librte_graph keeps its nodes until the process ends, so EAL stays, too.
     let eal: &'static Eal = Box::leak(Box::new(eal));
     let libraries = libraries(arguments)?;
     let mut bench = Bench {
@@ -70,7 +70,7 @@ fn start() -> Result<(), String> {
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
         let answer = bench.answer(&line).unwrap_or_else(|reason| json!({ "error": reason }));
-        // Whoever asked is gone: so is the work.
+        // The client is gone, so there is no more work.
         if writeln!(out, "{answer}").and_then(|()| out.flush()).is_err() {
             break;
         }
@@ -129,7 +129,7 @@ impl Bench {
         self.cells.iter().map(offer).collect()
     }
 
-    /// An arm of a cell, both by their names.
+    /// Builds an arm of a cell by their names.
     fn made(&self, cell: Cell, arm: &str) -> Result<Box<dyn Arm>, String> {
         let absent = || format!("the cell {cell} has no arm {arm:?}");
         let parts = Parts::new(cell, &self.packets);
@@ -172,7 +172,7 @@ impl Bench {
         Ok(told(cell, arm, walks, &window))
     }
 
-    /// An answer for each; what cannot be done is told in its place.
+    /// Returns one answer per slice; a slice that cannot run has an error in its place.
     fn slices(&mut self, asked: &Value) -> Result<Value, String> {
         let of = asked["of"].as_array().ok_or("\"of\" is a list of slices")?;
         let slices: Vec<Value> = of

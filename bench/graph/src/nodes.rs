@@ -9,7 +9,7 @@ use crate::cell::{ASSIGN1, ASSIGN2, ASSIGN4, COPY1, COPY256, SPECULATE};
 use crate::packet::{NOTHING, Packet};
 use crate::shape::Split;
 
-/// What travels.
+/// The object that nodes pass on.
 pub type Object = &'static mut Packet;
 
 graph::edges! { pub enum One { A } }
@@ -17,15 +17,15 @@ graph::edges! { pub enum Two { A, B } }
 graph::edges! { pub enum Four { A, B, C, D } }
 graph::edges! { pub enum Eight { A, B, C, D, E, F, G, H } }
 
-/// Edges by their number.
+/// An edge, by its number.
 pub trait Ways: Next {
     const ALL: &'static [Self];
 
-    /// That edge. C would go where the number leads; so what is no edge's ends the program.
+    /// Returns the edge with this number. A number without an edge ends the program; C would follow it anywhere.
     fn at(edge: u32) -> Self;
 }
 
-/// A `match` for each, which the compiler sees to be the number itself; a look into a table it would do for each object.
+/// Converts by a `match`, which the compiler reduces to the number itself. A table would be read for each object.
 macro_rules! ways {
     ($($edges:ident { $($number:literal => $edge:ident),+ })+) => {
         $(impl Ways for $edges {
@@ -60,8 +60,8 @@ unsafe impl Send for Make {}
 
 impl Make {
     /// # Safety
-    /// So many packets lie there for as long as the source lives, used by its graph alone, whose sinks forget
-    /// them before it is polled again.
+    /// That many packets lie there for as long as the source lives. Only its graph uses them, and its sinks forget
+    /// them before the source is polled again.
     pub unsafe fn new(first: *mut Packet, batch: usize) -> Self {
         Self { first, batch }
     }
@@ -70,7 +70,7 @@ impl Make {
 impl Source<Object> for Make {
     type Next = One;
 
-    // As the C nodes' function, which is one piece, too.
+    // Inlined, because the C node's function is one piece, too.
     #[inline(always)]
     fn poll<O: Outlet<Object, One>>(&mut self, mut room: Room<'_, Object>, out: &mut O) {
         let first = self.first;
@@ -80,7 +80,7 @@ impl Source<Object> for Make {
     }
 }
 
-/// Counts objects and lets go of them.
+/// Counts objects and forgets them.
 #[derive(Default)]
 pub struct Sink(pub u64);
 
@@ -94,7 +94,7 @@ impl Node<Object> for Sink {
     }
 }
 
-/// A worker of batches.
+/// A worker that gets whole batches.
 pub struct Worker<X, const WAY: u8, const WORK: u8> {
     seed: u64,
     split: Split,
@@ -153,7 +153,7 @@ impl<X, const WAY: u8, const WORK: u8> Worker<X, WAY, WORK> {
         }
     }
 
-    /// All of these to one edge.
+    /// Sends all of these to one edge.
     #[inline(always)]
     fn to<O: Outlet<Object, X>>(&self, next: X, mut batch: Batch<'_, Object>, out: &mut O)
     where
@@ -197,7 +197,7 @@ impl<X: Ways, const WAY: u8, const WORK: u8> Node<Object> for Worker<X, WAY, WOR
         } else if X::ALL.len() == 1 {
             self.to(X::ALL[0], batch, out);
         } else {
-            // Each edge gets an equal part of neighbours.
+            // Each edge gets an equal run of neighbouring objects.
             let (all, mut sent) = (batch.len(), 0);
             for (edge, next) in (1..).zip(X::ALL) {
                 let part = all * edge / X::ALL.len() - sent;
@@ -211,7 +211,7 @@ impl<X: Ways, const WAY: u8, const WORK: u8> Node<Object> for Worker<X, WAY, WOR
     }
 }
 
-/// A worker that looks at one object at a time. `LOOK`: also where there is one edge it asks the object.
+/// A worker that gets one object at a time. `LOOK`: it reads the object's lane even where there is only one edge.
 pub struct Each<X, const LOOK: bool, const WORK: u8> {
     seed: u64,
     split: Split,

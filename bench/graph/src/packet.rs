@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What travels, and what is done to it.
+//! The object that travels through a graph, and the work that nodes do on it.
 
-/// An object; its layout is that of `struct packet` in C.
+/// An object, laid out like `struct packet` in C.
 #[repr(C, align(64))]
 #[derive(Clone, Default)]
 pub struct Packet {
@@ -9,7 +9,7 @@ pub struct Packet {
     ports: u64,
     hash: u32,
     touched: u32,
-    /// Its place in its source's batch.
+    /// Its index in its source's batch.
     pub lane: u32,
 }
 
@@ -21,23 +21,23 @@ pub const LINE: u8 = 1;
 pub const HASH5: u8 = 2;
 
 impl Packet {
-    /// One of a batch.
+    /// Makes the object with this index of a batch.
     pub fn new(lane: u32) -> Self {
         let lane64 = u64::from(lane);
         Self { addresses: lane64 * 77 + 5, ports: lane64 * 13 + 9, lane, ..Self::default() }
     }
 
-    /// As if no node had seen it.
+    /// Sets it back to its state before any node saw it.
     pub fn reset(&mut self) {
         (self.hash, self.touched) = (0, 0);
     }
 
-    /// What nodes have left in it.
+    /// The result that nodes have left in it.
     pub fn left(&self) -> (u32, u32) {
         (self.hash, self.touched)
     }
 
-    /// The work of one node.
+    /// Does the work of one node.
     #[inline(always)]
     pub fn work<const WORK: u8>(&mut self, seed: u64) {
         match WORK {
@@ -54,14 +54,14 @@ impl Packet {
     }
 }
 
-/// A product of 128 bits, its halves folded.
+/// Multiplies to 128 bits and folds the halves.
 #[inline(always)]
 fn fold(a: u64, b: u64) -> u64 {
     let product = u128::from(a) * u128::from(b);
     product as u64 ^ (product >> 64) as u64
 }
 
-/// The seed of the node at that place of a shape.
+/// The seed of the node at this place of a shape.
 pub const fn seed(node: usize) -> u64 {
     (node as u64 + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
 }

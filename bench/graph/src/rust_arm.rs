@@ -36,7 +36,7 @@ impl<T: Topology + Sunk, const BURST: usize, const STATS: bool> Arm for InOne<T,
     fn walk(&mut self, walks: u64) {
         for _ in 0..walks {
             self.0.walk();
-            // Each walk's work is to be seen by somebody.
+            // Keeps the compiler from removing the work of a walk.
             black_box(&mut self.0);
         }
     }
@@ -71,7 +71,7 @@ fn fused<T: Topology + Sunk + 'static, const BURST: usize>(stats: bool, nodes: T
     })
 }
 
-/// A function for each kind of work, called for the cell's.
+/// Calls the function that is compiled for the cell's kind of work.
 macro_rules! by_work {
     ($work:expr, $function:ident ($($argument:expr),*)) => {
         match $work {
@@ -82,13 +82,13 @@ macro_rules! by_work {
     };
 }
 
-/// Rust nodes in librte_graph; `None` where there are none for the cell.
+/// Makes the arm of Rust nodes in librte_graph; `None` if the cell has none.
 pub fn librte(eal: &'static Eal, parts: &Parts<'_>) -> Made {
     by_work!(parts.cell.work, librte_of(eal, parts))
 }
 
 fn librte_of<const WORK: u8>(eal: &'static Eal, parts: &Parts<'_>) -> Made {
-    /// One shape with one way to pass.
+    /// Makes one shape with one way to pass objects on.
     macro_rules! graph {
         ($shape:ident<$($edges:ident),+>, $way:expr) => {
             in_librte::<batches::$shape<$(Worker<$edges, { $way }, WORK>),+>, 256>(
@@ -96,7 +96,7 @@ fn librte_of<const WORK: u8>(eal: &'static Eal, parts: &Parts<'_>) -> Made {
             )
         };
     }
-    /// One shape, with the ways that cells have for it.
+    /// Makes one shape with the way to pass objects on that the cell asks for.
     macro_rules! of_four_ways {
         ($shape:ident<$edges:ident>) => {
             match parts.cell.way {
@@ -140,8 +140,7 @@ fn librte_of<const WORK: u8>(eal: &'static Eal, parts: &Parts<'_>) -> Made {
     }
 }
 
-/// Nodes that look at one object at a time, fused; `None` where that is without meaning: there is no memory to
-/// copy pointers between.
+/// Makes the fused arm of nodes that get one object at a time; `None` where fused nodes have no pointers to copy.
 pub fn fused_nodes(parts: &Parts<'_>) -> Option<Boxed> {
     if (COPY1..ASSIGN1).contains(&parts.cell.way) {
         return None;
@@ -149,7 +148,7 @@ pub fn fused_nodes(parts: &Parts<'_>) -> Option<Boxed> {
     by_work!(parts.cell.work, fused_of(parts))
 }
 
-/// The nodes of `rust-graph`, which get batches, fused; `None` where there is no such cell.
+/// Makes the fused arm of the nodes of `rust-graph`, which get batches; `None` if the cell has none.
 pub fn fused_batches(parts: &Parts<'_>) -> Option<Boxed> {
     match parts.cell.way {
         SWAP => by_work!(parts.cell.work, fused_swap_of(parts)),
@@ -219,14 +218,14 @@ fn fused_of<const WORK: u8>(parts: &Parts<'_>) -> Option<Boxed> {
     }
 }
 
-/// Neighbours in a batch, and the seeds of the workers that they pass.
+/// A run of neighbouring objects of a batch, and the seeds of the workers that they pass.
 struct Stretch<const WORKERS: usize> {
     first: *mut Packet,
     count: usize,
     seeds: [u64; WORKERS],
 }
 
-/// A loop over the packets: what differs from one to the next is outside of the innermost.
+/// A loop over the packets. The innermost loop has no decisions: what differs between packets is decided outside.
 struct Loop<const WORKERS: usize, const WORK: u8> {
     stretches: Vec<Stretch<WORKERS>>,
     sunk: u64,
@@ -254,7 +253,7 @@ impl<const WORKERS: usize, const WORK: u8> Arm for Loop<WORKERS, WORK> {
     }
 }
 
-/// The same work in one loop, where there is any.
+/// Makes the arm that does the same work in one loop; `None` if the cell has none.
 pub fn one_loop(cell: Cell, packets: &Packets) -> Option<Boxed> {
     if cell.work == NOTHING {
         return None;
@@ -275,7 +274,7 @@ fn loop_of<const WORK: u8>(cell: Cell, packets: &Packets) -> Boxed {
     }
 }
 
-/// For a shape in which each object passes so many workers.
+/// Makes the loop for a shape in which each object passes `WORKERS` workers.
 fn looped<const WORKERS: usize, const WORK: u8>(cell: Cell, packets: &Packets) -> Boxed {
     let stretch = |each: shape::Stretch| Stretch {
         // SAFETY: each source has as many packets as any batch, and lanes are places in it.

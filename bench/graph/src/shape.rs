@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Shapes of graphs, as lists of nodes: sources first, then each node after those that send to it.
+//! Shapes of graphs, as lists of nodes: sources first, then each node after the nodes that send to it.
 
 use std::ops::Range;
 
-/// A shape. Behind the chains and splits are the rest of the seven that DPDK's graph_perf_autotest times.
+/// A shape. The last five are shapes that DPDK's graph_perf_autotest times.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Shape {
     /// A source, a worker, a sink.
@@ -12,23 +12,23 @@ pub enum Shape {
     Chain4,
     /// A worker that splits what it gets between two sinks.
     Split2,
-    /// Between four.
+    /// A worker that splits what it gets among four sinks.
     Split4,
-    /// Between eight.
+    /// A worker that splits what it gets among eight sinks.
     Split8,
     /// Two sources for one chain of four.
     Src2,
     /// A chain of four, the last of which splits between two sinks.
     Sink2,
-    /// A worker splits to two, each of which splits to two, each of which has a sink.
+    /// A worker splits to two workers, each of these to two more, and each of those has a sink.
     Tree,
-    /// A worker splits to four, pairs of which meet in two, which meet in one.
+    /// A worker splits to four workers; two pairs of them meet in two workers, and these in one.
     RevTree,
-    /// Four sources with a worker each, which split to four workers with a sink each.
+    /// Four sources with a worker each; each of these splits to the same four workers, which have a sink each.
     ParTree,
 }
 
-/// Those of graph_perf_autotest but the chain, which has cells of its own.
+/// The shapes of graph_perf_autotest, without the chain, which has cells of its own.
 pub const SEVEN: [Shape; 5] =
     [Shape::Src2, Shape::Sink2, Shape::Tree, Shape::RevTree, Shape::ParTree];
 
@@ -36,20 +36,20 @@ pub const SEVEN: [Shape; 5] =
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Place {
     pub is_source: bool,
-    /// Places of the nodes that its edges lead to.
+    /// The nodes that its edges lead to, by their place in the list.
     pub next: Vec<usize>,
-    /// Parts that a source's batch is cut into before it comes here.
+    /// The number of parts into which a source's batch has been cut when it arrives here.
     pub parts: usize,
 }
 
-/// Neighbours in a source's batch that pass the same workers.
+/// A run of neighbouring objects in a source's batch that pass the same workers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// The place of the source, which is its number.
+    /// The source, by its place, which is also its number.
     pub source: usize,
     /// The lanes of its objects.
     pub lanes: Range<usize>,
-    /// Places of the workers, in the order in which they are passed.
+    /// The workers, by their places, in the order in which the objects pass them.
     pub workers: Vec<usize>,
 }
 
@@ -140,12 +140,12 @@ impl Shape {
         self.places().iter().filter(|place| place.is_source).count()
     }
 
-    /// Workers that each object passes: as many on every way.
+    /// The number of workers that each object passes, which is the same on every path.
     pub fn path(self) -> usize {
         way(&self.places(), 1, 0, 0).len()
     }
 
-    /// The batches of all sources, cut where the way changes.
+    /// The batches of all sources, cut where the path changes.
     pub fn stretches(self, batch: u16) -> Vec<Stretch> {
         let places = self.places();
         let mut found: Vec<Stretch> = Vec::new();
@@ -164,7 +164,7 @@ impl Shape {
     }
 }
 
-/// The workers that a source's object with this lane passes.
+/// The workers that an object of this source with this lane passes.
 fn way(places: &[Place], batch: u16, source: usize, lane: usize) -> Vec<usize> {
     let edge = |at: usize| Split::of(batch, &places[at]).edge(lane);
     let next = |at: &usize| places[*at].next.get(edge(*at)).copied();
@@ -180,7 +180,7 @@ pub struct Split {
 }
 
 impl Split {
-    /// For a node that gets one of `parts` of a batch and has so many edges.
+    /// The split of a node that gets one of `parts` parts of a batch and has this many edges.
     pub fn of(batch: u16, place: &Place) -> Self {
         let edges = place.next.len().max(1);
         let part = usize::from(batch) / (place.parts * edges);
@@ -207,7 +207,7 @@ mod tests {
                 );
                 assert!(place.next.len().is_power_of_two() || place.next.is_empty());
             }
-            // Each way from each source.
+            // Every path from every source.
             let mut ways: Vec<(usize, usize)> =
                 (0..places.len()).filter(|at| places[*at].is_source).map(|at| (at, 0)).collect();
             while let Some((at, workers)) = ways.pop() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The shapes in Rust: once with workers of batches and once with workers of single objects.
+//! The shapes in Rust: once with workers that get batches, and once with workers that get single objects.
 //!
 //! Fields are named by shape and place; librte_graph knows the nodes by these names.
 
@@ -25,12 +25,12 @@ impl<X, const LOOK: bool, const WORK: u8> Worker for crate::nodes::Each<X, LOOK,
     }
 }
 
-/// What sinks got.
+/// The number of objects that sinks got.
 pub trait Sunk {
     fn sunk(&self) -> u64;
 }
 
-/// Makes sources, workers and sinks by their place in the shape.
+/// Makes sources, workers and sinks for their places in the shape.
 pub trait Places {
     fn source(&self, place: usize) -> Make;
     fn worker<W: Worker>(&self, place: usize) -> W;

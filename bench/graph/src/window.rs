@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is timed: walks of an arm, once, or slice by slice with other arms in between.
+//! Timing: walks of an arm, in one window, or slice by slice with other arms in between.
 
 use std::fs::File;
 use std::os::unix::fs::FileExt;
@@ -8,23 +8,23 @@ use dpdk::tsc;
 
 use crate::arm::{Arm, Packets};
 
-/// Walks of a window at most: no request takes the machine for longer than a minute or so.
+/// Maximum walks of a window, so that no request takes the machine for longer than a minute or so.
 pub const MOST_WALKS: u64 = 1 << 32;
-/// Walks before those that are timed, so that streams have grown, code is cached and branches are known.
+/// Warm-up walks, which are not timed: after them streams have grown, code is cached and branches are predicted.
 const WARM: u64 = 8;
 
-/// Walks that were timed.
+/// The result of timed walks.
 pub struct Window {
     pub sunk: u64,
     pub cycles: u64,
-    /// A digest of the work of these walks and of those before that warmed up.
+    /// A digest of the work of these walks and of the warm-up walks before them.
     pub work: u64,
-    /// Nanoseconds for which this thread waited for its CPU meanwhile; `None` where the kernel does not tell.
+    /// Nanoseconds for which this thread waited for its CPU meanwhile; `None` if the kernel does not report it.
     pub waited_ns: Option<u64>,
 }
 
 impl Window {
-    /// So many walks, behind a few that are not timed.
+    /// Times this many walks, after a few that warm up.
     pub fn of(arm: &mut dyn Arm, walks: u64, packets: &mut Packets, waiting: &Waiting) -> Self {
         packets.reset();
         arm.walk(WARM);
@@ -36,11 +36,11 @@ impl Window {
     }
 }
 
-/// How many walks take so many microseconds.
+/// Finds how many walks take this many microseconds.
 pub fn walks_in(arm: &mut dyn Arm, us: u64) -> u64 {
     let wanted = tsc::hz() / 1_000_000 * us;
     let mut walks = WARM;
-    // Until so many take a tenth of the time or more.
+    // Double the number of walks until they take a tenth of the time or more.
     loop {
         let cycles = timed(arm, walks);
         if cycles >= wanted / 10 || walks >= MOST_WALKS {
@@ -56,11 +56,11 @@ fn timed(arm: &mut dyn Arm, walks: u64) -> u64 {
     tsc::now().wrapping_sub(begin)
 }
 
-/// For how long this thread has been ready to run while its CPU did something else: the second number of its schedstat.
+/// How long this thread has been ready to run while its CPU did something else: the second number in its schedstat.
 pub struct Waiting(Option<File>);
 
 impl Waiting {
-    /// Of the thread that calls, which must be the one that asks.
+    /// Opens the schedstat of the calling thread. The same thread must read it.
     pub fn new() -> Self {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }

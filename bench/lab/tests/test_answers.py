@@ -8,17 +8,24 @@ from typing import Any
 
 import pytest
 
+from linerate.experiments.graph.cells import FAMILIES
 from linerate.forwarders.definition import Definition
+from linerate.records.cloud_summary import TakeawayEntry, TakeawayVerdict
 from linerate.records.summary import Comparison
 from linerate.records.types import Verdict
 from linerate_bench.trust.answers import STUDIES, Answers, judged, told
 
-LATENCY = next(each for each in STUDIES if each.name == "latency")
+LATENCY, L3FWD, GRAPH, CLOUD = (
+    next(each for each in STUDIES if each.name == name)
+    for name in ("latency", "l3fwd", "graph", "cloud")
+)
 
 
-def compared(arm: str, metric: str, verdict: Verdict, load: float | None = 0.1) -> Comparison:
+def compared(
+    arm: str, metric: str, verdict: Verdict, load: float | None = 0.1, link: str = "memif"
+) -> Comparison:
     return Comparison(
-        metric=metric, load_share=load, primary=True, link="memif", size=64, baseline="harmless",
+        metric=metric, load_share=load, primary=True, link=link, size=64, baseline="harmless",
         arm=arm, n=9, verdict=verdict, reason="as it is", sentence="",
     )  # fmt: skip
 
@@ -40,10 +47,76 @@ def test_answers_are_counted() -> None:
     assert found == {
         "questions": 3, "answered": 1, "comparisons": 5, "wrong": 2,
         "unanswered": (
-            "round_trip_arp_p50_cycles at 0.5: undecided, as it is",
-            "round_trip_udp_p50_cycles at 0.5: equal, as it is",
+            "memif: round_trip_arp_p50_cycles at 0.5: undecided, as it is",
+            "memif: round_trip_udp_p50_cycles at 0.5: equal, as it is",
         ),
     }  # fmt: skip
+
+
+def counts_of(found: dict[str, object]) -> list[object]:
+    return [found[each] for each in ("questions", "answered", "comparisons", "wrong")]
+
+
+def test_rules_cost_where_a_cell_has_some() -> None:
+    asks, rate = "routes-and-asks-rules", "forwarder_rx_pps"
+    found = judged(
+        L3FWD,
+        [
+            compared(asks, rate, "slower", None, "nearfree1-ip:1000-routes:100-rules"),
+            compared(asks, "busy_cycles_per_packet", "equal", 0.5, "memif"),
+            # The same program there: no rules.
+            compared(asks, rate, "faster", None, "nearfree1-ip:1000-routes"),
+            # The generator may be the limit.
+            compared(asks, rate, "equal", None, "memif"),
+            compared("routes-copy", rate, "equal", None, "nearfree1-ip:1-routes"),
+        ],
+    )
+    assert counts_of(found) == [2, 1, 3, 1]
+
+
+def test_a_loop_is_faster_than_a_graph() -> None:
+    cell = "chain4/swap/hash5/nostats/256"
+    found = judged(
+        GRAPH,
+        [
+            compared("one-loop", "objects_per_s", "faster", None, cell),
+            compared("one-loop", "objects_per_s", "undecided", None, cell),
+            compared("one-loop", "objects_per_s", "slower", None, cell),
+            # Nobody knows.
+            compared("fused", "objects_per_s", "slower", None, cell),
+        ],
+    )
+    assert counts_of(found) == [3, 1, 3, 1]
+
+
+def stated(verdict: TakeawayVerdict, **more: Any) -> TakeawayEntry:
+    known: dict[str, Any] = {
+        "origin": "tested", "statement": "it depends on the framework", "about": ["framework"],
+        "metric": "median latency", "test": "some", "measure": "ratio", "reason": "as it is",
+    }  # fmt: skip
+    return TakeawayEntry(verdict=verdict, **known | more)
+
+
+def test_statements_about_frameworks_are_counted() -> None:
+    found = judged(
+        CLOUD,
+        [],
+        [
+            stated("held"),
+            stated("not held", part="loads"),
+            stated("undecided"),
+            # Nobody knows.
+            stated("held", metric="loss"),
+            stated("held", about=["framework", "load"]),
+            stated("held", origin="study"),
+        ],
+        [stated("not held", metric="loss"), stated("held")],
+    )
+    assert counts_of(found) == [3, 1, 5, 2]
+    assert found["unanswered"] == (
+        "it depends on the framework (loads): not held, as it is",
+        "it depends on the framework: undecided, as it is",
+    )
 
 
 @pytest.mark.parametrize(
@@ -68,4 +141,7 @@ def test_planted_programs_are_forwarders(study: Any) -> None:
         Definition.model_validate(tomllib.loads(program.definition())).name
         for program in study.programs
     ]
-    assert len(set(names)) == len(names) > 2
+    assert len(set(names)) == len(names)
+    known = {*names, *FAMILIES}
+    assert known.issuperset(each.arm for each in study.planted)
+    assert study.planted or study.statements

@@ -44,9 +44,11 @@ _DuelLinks = Annotated[
         "--traffic."
     ),
 ]
-_Size = Annotated[int, typer.Option(help="Of frames, in bytes with FCS.")]
+_Size = Annotated[int, typer.Option(help="Frame size in bytes with FCS.")]
 _Wait = Annotated[str, typer.Option(help="Longest wait for CPUs that other labs use: 60s or 10m.")]
-_Lcores = Annotated[str, typer.Option(help="Of a command line in quotes: a number, or idle-main.")]
+_Lcores = Annotated[
+    str, typer.Option(help="Lcores of a command line in quotes: a number, or idle-main.")
+]
 
 
 def _on(link: str | None, traffic: list[str] | None) -> str:
@@ -166,7 +168,7 @@ def duel(  # noqa: PLR0917 - what can be asked
         list[str] | None,
         typer.Option(
             help="Frames: a capture (.pcap, .pcapng), an OTG configuration (.json, .yaml) or a "
-            "flow as the generator has it. Twice: of each of two ports."
+            "flow as the generator takes it. Given twice: one for each of two ports."
         ),
     ] = None,
     check: Annotated[
@@ -192,9 +194,9 @@ def duel(  # noqa: PLR0917 - what can be asked
         typer.Option(help="Starts of each program in a round, 2 to 16, if they fit into memory."),
     ] = 4,
     size: _Size = 64,
-    seed: Annotated[int | None, typer.Option(help="Of the order. Default: another each time.")] = (
-        None
-    ),
+    seed: Annotated[
+        int | None, typer.Option(help="Seed of the order. Default: another each time.")
+    ] = (None),
     wait: _Wait = "10m",
     hugepages: Annotated[str, typer.Option(help="auto, yes or no.")] = "auto",
     cpu_weight: Annotated[int, typer.Option("--cpu-weight", help=CPU_WEIGHT.help)] = WEIGHT,
@@ -215,7 +217,9 @@ def duel(  # noqa: PLR0917 - what can be asked
     ] = None,
     explain: Annotated[
         bool,
-        typer.Option("--explain", help="Count both's instructions afterwards, by valgrind: why."),
+        typer.Option(
+            "--explain", help="Explain the answer: count the instructions of both by valgrind."
+        ),
     ] = False,
     bisect: Annotated[
         bool,
@@ -240,7 +244,7 @@ def duel(  # noqa: PLR0917 - what can be asked
         typer.Option(
             metavar="COMMAND",
             hidden=True,
-            help="For scripts around this one: what reports say repeats the duel.",
+            help="For scripts around this one: the command that reports print to repeat the duel.",
         ),
     ] = None,
     which: Annotated[
@@ -248,7 +252,7 @@ def duel(  # noqa: PLR0917 - what can be asked
         typer.Option(
             metavar="WORDS",
             hidden=True,
-            help="For scripts around this one, twice: what tells A and B apart, such as a commit.",
+            help="For scripts around this one, given twice: names for A and B, such as a commit.",
         ),
     ] = None,
 ) -> int:
@@ -364,7 +368,7 @@ def attach(
         typer.Option(help="Measure latency in 1 of N received bursts; 0: in none. Default: 64."),
     ] = None,
     probe: Annotated[
-        Path | None, typer.Option(help="The probe's file. Default: that of this build.")
+        Path | None, typer.Option(help="The probe's file. Default: the one of this build.")
     ] = None,
 ) -> None:
     """Run a DPDK program with the probe in it.
@@ -385,7 +389,7 @@ def top(
     ] = None,
     interval: Annotated[float, typer.Option(help="Seconds between two screens.")] = 1.0,
     count: Annotated[
-        int | None, typer.Option(help="So many screens. Default: until the program ends.")
+        int | None, typer.Option(help="Number of screens. Default: until the program ends.")
     ] = None,
     json_output: Annotated[
         bool, typer.Option("--json", help="Print a JSON object per interval and line.")

@@ -351,7 +351,7 @@ def _kvm() -> Iterable[Finding]:
         "kvm",
         "/dev/kvm",
         "warn" if problem else "ok",
-        problem or "opens (whether a guest boots is not tried here)",
+        problem or "opens (doctor does not try to boot a guest)",
         meaning,
         "sudo usermod -aG kvm $USER" if problem else None,
     )
@@ -397,7 +397,7 @@ def _tenants() -> Iterable[Finding]:
     for name, reasons, there in (
         ("control groups", cgroups.missing(), f"version {found.version}" if found else ""),
         ("containers", container.missing(), "for every load"),
-        ("virtual machines", vm.missing(), "for every load; whether by KVM is tried in a run"),
+        ("virtual machines", vm.missing(), "for every load; a run tries whether KVM works"),
     ):
         yield Finding(
             "tenants",

@@ -305,7 +305,7 @@ def keep(path: Path, word: str, where: Where, console: Console) -> ExitStatus:
 
 
 def status_of(duel: Duel) -> ExitStatus:
-    """By the claim: 1 only where the second program is slower by more than the margin."""
+    """The status by the claim: 1 only if the second program is slower by more than the margin."""
     if duel.fault:
         return ExitStatus.CANNOT_RUN if duel.fault.kind == "start" else ExitStatus.UNDECIDED
     answer = duel.answer
@@ -315,7 +315,7 @@ def status_of(duel: Duel) -> ExitStatus:
 
 
 def bisect_status_of(duel: Duel) -> ExitStatus | BisectStatus:
-    """Of the commit that the second program is of. A fault of the first one ends the bisect."""
+    """The status for the commit of the second program. A fault of the first one ends the bisect."""
     if duel.fault:
         return BisectStatus.SKIP if duel.fault.arm else ExitStatus.CANNOT_RUN
     return _BISECT[status_of(duel)]

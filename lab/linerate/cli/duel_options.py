@@ -92,7 +92,9 @@ class Around:
     which: tuple[str, ...] = ()
 
     def files(self) -> dict[str, OutputFile]:
-        """By format; raises `UsageError` or `OutputError` for one that cannot be written."""
+        """The files to write, by format; raises `UsageError` or `OutputError` for one that cannot
+        be written.
+        """
         given = {"junit": self.junit, "markdown": self.markdown}
         found = {
             name: OutputFile(path, f"--{name}") for name, path in given.items() if path is not None

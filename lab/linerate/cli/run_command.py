@@ -140,8 +140,8 @@ def _on_the_command_line(context: typer.Context) -> set[str]:
 
 
 def know_further_forwarders() -> None:
-    """Those in the folders of `LINERATE_FORWARDERS`. Only who starts programs needs them: all else
-    is in the records.
+    """Read those in the folders of `LINERATE_FORWARDERS`. Only who starts programs needs them: all
+    else is in the records.
     """
     if os.environ.get("LINERATE_FORWARDERS"):
         from linerate.forwarders import add_from_environment  # noqa: PLC0415 - a slow import

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the placeholders of a command line stand for, where a forwarder is about to start."""
+"""The values of a command line's placeholders, for a forwarder that is about to start."""
 
 from __future__ import annotations
 

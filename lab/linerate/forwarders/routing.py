@@ -31,7 +31,7 @@ _PORT = (("ipv4/conf/{}/rp_filter", "0"), ("ipv6/conf/{}/addr_gen_mode", "1"),
 
 @contextmanager
 def routed(ports: tuple[Interface, Interface]) -> Iterator[None]:
-    """For as long as the context; then it is all as before."""
+    """Route for as long as the context lasts; then undo it."""
     host = ports[0].host
     with ExitStack() as undo:
 

@@ -26,7 +26,7 @@ class ExitStatus(IntEnum):
 
 
 class BisectStatus(IntEnum):
-    """Of a commit that was tested for `git bisect run`."""
+    """The status of a commit that was tested for `git bisect run`."""
 
     GOOD = 0  # not slower beyond the margin
     BAD = 1  # slower beyond the margin

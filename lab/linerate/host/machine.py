@@ -87,7 +87,7 @@ def hypervisor(host: Host = LOCAL) -> str | None:
 
 
 def _first_match(pattern: str, argv: Sequence[str], host: Host) -> str | None:
-    """In what a command prints, in English."""
+    """The first match in what a command prints, in English."""
     try:
         done = host.run(argv, environment={"LC_ALL": "C"})
     except OSError:

@@ -140,7 +140,7 @@ def _activity_of(data: Mapping[str, Any]) -> Activity:
 
 
 def _activity(pid: int) -> Activity:
-    """Of all threads of a process, or of a thread of the kernel; nothing when it is gone."""
+    """The activity of all threads of a process, or of a kernel thread; zero if it is gone."""
     voluntary = involuntary = 0
     threads = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):

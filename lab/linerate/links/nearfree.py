@@ -26,8 +26,8 @@ class NearFree(Link):
         self.ports = ports
         self.name = f"nearfree{ports}"
         self.description = (
-            f"{_counted(ports)}: a driver that copies pointers and touches no packet; what is "
-            "measured is the forwarder's own instructions"
+            f"{_counted(ports)}: a driver that copies pointers and touches no packet; this "
+            "measures the forwarder's own instructions"
         )
 
     def prepare(self) -> None:
@@ -70,7 +70,7 @@ class Frames(NearFree):
         self.size_matters = not files
         self.description = (
             f"{_counted(ports)}: a driver that writes each packet anew, with frames of a capture "
-            "file (--traffic) or of the lab's flows; what is measured is the forwarder's own "
+            "file (--traffic) or of the lab's flows; this measures the forwarder's own "
             "instructions"
         )
 
@@ -114,8 +114,8 @@ class RoutedNearFree(NearFree):
         """What it is, with frames of such flows."""
         return (
             f"{_counted(self.ports)}: a driver that writes each packet anew: IPv4 frames of "
-            f"{flows}; what is measured is the forwarder's own instructions, and what its tables "
-            "cost in the cache"
+            f"{flows}; this measures the forwarder's own instructions and the cache misses of its "
+            "tables"
         )
 
     def with_tables(self, tables: Tables) -> RoutedNearFree:

@@ -20,7 +20,7 @@ class Null(Link):
         self.name = "null" if ports == 1 else f"null{ports}"
         self.description = (
             f"{ports} net_null port{'s' if ports > 1 else ''}: a driver that makes and frees "
-            "frames at nearly no cost; what is measured is the forwarder's own software"
+            "frames at nearly no cost; this measures the forwarder's own software"
         )
 
     def open(self, context: LinkContext) -> AbstractContextManager[Wire]:

@@ -58,7 +58,7 @@ class Tables:
 
     @classmethod
     def named(cls, name: str) -> Tables:
-        """By its `name`; raises `UsageError`."""
+        """The tables with this `name`; raises `UsageError`."""
         found = _NAME.fullmatch(name)
         if not found:
             raise UsageError(f"{name}: tables are called 1000-routes or 1000-routes:100-rules")

@@ -40,7 +40,7 @@ class Tap(Link):
         self.name = "tap" if ports == 2 else f"tap{ports}"
         self.description = (
             f"{ports} tap interface{'s' if ports > 1 else ''} of the kernel, with DPDK's net_tap "
-            "in the forwarder: one system call for each frame; who writes pays, on its own core"
+            "in the forwarder: one system call for each frame; the writer's core does the work"
         )
 
     def prepare(self) -> None:

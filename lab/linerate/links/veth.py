@@ -49,7 +49,7 @@ class Veth(Link):
         self._driver = "af_xdp" if af_xdp else "af_packet"
         self.description = (
             f"{ports} veth pair{'s' if ports > 1 else ''} between two network namespaces: the "
-            "kernel's virtual interfaces; who receives pays, on its own core"
+            "kernel's virtual interfaces; the receiver's core does the work"
             + ("; the generator uses AF_XDP, not packet sockets" if af_xdp else "")
         )
 
@@ -110,7 +110,7 @@ class Veth(Link):
 
 
 def _name(word: str, number: int) -> str:
-    """Of an interface. No other lab's has it, in any namespace: threads tell only the name.
+    """An interface's name, unique among labs in all namespaces, because threads tell only the name.
 
     At most 9 characters, the pid having 6: the kernel cuts a thread's name to 15, with `napi/`
     before and `-` behind.

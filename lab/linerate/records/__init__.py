@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run writes: one JSON object for each trial, run.json, summary.json, their schemas."""
+"""The files of a run: one JSON object for each trial, run.json, summary.json, their schemas."""

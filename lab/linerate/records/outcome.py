@@ -67,7 +67,7 @@ def too_disturbed(slices: Sequence[Slice]) -> str | None:
     if not whole or sound >= SOUND_SHARE * whole:
         return None
     names = ", ".join(dict.fromkeys(name for each in slices for name in each.disturbed_by))
-    return f"only {sound / whole:.0%} of the window was undisturbed; what disturbed it: {names}"
+    return f"only {sound / whole:.0%} of the window was undisturbed; disturbed by: {names}"
 
 
 class Polling(Strict):
@@ -89,7 +89,7 @@ class Polling(Strict):
 
 
 class LatencyFigures(Strict):
-    """Of the frames that came back, from the moment each was sent (stamped in software).
+    """Delays of the frames that came back, from the moment each was sent (stamped in software).
 
     Whether one reading of the clock (`Clock.cost_cycles`) is still in the delays, `net` says.
     """
@@ -193,7 +193,7 @@ def _without(intended: int, received: int, touched: int, lost: int) -> tuple[int
 
 
 class CpuTime(Strict):
-    """Of the forwarder's end, within the window.
+    """CPU time of the forwarder's end, within the window.
 
     process: all threads of the forwarder; napi: the kernel's threads that receive for it; softirq:
     of its core, to 1/100 s, in part within the other two.
@@ -334,7 +334,7 @@ class Frames(Outcome):
 
 
 class _NoFrames(Frames):
-    """Of a trial that failed before it counted anything."""
+    """The frames of a trial that failed before it counted anything."""
 
     model_config = Frames.model_config | {"frozen": True}
 

@@ -120,7 +120,7 @@ class Run(_Strict):
 
     @property
     def warnings(self) -> list[str]:
-        """Of all sessions, each once."""
+        """The warnings of all sessions, each once."""
         return list(dict.fromkeys(text for each in self.sessions for text in each.warnings))
 
 

@@ -39,7 +39,7 @@ class Quartiles(Strict):
 
 
 class GraphFigures(Strict):
-    """Of an arm in a cell of experiment graph."""
+    """The figures of an arm in a cell of experiment graph."""
 
     build: str = Field(description="the program behind the arm: the best of its builds")
     mobjects_per_s: Quartiles | None = Field(
@@ -169,8 +169,8 @@ class GoalFigure(Strict):
 
 
 class LatencyFigure(Strict):
-    """Of an arm at a share of its own throughput. Each search is one value: the mean of its trials'
-    means, and the median over its trials of what each has once (never pooled).
+    """Delays of an arm at a share of its own throughput. Each search is one value: the mean of its
+    trials' means, and the median over its trials of what each has once (never pooled).
     """
 
     share: float
@@ -380,7 +380,7 @@ class Delays(Strict):
 
 
 class Delayed(Strict):
-    """Of an arm, a kind of frame and a load: the delays, each less one reading of the clock."""
+    """The delays of an arm for a kind of frame and a load, each less one reading of the clock."""
 
     protocol: Protocol
     load_share: float = Field(description="of the forwarder's own capacity; 0: idle")

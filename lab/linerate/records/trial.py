@@ -315,13 +315,15 @@ class Trial(Strict):
 
     @property
     def invalid_why(self) -> str | None:
-        """In words; None: it counts."""
+        """The reason in words; None: it counts."""
         found = self.invalid
         return found.why if found else None
 
     @property
     def neighbours(self) -> str:
-        """Who had the lab's CPUs meanwhile, in words: `CPU 0: cc1 46 %, as 2 %`; empty: nobody."""
+        """The processes that had the lab's CPUs meanwhile, in words: `CPU 0: cc1 46 %, as 2 %`;
+        empty: nobody.
+        """
         shares = {
             cpu: ", ".join(
                 f"{name} {share:.0%}" for name, share in found.items() if share >= NAMED_SHARE

@@ -159,7 +159,7 @@ def lower_load_table(cell: CellSummary) -> Table:
 
 
 def limit_lines(cell: CellSummary) -> list[str]:
-    """Who was held back by what, and what decides then."""
+    """Says which forwarder was limited by what, and what decides then."""
     decides = ""
     if cost_leads(cell):
         *others, last = (f"{share * 100:g} %" for share in cost_loads(cell))

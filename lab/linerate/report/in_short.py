@@ -68,7 +68,7 @@ def _one(question: _Question, found: Sequence[Comparison]) -> str:
 
 
 def _counted(decided: Sequence[Comparison]) -> list[str]:
-    """For each arm, how often it was found to be what."""
+    """Counts the verdicts of each arm."""
     pairs: dict[tuple[str, str], list[Comparison]] = {}
     for each in decided:
         pairs.setdefault((each.arm, each.baseline), []).append(each)

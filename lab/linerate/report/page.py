@@ -139,7 +139,7 @@ class Untold:
 
 
 def untold(comparisons: Sequence[Comparison]) -> list[Untold]:
-    """Those that were not decided, by why."""
+    """The comparisons that were not decided, by reason."""
     found: dict[str, list[Comparison]] = {}
     for each in comparisons:
         if each.verdict in ("undecided", "invalid"):
@@ -152,7 +152,7 @@ def _compared_by(found: AA | Comparison) -> str:
 
 
 def _difference(value: float, metric: str) -> str:
-    """Of two values of the metric, in the unit that sentences have."""
+    """The difference of two values of the metric, in the unit of sentences."""
     known = METRICS[metric]
     return f"{value * known.scale:+.3g}{known.unit}"
 

@@ -70,6 +70,6 @@ def line_of(comparisons: Sequence[Comparison]) -> str:
     slower, unclear = states.count(ExitStatus.SLOWER), states.count(ExitStatus.UNDECIDED)
     status = status_of(comparisons)
     return (
-        f"--fail-if slower: of {counted(len(asked), 'comparison')}, {slower} slower by more than "
+        f"--fail-if slower: {counted(len(asked), 'comparison')}, {slower} slower by more than "
         f"{MARGIN * 100:g} % and {unclear} undecided: exit status {int(status)}"
     )

@@ -67,7 +67,7 @@ def interrupted_blocks(trials: list[Trial]) -> list[str]:
 
 
 def logs(pairs: Sequence[tuple[float, float]]) -> tuple[float, ...]:
-    """Of the ratios, the first over the second."""
+    """Logarithms of the ratios, the first over the second."""
     return tuple(math.log(a / b) for a, b in pairs)
 
 

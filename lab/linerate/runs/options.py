@@ -92,7 +92,7 @@ class Option(Agreement):
 
     @property
     def full_help(self) -> str:
-        """With the default, where the command line has none to show."""
+        """The help with the default, if the command line has none to show."""
         told = self.default_help
         if not told and self.default is not None:
             told = self.default if isinstance(self.default, str) else words(self.default)
@@ -378,7 +378,7 @@ class Budget:
         Annotated[float, Field(gt=0)] | None,
         Option(
             "--minutes",
-            help="A budget: what does not fit is run by --resume.",
+            help="A time budget in minutes; --resume runs the rest.",
             parse=above_0(),
             merge="may differ",
         ),
@@ -387,7 +387,7 @@ class Budget:
 
 @dataclass(kw_only=True)
 class BlockOptions(Probing, Options):
-    """Of experiments whose cells are measured in blocks (`linerate.runs.plans.block_plan`)."""
+    """Options of experiments that measure in blocks (`linerate.runs.plans.block_plan`)."""
 
     preset: Preset
 

@@ -35,7 +35,7 @@ def now() -> str:
 
 
 def versions() -> dict[str, str]:
-    """Of the lab and of what its figures depend on."""
+    """The versions of the lab and of what its figures depend on."""
     found = {"linerate": __version__, "dpdk": machine.dpdk_version() or "unknown"}
     for name in ("snappi", "scipy", "numpy", "altair", "vl-convert-python"):
         found[name] = metadata.version(name)
@@ -197,7 +197,6 @@ def refuse_to_resume(first: Session, this: Session) -> None:
     differing = deciding(first, this)
     if differing:
         raise RunError(
-            f"this is not the machine, or not the set-up, that the run began on: "
-            f"{'; '.join(differing)}",
-            "start a new run here: linerate compare tells two runs apart",
+            f"the machine or its set-up has changed since the run began: {'; '.join(differing)}",
+            "start a new run here; linerate compare compares two runs",
         )

@@ -33,7 +33,7 @@ _Place = tuple[str, int, int]
 
 
 class Spans:
-    """Of a window that begins when this is made."""
+    """The spans of a window that begins when this is made."""
 
     def __init__(self, telemetry: Telemetry, command: str, ports: int) -> None:
         """`ports`: how many there are. Raises `TelemetryError` for a program that does not tell."""

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who sends frames: our generator and others, by the Open Traffic Generator API; and the books."""
+"""Senders of frames: our generator and others, by the Open Traffic Generator API; and the books."""

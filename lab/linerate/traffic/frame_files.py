@@ -76,7 +76,7 @@ class Contents:
 
 
 def contents(file: Path) -> Contents:
-    """Of a file that `frame_files` made."""
+    """The contents of a file that `frame_files` made."""
     frames = 0
     with file.open("rb") as data:
         data.seek(_PCAP_HEADER)

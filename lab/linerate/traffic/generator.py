@@ -214,7 +214,7 @@ class Generator(Sender):
         return int(own["received"]) - int(own["received_disturbed"])
 
     def _histogram(self, flow: str, name: str) -> Histogram:
-        """Of a flow, in TSC cycles; raises `UnknownCommandError` when it has none."""
+        """The histogram of a flow, in TSC cycles; raises `UnknownCommandError` when it has none."""
         answer = self.telemetry.ask(f"/linerate/generator/histogram,{flow},{name}")
         try:
             return hdr.decode("".join(answer[name]))

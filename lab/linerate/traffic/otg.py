@@ -81,7 +81,7 @@ class Traffic:
 
 
 def flow_name(port: int, part: int) -> str:
-    """Of the generator's port, and of the place in `Traffic.parts`."""
+    """The name of a flow, from the generator's port and the place in `Traffic.parts`."""
     return f"f{port}" if part == 0 else f"f{port}.{part}"
 
 

@@ -43,8 +43,9 @@ POLL_S = 0.05
 SETTLE_S = 2.0
 
 NOTE = (
-    "it tells no lateness: windows in which it was late are known only by frames that it did not "
-    "send, and the pace of bursts is not known; what found the link full is among those, not lost"
+    "it does not report lateness: a late window is recognised only by frames that it did not "
+    "send, and the pace of bursts is unknown; frames that found the link full are among those, not "
+    "lost"
 )
 
 
@@ -133,7 +134,7 @@ class OtherGenerator:
 def _hint(message: str) -> str:
     """What to do about an error at the start."""
     if UNTRUSTED in message:
-        return f"{CA} FILE: who vouches for its certificate; or {INSECURE}"
+        return f"{CA} FILE: the authority that signed its certificate; or {INSECURE}"
     if "(HTTP 401)" in message:
         return f"{GENERATOR} https://USER@HOST:PORT with {PASSWORD} FILE"
     if "set_config" in message:

@@ -89,7 +89,7 @@ class Sender(ABC):
         """Counts since the traffic was last started."""
 
     def latency(self) -> LatencyFigures | None:
-        """Of the frames that came back since the traffic was last started, all flows together.
+        """Delays of the frames that came back since the traffic was last started, over all flows.
 
         OTG has the least, mean and greatest of each flow; None: no flow measures latency. Raises
         `GeneratorError` for a flow that has some of them only.
@@ -115,7 +115,9 @@ class Sender(ABC):
         return int(flow.frames_rx)
 
     def _delays(self, latency: Any) -> dict[str, float] | None:
-        """By their names in OTG; None: the flow does not measure latency, so that all are 0."""
+        """The delays by their names in OTG; None: the flow does not measure latency, so that all
+        are 0.
+        """
         found: dict[str, Any] = {name: getattr(latency, name, None) for name in _DELAYS}
         if not any(found.values()):
             return None
@@ -125,7 +127,7 @@ class Sender(ABC):
         return found
 
     def disturbed_by_flow(self) -> dict[str, Touched]:
-        """Of each flow, the frames that left or arrived while the sender was kept from its CPU;
+        """For each flow, the frames that left or arrived while the sender was kept from its CPU;
         empty where it does not tell.
         """
         return {}

@@ -23,7 +23,7 @@ STARVED = 0.25
 
 
 class Watch:
-    """From now on until `enter`."""
+    """Watches from now on until `enter`."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class Waiting:
 
 
 def waiting_of(trial: Trial, process: Process) -> Waiting | None:
-    """Of the forwarder; None when the scheduler did not tell, or it never wanted its CPU."""
+    """The forwarder's waiting; None if the scheduler does not tell, or it never wanted its CPU."""
     if process.ran_s is None or process.waited_s is None:
         return None
     threads = [

@@ -76,7 +76,7 @@ def check_clock(bench: Bench) -> ClockCheck:
 
 
 def check(telemetry: Telemetry, told_hz: int, cost_cycles: int) -> ClockCheck:
-    """Of a program that polls."""
+    """Checks the clock of a program that polls."""
     first = telemetry.read_tight(_POLLING)
     time.sleep(_APART_S)
     last = telemetry.read_tight(_POLLING)

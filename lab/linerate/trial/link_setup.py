@@ -44,6 +44,11 @@ class LinkSetup:
             self._sender = self._start(self._wire)
         return self._wire, self._sender
 
+    @property
+    def kernel_threads(self) -> set[int]:
+        """The pids of the kernel's threads that receive for both ends; none while it is closed."""
+        return {thread.pid for thread in self._wire.threads} if self._wire else set()
+
     def resize(self, size: int) -> None:
         """The next trials send frames of this size, on a link that is made alike for all sizes."""
         self.context = replace(self.context, size=size)

@@ -43,7 +43,7 @@ END_S = 1.0
 
 
 class Ports(ABC):
-    """Who tells of a forwarder's ports."""
+    """The source of a forwarder's port counters."""
 
     @abstractmethod
     def readings(self) -> list[Reading]:
@@ -213,6 +213,7 @@ def begun(
             if started_by(child, found):
                 child.working_pid = found.peer_pid()
                 note(child.working_pid)
+                run.started(child.working_pid)
                 weight.even_out(child.working_pid)
             return found
 

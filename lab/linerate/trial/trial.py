@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import itertools
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -172,11 +172,9 @@ class ProgramStart:
 
 
 @contextmanager
-def watched(
-    bench: Bench, trial: Trial, is_own: Callable[[int], bool] | None = None
-) -> Iterator[None]:
-    """What fails inside makes the trial invalid; steal is counted over it (`is_own`: `stolen`)."""
-    with stolen(bench, [trial], is_own):
+def watched(bench: Bench, trial: Trial, setup: LinkSetup) -> Iterator[None]:
+    """What fails inside makes the trial invalid; who else has the CPUs is recorded (`stolen`)."""
+    with stolen(bench, [trial], setup):
         try:
             yield
         except TrialError as error:
@@ -186,15 +184,18 @@ def watched(
 
 
 @contextmanager
-def stolen(
-    bench: Bench, trials: Sequence[Trial], is_own: Callable[[int], bool] | None = None
-) -> Iterator[None]:
-    """Count the ticks that the hypervisor takes meanwhile, and see which processes of others have
-    the lab's CPUs, for each of the trials that run now. `is_own`: whether a process, by its pid, is
-    the lab's; None: those that it started in its own environment are.
+def stolen(bench: Bench, trials: Sequence[Trial], setup: LinkSetup) -> Iterator[None]:
+    """Count the ticks that the hypervisor takes meanwhile, and see which other processes have the
+    lab's CPUs, for each of the trials that run now. The programs that the lab started are not other
+    processes, and neither are the kernel's threads that receive for the link of this setup.
     """
+
+    def is_own(pid: int) -> bool:
+        # Asked at the end: the link may be opened meanwhile.
+        return pid in setup.kernel_threads or bench.run.owns(pid)
+
     before = bench.host.sample(CPUS).cpus
-    with switches.watched(_polled(bench, trials[0]), is_own or bench.run.owns) as uses:
+    with switches.watched(_polled(bench, trials[0]), is_own) as uses:
         try:
             yield
         finally:
@@ -224,7 +225,7 @@ def worth_a_line(shares: Mapping[str, float]) -> dict[str, float]:
 def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
     """Run one trial on this setup and return its record, whatever happens in it."""
     trial = new_record(bench, plan, setup)
-    with watched(bench, trial):
+    with watched(bench, trial, setup):
         _Attempt(bench, plan, setup, trial).go()
     return trial
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From records to verdicts: statistics, comparisons, every rule, and the sentences."""
+"""Verdicts from records: statistics, comparisons, every rule, and the sentences."""

@@ -19,10 +19,10 @@ _LEAST_ERROR = 0.002
 
 @dataclass
 class Agreement:
-    """Of two programs. They do not agree where one follows the clock on the wall: it also drains,
-    waits or spins while others have the CPU. One round is one observation: the difference of two
-    log ratios. What is asked here changes how programs are compared, and never the answer to a
-    comparison.
+    """Agreement of two programs. They do not agree if one follows the clock on the wall: it also
+    drains, waits or spins while others have the CPU. One round is one observation: the difference
+    of two log ratios. What is asked here changes how programs are compared, and never the answer to
+    a comparison.
     """
 
     differences: list[float] = field(default_factory=list)
@@ -38,7 +38,7 @@ class Agreement:
 
     @property
     def doubtful(self) -> bool:
-        """That is not excluded: an answer must wait for another round."""
+        """Whether disagreement is not excluded: an answer must wait for another round."""
         return len(self.differences) >= MIN_ROUNDS and self._beyond() > _DOUBTFUL
 
     def _beyond(self) -> float:

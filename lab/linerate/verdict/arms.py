@@ -161,7 +161,7 @@ def last_windows(trials: list[Trial]) -> list[Trial]:
 
 
 def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
-    """By load and arm; a trial whose windows were repeated counts once."""
+    """Figures by load and arm; a trial whose windows were repeated counts once."""
     trials = last_windows(every)
     keys = sorted({(trial.request.load_share or 0.0, trial.arm) for trial in trials})
     return [
@@ -173,7 +173,7 @@ def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
 
 
 def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
-    """Of these trials together."""
+    """The figures of these trials together."""
     valid = [t for t in trials if t.valid]
     return LowerLoad(
         arm=arm,
@@ -204,7 +204,7 @@ def typical_loss(trials: Sequence[Trial]) -> float | None:
 
 
 def _loss(trials: list[Trial]) -> float | None:
-    """Of all together: neither one gap of a shared machine nor the number of trials decides."""
+    """Loss over all trials together: neither one gap of the machine nor their number decides."""
     counted = [
         (frames.attempted - (frames.disturbed_frames or 0),
          frames.attempted - frames.received - (frames.disturbed_lost or 0))

@@ -32,7 +32,7 @@ Pairing = tuple[int, int]
 
 
 def metrics_of(cell: CellSummary) -> list[TrialMetric]:
-    """By which rates a cell is compared; the first answers the experiment's question."""
+    """The rates by which a cell is compared; the first answers the experiment's question."""
     return [RECEIVED, FORWARDED] if link(cell.link).has_generator else [FORWARDED]
 
 
@@ -147,7 +147,7 @@ def _losses(trials: Sequence[Trial], labels: Sequence[str]) -> dict[str, float]:
 
 
 def blocks_of(trials: list[Trial]) -> int:
-    """In how many blocks there are some."""
+    """The number of blocks that have some of these trials."""
     return len({trial.block for trial in trials})
 
 

@@ -28,12 +28,12 @@ def cycles_of(ns: float, found: LatencyFigures, clock: Clock) -> float:
 
 
 def ns_per_cycle(clock: Clock) -> float:
-    """By the frequency as it was checked, if it was."""
+    """Nanoseconds per cycle, by the measured frequency if there is one."""
     return 1e9 / (clock.checked_hz or clock.tsc_hz)
 
 
 def supported(quantiles: Mapping[str, float], count: int) -> dict[str, float]:
-    """Those that so many frames can tell."""
+    """The quantiles that this number of frames supports."""
     return {name: value for name, value in quantiles.items() if supports(count, float(name))}
 
 
@@ -53,7 +53,7 @@ def round_trip_cycles(trial: Trial, quantile: str) -> float | None:
 
 
 def inside_cycles(trial: Trial, quantile: str = "0.5") -> float | None:
-    """Of the span that all can measure, where one queue is all that sends; less the clock's cost.
+    """Cycles of the span that all can measure, if one queue sends; less the clock's cost.
 
     None where it is no longer than that: a ratio to it would be made up.
     """
@@ -71,7 +71,7 @@ def above_cost(cycles: float, clock: Clock) -> float | None:
 
 
 def spans_of(trial: Trial) -> dict[str, list[Span]]:
-    """By name: a program may send by several queues."""
+    """The spans by name; a program may send by several queues."""
     found: dict[str, list[Span]] = {}
     for each in trial.frames.spans or ():
         found.setdefault(each.span, []).append(each)

@@ -30,7 +30,7 @@ def beyond(
     arm_limited: bool = False,
     baseline_limited: bool = False,
 ) -> tuple[Side, str]:
-    """On which side of the margin an interval of ratios lies, and why.
+    """The side of the margin on which an interval of ratios lies, and why.
 
     `zero_blocks`: blocks that have no ratio because a value was 0. `arm_limited`,
     `baseline_limited`: link or generator limit it, so that it may be able to do more.

@@ -141,7 +141,7 @@ def _faster_is_limited(found: Comparison) -> bool:
 
 
 def _limited(found: Comparison) -> str:
-    """Who of the two was held back, when only one was."""
+    """Names which of the two was limited, if only one was."""
     if found.limited not in ("arm", "baseline"):
         return ""
     name = found.arm if found.limited == "arm" else found.baseline

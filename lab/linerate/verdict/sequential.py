@@ -53,7 +53,7 @@ _MOST_DEALS = 5000
 
 @dataclass(frozen=True)
 class Interval:
-    """Of a ratio, at this moment and at all others together."""
+    """The interval of a ratio, valid at all moments together."""
 
     ratio: float
     low: float

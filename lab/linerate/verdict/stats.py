@@ -47,7 +47,7 @@ _LEVEL: ContextVar[float] = ContextVar("level", default=ALPHA)
 
 
 def level() -> float:
-    """Of the tests of the run that is told now; intervals are at 1 less this."""
+    """The level of the tests of the run that is reported now; intervals are at 1 less this."""
     return _LEVEL.get()
 
 
@@ -62,7 +62,7 @@ def tested_at(level: float) -> Iterator[None]:
 
 
 def level_after(looks: int) -> float:
-    """Of a run that was looked at so often, each time after more blocks: half of the last one. All
+    """The level for a run after this number of looks, each with more blocks: half of the last. All
     looks together stay below 2 ALPHA.
     """
     return math.ldexp(ALPHA, 1 - looks)
@@ -210,7 +210,7 @@ def _detectable(count: int, alpha: float) -> float:
 
 
 def fewest_pairs(family: int) -> int:
-    """So many pairs let a signed-rank test pass Holm's correction over a family of that size.
+    """The fewest pairs with which a signed-rank test passes Holm's correction over this family.
 
     The least p of n pairs is 2 / 2^n, two-sided.
     """

@@ -3,11 +3,14 @@
 
     python -m linerate_bench.trust.answers --records FILE [--only NAME]... [--count N]
 
-Each run compares a program with a copy of itself and with a version that is worse on purpose: it
-does more work for each burst, delays each frame, or drops one frame in 50. So the right answer of
-each comparison is known. Runs are started as a user starts them,
-alone and beside a compiler on each CPU. Each run is a line of FILE: those that are there are not
-made again.
+Most runs compare a program with a copy of itself and with a version that is worse on purpose: it
+does more work for each burst or packet, delays each frame, or drops one frame in 50. So the right
+answer of each comparison is known. `graph` takes no programs of users: there the plain loop has to
+be faster than the graph, for it does the same work without one. `cloud` compares its reference with
+itself.
+
+Runs are started as a user starts them, alone and beside a compiler on each CPU. Each run is a line
+of FILE: those that are there are not made again. `cloud` takes root and `make cloud-packages`.
 """
 
 from __future__ import annotations
@@ -24,13 +27,22 @@ from typing import Literal
 
 from pydantic import TypeAdapter
 
+from linerate.experiments.cloud.design.levels import FRAMEWORK
 from linerate.host.exit_status import ExitStatus
 from linerate.host.process import RunDirectory, interruptible
 from linerate.records import run_file
+from linerate.records.cloud_summary import TakeawayEntry
 from linerate.records.summary import SUMMARY, Comparison
 from linerate_bench.trust.beside import attended, compilers
 
-Truth = Literal["slower", "same"]
+# differs: of two forwarders in `cloud`, whose statements have no direction.
+Truth = Literal["slower", "faster", "differs", "same"]
+# What answers a question rightly, and what wrongly; all else leaves it open.
+RIGHT: dict[Truth, str] = {"slower": "slower", "faster": "faster", "differs": "held"}
+WRONG_ANSWERS: dict[Truth, set[str]] = {
+    "slower": {"faster", "equal"}, "faster": {"slower", "equal"}, "differs": {"not held"},
+    "same": {"faster", "slower", "held"},
+}  # fmt: skip
 # A run is stopped after this time; the goal is ten minutes.
 MOST_S = 1200
 GOAL_S = 600
@@ -41,17 +53,21 @@ ANSWERED, WRONG = 0.9, 0.01
 
 @dataclass(frozen=True)
 class Program:
-    """A forwarder. `arguments`: on its command line, besides those for its ports."""
+    """A forwarder. `arguments`: on its command line, besides those for its ports. `more`: lines of
+    its definition.
+    """
 
     name: str
     build: str
     arguments: str
+    more: str = ""
 
     def definition(self) -> str:
         """As a file (TOML) has it."""
         return (
             f'name = "{self.name}"\nlanguage = "unknown"\nkind = "dpdk"\nbuild = {self.build}\n'
             f'command = "{{program}} {{eal}} -- -p {{portmask}} {self.arguments}"\n'
+            f"{self.more}"
         )
 
 
@@ -68,43 +84,64 @@ def impaired(name: str, harm: str) -> Program:
     return Program(name, '{ recipe = "rust", binary = "impair" }', f"-P -T 0 {harm}".rstrip())
 
 
+def routing(name: str, rules: str = "") -> Program:
+    """The graph that routes by the tables of a cell, on librte_graph. `rules`: and asks these."""
+    return Program(
+        name,
+        '{ recipe = "rust", binary = "l3fwd-graph" }',
+        "-P --config {queues} --eth-dest={port},{peer} --routes_ipv4={table_ipv4} "
+        f"--routes_ipv6={{table_ipv6}} {rules}".rstrip(),
+        'lcores = "idle-main"\n'
+        'routing = { lookup = "lpm", holds = ["routes", "routes-and-rules"], needs_addresses = '
+        "true }\n",
+    )
+
+
 @dataclass(frozen=True)
 class Planted:
-    """A program that differs from the first by these metrics, at these loads (None: at any), and
-    by what is not named here perhaps.
+    """An arm that differs from the first by these metrics, at these loads (none: at any) and in
+    these cells (none: in all). By other metrics, and elsewhere, it may differ or not.
     """
 
-    program: Program
+    arm: str
     metrics: Sequence[str]
     loads: Sequence[float | None] = ()
+    cells: Sequence[str] = ()
+    truth: Truth = "slower"
 
     def asks(self, found: Comparison) -> bool:
-        named = any(found.metric.startswith(metric) for metric in self.metrics)
-        return named and (not self.loads or found.load_share in self.loads)
+        return (
+            found.arm == self.arm
+            and any(found.metric.startswith(metric) for metric in self.metrics)
+            and (not self.loads or found.load_share in self.loads)
+            and (not self.cells or found.link in self.cells)
+        )
 
 
 @dataclass(frozen=True)
 class Study:
-    """A run of an experiment by its short preset. `copy`: the first program, by another name."""
+    """A run of an experiment by its short preset. `programs`: forwarders, the first of them the
+    baseline; none: those that the experiment has. `copy`: which of them is the first one by another
+    name. `statements`: the metrics of statements about frameworks (`cloud`) that are true.
+    """
 
     name: str
     command: Sequence[str]
-    first: Program
-    copy: Program
-    planted: Sequence[Planted]
-
-    @property
-    def programs(self) -> list[Program]:
-        return [self.first, self.copy, *(each.program for each in self.planted)]
+    programs: Sequence[Program]
+    planted: Sequence[Planted] = ()
+    copy: Program | None = None
+    statements: Sequence[str] = ()
 
     def truth(self, found: Comparison) -> Truth | None:
         """None: nobody knows."""
-        if found.arm == self.copy.name:
+        if self.copy and found.arm == self.copy.name:
             return "same"
-        for each in self.planted:
-            if each.program.name == found.arm and each.asks(found):
-                return "slower"
-        return None
+        return next((each.truth for each in self.planted if each.asks(found)), None)
+
+    def truth_of(self, found: TakeawayEntry) -> Truth | None:
+        """The same of a statement about frameworks alone."""
+        alone = found.origin == "tested" and found.about == [FRAMEWORK]
+        return "differs" if alone and found.metric in self.statements else None
 
 
 PLAIN, TWIN = chained("plain", 0), chained("plain-copy", 0)
@@ -115,45 +152,75 @@ ADDS = chained("adds-1000", 1000)
 ADDS_LESS = chained("adds-60", 60)
 DELAYS = impaired("delays-20-us", "--delay 20")
 DROPS = impaired("drops-1-in-50", "--drop 50")
+# In `cloud` a forwarder waits milliseconds for its core, beside which 20 us would not show.
+DELAYS_MORE = impaired("delays-5-ms", "--delay 5000")
+# The lab's rules let all packets pass, so asking them is more work and nothing else.
+ROUTES, ROUTES_TWIN = routing("routes"), routing("routes-copy")
+ASKS_RULES = routing("routes-and-asks-rules", "--rule_ipv4={rules_ipv4}")
 ROUND_TRIPS = ("round_trip_udp_p50", "round_trip_arp_p50")
 STUDIES = (
     Study(
         "overload",
         ("overload", "--preset", "quick", "--link", "memif"),
-        PLAIN,
-        TWIN,
+        [PLAIN, TWIN, ADDS],
         # Its rate is the generator's, nearly: the report says so and compares costs.
-        [Planted(ADDS, ["busy_cycles_per_packet"])],
+        [Planted(ADDS.name, ["busy_cycles_per_packet"])],
+        TWIN,
     ),
     Study(
         "overload null2",
         ("overload", "--preset", "quick", "--link", "null2"),
-        PLAIN,
+        [PLAIN, TWIN, ADDS_LESS],
+        [Planted(ADDS_LESS.name, ["forwarder_rx_pps"])],
         TWIN,
-        [Planted(ADDS_LESS, ["forwarder_rx_pps"])],
     ),
     Study(
         "latency",
         ("latency", "--preset", "quick", "--link", "memif", "--no-inside"),
-        HARMLESS,
-        HARMLESS_TWIN,
+        [HARMLESS, HARMLESS_TWIN, DELAYS],
         # At higher loads each has a rate of its own, and the first one's queues are as long.
-        [Planted(DELAYS, ROUND_TRIPS, (0.0, 0.1, 0.5))],
+        [Planted(DELAYS.name, ROUND_TRIPS, (0.0, 0.1, 0.5))],
+        HARMLESS_TWIN,
     ),
     Study(
         "paths",
         ("paths", "--preset", "quick", "--link", "veth"),
-        HARMLESS,
+        [HARMLESS, HARMLESS_TWIN, DELAYS],
+        [Planted(DELAYS.name, ["common_latency_p50_us"])],
         HARMLESS_TWIN,
-        [Planted(DELAYS, ["common_latency_p50_us"])],
     ),
     Study(
         "rfc2544",
         ("rfc2544", "--preset", "quick", "--link", "memif", "--sizes", "64", "--tests",
          "throughput,latency,loss"),
-        HARMLESS,
+        [HARMLESS, HARMLESS_TWIN, DROPS],
+        [Planted(DROPS.name, ["pdr_pps"])],
         HARMLESS_TWIN,
-        [Planted(DROPS, ["pdr_pps"])],
+    ),
+    Study(
+        "l3fwd",
+        ("l3fwd", "--preset", "demo"),
+        [ROUTES, ROUTES_TWIN, ASKS_RULES],
+        [
+            Planted(
+                ASKS_RULES.name, ["forwarder_rx_pps"], cells=("nearfree1-ip:1000-routes:100-rules",)
+            ),
+            Planted(ASKS_RULES.name, ["busy_cycles_per_packet"], cells=("memif",)),
+        ],
+        ROUTES_TWIN,
+    ),
+    Study(
+        "graph",
+        ("graph", "--preset", "demo"),
+        [],
+        [Planted("one-loop", ["objects_per_s"], truth="faster")],
+    ),
+    Study(
+        "cloud",
+        # With two frame sizes it takes longer than the goal.
+        ("cloud", "--design", "demo", "--sizes", "64"),
+        [HARMLESS, DELAYS_MORE],
+        statements=("median latency",),
     ),
 )  # fmt: skip
 
@@ -176,26 +243,33 @@ class Answers:
     unanswered: tuple[str, ...] = ()
 
 
-def judged(study: Study, comparisons: Sequence[Comparison]) -> dict[str, object]:
-    """The counts of `Answers`."""
-    known = [(each, truth) for each in comparisons if (truth := study.truth(each))]
-    planted = [each for each, truth in known if truth == "slower"]
-    right = [each for each in planted if each.verdict == "slower"]
-    wrong = [
-        each
-        for each, truth in known
-        if each.verdict in ({"faster", "equal"} if truth == "slower" else {"faster", "slower"})
+def judged(
+    study: Study,
+    comparisons: Sequence[Comparison],
+    statements: Sequence[TakeawayEntry] = (),
+    controls: Sequence[TakeawayEntry] = (),
+) -> dict[str, object]:
+    """The counts of `Answers`. `controls`: what `cloud` says of its reference against itself."""
+    known: list[tuple[Comparison | TakeawayEntry, Truth]] = [
+        (each, truth) for each in comparisons if (truth := study.truth(each))
     ]
-    missing = [each for each in planted if each not in right]
+    known += [(each, truth) for each in statements if (truth := study.truth_of(each))]
+    known += [(each, "same") for each in controls]
+    planted = [(each, truth) for each, truth in known if truth != "same"]
+    missing = [each for each, truth in planted if each.verdict != RIGHT[truth]]
     return {
         "questions": len(planted),
-        "answered": len(right),
+        "answered": len(planted) - len(missing),
         "comparisons": len(known),
-        "wrong": len(wrong),
-        "unanswered": tuple(
-            f"{each.metric} at {each.load_share}: {each.verdict}, {each.reason}" for each in missing
-        ),
+        "wrong": sum(each.verdict in WRONG_ANSWERS[truth] for each, truth in known),
+        "unanswered": tuple(f"{_words(each)}: {each.verdict}, {each.reason}" for each in missing),
     }
+
+
+def _words(found: Comparison | TakeawayEntry) -> str:
+    if isinstance(found, TakeawayEntry):
+        return f"{found.statement}{f' ({found.part})' if found.part else ''}"
+    return f"{found.link}: {found.metric} at {found.load_share}"
 
 
 def asked(study: Study, seed: int, beside: bool, run: RunDirectory, keep: Path) -> Answers:
@@ -209,7 +283,7 @@ def asked(study: Study, seed: int, beside: bool, run: RunDirectory, keep: Path) 
     out = directory / "run"
     command = [
         sys.executable, "-m", "linerate", "run", *study.command, "--seed", str(seed),
-        "--forwarders", ",".join(map(str, files)), "--out", str(out),
+        *(["--forwarders", ",".join(map(str, files))] if files else []), "--out", str(out),
     ]  # fmt: skip
     with compilers(run, os.sched_getaffinity(0) if beside else ()):
         status = attended(["timeout", "--signal=INT", str(MOST_S), *command])
@@ -218,8 +292,14 @@ def asked(study: Study, seed: int, beside: bool, run: RunDirectory, keep: Path) 
     took_s = 0.0
     if found.exists():
         took_s = measured_s(out)
-        reader = TypeAdapter(list[Comparison])
-        counts = judged(study, reader.validate_python(json.loads(found.read_text())["comparisons"]))
+        summary = json.loads(found.read_text(encoding="utf-8"))
+        entries = TypeAdapter(list[TakeawayEntry])
+        counts = judged(
+            study,
+            TypeAdapter(list[Comparison]).validate_python(summary["comparisons"]),
+            entries.validate_python(summary.get("takeaways") or []),
+            entries.validate_python((summary.get("cloud") or {}).get("control") or []),
+        )
     return TypeAdapter(Answers).validate_python(
         {"study": study.name, "beside": beside, "seed": seed, "status": status, "took_s": took_s}
         | counts

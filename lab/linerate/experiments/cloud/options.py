@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate run cloud` can be asked."""
+"""The options of `linerate run cloud`."""
 
 from __future__ import annotations
 
@@ -64,7 +64,9 @@ class Options(common.Budget, common.Options):
         ),
         "sizes": SIZES.but(default_help="the design's", compare="same"),
         "forwarders": FORWARDERS.but(
-            help="A list; the first is the reference.", default_help="the design's", compare="same"
+            help="A list of forwarders; the first is the reference.",
+            default_help="the design's",
+            compare="same",
         ),
         "blocks": BLOCKS.but(help="Blocks.", default_help="the design's"),
         "line_rate": LINE_RATE.but(

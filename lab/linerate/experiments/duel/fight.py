@@ -98,7 +98,7 @@ class _Fight:
         return True
 
     def begin_again(self, asked: Asked) -> None:
-        """In another way, as if there had been no round."""
+        """Start over with another method, as if there had been no round."""
         found = self.found
         if asked.method != found.method:
             found.given_up = found.verdict

@@ -47,9 +47,9 @@ _DONE = {
 
 @dataclass
 class Work:
-    """Of one program, over all ports: packets received, by kind what was sent, and by port and flow
-    how often and (`left_by`) out of which ports, as bits. `examples`: the first frame of which a
-    kind is true, from 1 on, and its port. `missed`: frames that it had no time to receive.
+    """The work of one program, over all ports: packets received, sent packets by kind, and by port
+    and flow how often and (`left_by`) out of which ports, as bits. `examples`: the first frame of
+    which a kind is true, from 1 on, and its port. `missed`: frames that it had no time to receive.
     """
 
     received: int = 0
@@ -64,7 +64,7 @@ class Work:
         return self.counts.get("sent", 0)
 
     def share(self, kind: str) -> float:
-        """Of the packets that were sent."""
+        """A share of the packets that were sent."""
         return self.counts.get(kind, 0) / self.sent if self.sent else 0.0
 
 

@@ -55,7 +55,7 @@ class Side:
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """Of its programs, without the letter that a command line's program has in front."""
+        """The names of its programs, without the letter in front of a command line's program."""
         return tuple(each.name.removeprefix(f"{self.letter}-") for each in self.programs)
 
 
@@ -82,7 +82,7 @@ def program_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) 
         names = named([word])
         if len(names) != 1:
             raise UsageError(
-                f"{word}: it has {len(names)} forwarders, of which a duel takes one",
+                f"{word}: it defines {len(names)} forwarders, but a duel takes one",
                 f"a file with one of them alone: {', '.join(names)}",
             )
         return FORWARDERS[names[0]]

@@ -27,7 +27,7 @@ from linerate.trial.trial import Bench
 
 @dataclass(frozen=True)
 class Meeting:
-    """Who meets where. `source`: draws the order of starts and of turns."""
+    """Which starts meet where. `source`: draws the order of starts and of turns."""
 
     bench: Bench
     link: Link

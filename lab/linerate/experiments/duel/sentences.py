@@ -241,7 +241,7 @@ def notes(duel: Duel, names: Sequence[str]) -> list[str]:
                 "sends was looked at"
             )
     if duel.unseen:
-        found.append(f"what the two send was counted, not compared with the frames: {duel.unseen}")
+        found.append(f"sent packets were counted, not compared with the frames: {duel.unseen}")
     if steal := sum(each.steal for each in duel.rounds):
         found.append(f"the hypervisor took {steal * 10} ms of the CPU")
     return found

@@ -50,7 +50,7 @@ def log_of_starts(pps: Iterable[float], of: OfStarts = "faster-half") -> float:
 
 @dataclass
 class Verdict:
-    """Of two programs, round by round. `margin`: a share, such as 0.02.
+    """The verdict about two programs, round by round. `margin`: a share, such as 0.02.
 
     Figures are packets per second, as a rule of CPU time; ratios are the second program over the
     first.
@@ -82,7 +82,7 @@ class Verdict:
 
     @property
     def interval(self) -> Interval | None:
-        """Of the mean ratio; None: too few rounds."""
+        """The interval of the mean ratio; None: too few rounds."""
         return interval(self.rounds)
 
     @property
@@ -120,7 +120,7 @@ class Verdict:
 
     @property
     def answer(self) -> Answer:
-        """To the question whether the second is slower, or faster, by more than the margin."""
+        """The answer whether the second is slower, or faster, by more than the margin."""
         if len(self.rounds) < MIN_ROUNDS or self.unsound:
             return "undecided"
         if self._low.less >= 1 / ALPHA:

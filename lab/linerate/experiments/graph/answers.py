@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was published without numbers, looked for in each arm: an ordering, and alike costs.
+"""The published claims without numbers, checked in each arm: an ordering, and alike costs.
 
 Each is a question about some pairs of cells, which `quotients` judges together.
 """
@@ -79,8 +79,9 @@ def _ratio(first: str, second: str, judged: Judged) -> JudgedRatio:
 
 
 def _ordering(arm: str, copy: str, work: str, kind: str, rates: Rates) -> Ordering | None:
-    """With copies of so many pointers. None for an arm that has fewer than two of the mechanisms,
-    and for one without these copies, of which the ordering of the first copies has told.
+    """The ordering with copies of this size. None for an arm that has fewer than two of the
+    mechanisms, and for one without these copies, of which the ordering of the first copies has
+    told.
     """
     first, first_copy, last = ORDERING
     names = [f"chain4/{passing}/{work}/{kind}/256" for passing in (first, copy, last)]

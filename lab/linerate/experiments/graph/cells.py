@@ -80,7 +80,7 @@ def family(arm: str) -> str:
 
 
 def families(arms: Iterable[str]) -> list[str]:
-    """Of these arms, each once: in the order of `FAMILIES`, then those unknown to this build.
+    """The families of these arms, each once: as in `FAMILIES`, then those unknown to this build.
 
     Another build may have made the run, and a report is of all that is on record.
     """
@@ -118,6 +118,6 @@ def _near(word: str, there: Sequence[str]) -> str:
 
 
 def ordered_arms(arms: Iterable[str]) -> list[str]:
-    """By family as comparisons have them, each family's builds as the program lists them."""
+    """The arms, sorted by family; each family's builds are as the program lists them."""
     listed = list(arms)
     return [arm for name in families(listed) for arm in listed if family(arm) == name]

@@ -44,7 +44,7 @@ def best(trials: Sequence[Trial], builds: Sequence[str]) -> str | None:
 
 
 def judged(trials: Sequence[Trial]) -> Judged:
-    """Of all cells. Where no arm has a choice, every block judges."""
+    """The judged windows of all cells. If no arm has a choice, every block judges."""
     measured = [trial for trial in trials if trial.role == "measure"]
     several = len({trial.forwarder for trial in measured}) > len(
         {family(trial.forwarder) for trial in measured}

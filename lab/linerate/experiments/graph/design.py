@@ -19,13 +19,13 @@ from linerate.runs.run_summary import Design
 
 NAME = "graph"
 QUESTION = (
-    "What does an object cost in a graph: of C nodes, of Rust nodes, of Rust nodes fused into one "
+    "What does an object cost in a graph of C nodes, of Rust nodes, of Rust nodes fused into one "
     "program, and without a graph?"
 )
 
 
 def _builds(plan: Sequence[CellOffer]) -> list[str]:
-    """Of all cells: which there are to choose from."""
+    """The builds of all cells."""
     return sorted({arm for offer in plan for arm in offer.arms})
 
 
@@ -47,7 +47,7 @@ def check(options: Options) -> None:
 
 
 def planned(options: Options, offers: Sequence[CellOffer]) -> list[CellOffer]:
-    """Of what the programs have, that which was asked for; an arm may be missing in a cell."""
+    """The part of the programs' cells that was asked for; an arm may be missing in a cell."""
     there = [offer.cell for offer in offers]
     asked = (
         chosen(options.cells, there)
@@ -76,7 +76,7 @@ def baseline_of(plan: Sequence[CellOffer]) -> str:
 
 
 def labels_of(plan: Sequence[CellOffer]) -> list[str]:
-    """Of comparisons: the families, the baseline twice."""
+    """The labels of comparisons: the families, the baseline twice."""
     there = {family(arm) for offer in plan for arm in offer.arms}
     first, *others = [name for name in FAMILIES if name in there]
     return [first, first + AA_SUFFIX, *others]
@@ -98,7 +98,7 @@ def cells_of(options: Options) -> list[Cell]:
 
 
 def design_of(options: Options) -> GraphDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     check(options)
     blocks = blocks_of(options)
     return GraphDesign.of(

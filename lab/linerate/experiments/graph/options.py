@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate run graph` can be asked."""
+"""The options of `linerate run graph`."""
 
 from __future__ import annotations
 
@@ -15,7 +15,9 @@ from linerate.runs.options import BLOCKS, FOUND_AT_START, PRESET, Option
 
 @dataclass(kw_only=True)
 class Options(common.Options):
-    """What the command line asked for. `plan`: the cells that were found, each with its arms."""
+    """The options given on the command line. `plan`: the cells that were found, each with
+    its arms.
+    """
 
     summary: ClassVar = (
         "Pass objects through graphs: what does a node cost in C, in Rust, fused, and in one loop?"

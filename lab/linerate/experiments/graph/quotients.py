@@ -63,7 +63,7 @@ class Rates:
         return (arm, cell) in self._found
 
     def paired(self, arm: str, quotient: Quotient) -> Paired | None:
-        """In the blocks that have all of its cells."""
+        """The quotient in the blocks that have all of its cells."""
         found = self._products(arm, quotient)
         if not found:
             return None

@@ -19,7 +19,7 @@ from linerate.verdict.comparisons import CellPairs, blocks_of, pair_arms
 
 
 def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
-    """Of an arm's judged windows in one cell."""
+    """The figures of an arm's judged windows in one cell."""
     windows = [ran for trial in trials if trial.valid and (ran := window_of(trial))]
     return GraphFigures(
         build=build,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What records of experiment `graph` have: cells and outcomes, and by what they are compared."""
+"""Records of experiment `graph`: cells, outcomes, and the metric by which they are compared."""
 
 from __future__ import annotations
 

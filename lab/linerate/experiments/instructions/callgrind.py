@@ -131,7 +131,7 @@ class Counting:
     simulated: bool = True
 
     def count(self, program: Forwarder, arm: int, wire: Wire) -> Counted:
-        """Of a prepared program. Raises `UncountableError`, `FaultError` for one that does not
+        """Count a prepared program. Raises `UncountableError`, `FaultError` for one that does not
         forward; the messages do not name it.
         """
         with tempfile.TemporaryDirectory(prefix="callgrind-", dir=self.run.path) as made:
@@ -244,8 +244,8 @@ class _Session:
     # -- counting ------------------------------------------------------------------------------
 
     def _counted(self, rounds: Sequence[Round]) -> Counted:
-        """From the second round to the last, without what asking costs: as much as from the first
-        to the second, in each round.
+        """The counts from the second round to the last, less the cost of asking: as much as from
+        the first to the second, in each round.
 
         Each port has a window of its own, from one of its marks to another. Their packets per
         instruction add up.

@@ -79,9 +79,7 @@ def check_link(link: Link) -> None:
 def check_program(contestant: Contestant) -> None:
     """Raise `LabError` for a program that cannot be counted, as far as it can be seen before."""
     if not contestant.program.has_telemetry:
-        raise UsageError(
-            f"{contestant.name}: it serves no telemetry, by which its packets are counted"
-        )
+        raise UsageError(f"{contestant.name}: it serves no telemetry, which counts its packets")
     require_plain(contestant.program.program(), contestant.name)
 
 
@@ -261,8 +259,8 @@ def _on_programs(
         mine = {name: n for name, n in functions.items() if n > _NOTHING}
         if not any(name.owner == "driver" for name in mine):
             told.append(
-                f"{each.name} has DPDK linked into it: what the driver and DPDK execute counts as "
-                "its own"
+                f"{each.name} has DPDK linked into it: instructions of the driver and of DPDK "
+                "count as its own"
             )
         own = sum(n for name, n in mine.items() if name.owner == "program")
         if unnamed := sum(
@@ -274,8 +272,8 @@ def _on_programs(
             )
         if each.program.definition.cpus > 1:
             told.append(
-                f"{each.name} has {each.program.definition.cpus} lcores, of which valgrind runs "
-                "one at a time: where they wait for each other, it counts more than they execute "
+                f"{each.name} has {each.program.definition.cpus} lcores, and valgrind runs only "
+                "one at a time: if they wait for each other, it counts more than they execute "
                 "natively"
             )
     return told

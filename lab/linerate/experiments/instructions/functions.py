@@ -37,7 +37,7 @@ def is_address(name: str) -> bool:
 
 
 def named(name: str, file: str | None) -> str:
-    """In words: `main`, `rte_eth_stats_get (librte_ethdev.so.23.0)`, `fw+0x1234`."""
+    """The name in words: `main`, `rte_eth_stats_get (librte_ethdev.so.23.0)`, `fw+0x1234`."""
     if file is None:
         return name
     return f"{file}+{name}" if is_address(name) else f"{name} ({file})"

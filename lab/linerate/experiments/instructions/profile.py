@@ -40,7 +40,7 @@ Costs = dict[Place, Counter[str]]
 
 
 def read(path: Path) -> Costs:
-    """By event, such as `Ir`, without that of called functions.
+    """The costs by event, such as `Ir`, without those of called functions.
 
     Raises `ProfileError` that names the line, `OSError` as reading does.
     """

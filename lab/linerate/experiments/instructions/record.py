@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate instructions --json` prints. The JSON Schema is generated from these classes."""
+"""The output of `linerate instructions --json`. The JSON Schema is generated from these classes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,9 @@ Answer = Literal["more", "not more", "undecided"]
 
 
 class Figures(Strict):
-    """Of one run, per packet. Caches and branch prediction are callgrind's simulation."""
+    """The figures of one run, per packet. Caches and branch prediction are callgrind's
+    simulation.
+    """
 
     instructions: float
     program: float = Field(description="instructions of its own, with libraries of its own")

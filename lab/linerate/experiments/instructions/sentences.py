@@ -56,7 +56,7 @@ def _percent(a: float, b: float, digits: int) -> str:
 
 
 def functions(found: Explanation) -> list[str]:
-    """Those that changed most, or of one program alone those with most."""
+    """The functions that changed most; for one program alone those with most instructions."""
     two = found.b is not None
     if not found.functions:
         return ["no function changed" if two else "no function executes anything"]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of experiment `l3fwd` was asked, and what that comes to.
+"""The design of a run of experiment `l3fwd`.
 
 Three factors, one at a time: routes, rules past which packets go at `BASE_ROUTES` routes, and frame
 sizes. Tables are varied on links whose frames are made for them; the size of a frame tells only
@@ -26,8 +26,8 @@ from linerate.runs.plans.blocks import arms, check_blocks, takes
 
 NAME = "l3fwd"
 QUESTION = (
-    "By tables of more and more routes, and past more and more rules, what does it cost to route a "
-    "packet: in C and in Rust, in a graph and without?"
+    "What does it cost to route a packet by tables of more and more routes, and past more and more "
+    "rules: in C and in Rust, in a graph and without?"
 )
 # What packets are routed by when it is the rules that are varied.
 BASE_ROUTES = 1000
@@ -59,7 +59,7 @@ def forwarders(options: Options) -> list[str]:
 
 
 def arms_of(names: Sequence[str], on: str) -> list[Arm]:
-    """Those that can forward by this cell's tables; the first is its baseline."""
+    """The arms that can forward by this cell's tables; the first is its baseline."""
     found = link(on)
     tables = found.tables or _LAB
     fitting = [name for name in names if takes(name, found) and forwarder(name).holds(tables)]
@@ -67,7 +67,7 @@ def arms_of(names: Sequence[str], on: str) -> list[Arm]:
 
 
 def all_arms(names: Sequence[str], cells: Sequence[Cell]) -> list[Arm]:
-    """Of all cells, each once."""
+    """The arms of all cells, each once."""
     found = {arm.label: arm for cell in cells for arm in arms_of(names, cell.link)}
     return list(found.values())
 
@@ -131,7 +131,7 @@ def _check_ports(tables: Tables, ports: int) -> None:
 
 
 def _measurable(options: Options, found: list[Cell]) -> list[Cell]:
-    """Those in which there is something to compare."""
+    """The cells in which there is something to compare."""
     names = forwarders(options)
     kept = [cell for cell in found if arms_of(names, cell.link)]
     if not kept:
@@ -144,7 +144,7 @@ def _measurable(options: Options, found: list[Cell]) -> list[Cell]:
 
 
 def design_of(options: Options) -> L3fwdDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     chosen = cells(options)
     return L3fwdDesign.of(
         options,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate run l3fwd` can be asked."""
+"""The options of `linerate run l3fwd`."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ PRESETS = {
 
 @dataclass(kw_only=True)
 class Options(BlockOptions):
-    """What the command line asked for; None: the preset's levels. No rules: 0."""
+    """The options given on the command line; None: the preset's levels. No rules: 0."""
 
     summary: ClassVar = (
         "Route by tables of any size, and past rules: what does a packet cost, in C and in Rust?"

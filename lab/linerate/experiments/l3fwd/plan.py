@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a session of experiment `l3fwd` measures: as `overload` measures, by other tables."""
+"""The plan of a session of experiment `l3fwd`: it measures as `overload` does, by other tables."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `l3fwd` prints: cycles per packet by each factor, then the answers."""
+"""Prints a run of `l3fwd`: cycles per packet by each factor, then the answers."""
 
 from __future__ import annotations
 

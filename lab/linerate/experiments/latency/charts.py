@@ -7,7 +7,7 @@ from linerate.experiments.rfc2544.page.charts import QUANTILES, AtLoad, Spec, by
 from linerate.records.summary import CellSummary
 from linerate.records.summary_figures import Inside
 
-_LOAD = "load, of the forwarder's own capacity (0 %: idle)"
+_LOAD = "load, share of the forwarder's own capacity (0 %: idle)"
 
 
 def round_trips(cell: CellSummary, protocol: str, colours: dict[str, str]) -> Spec | None:

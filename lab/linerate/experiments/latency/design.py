@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was asked for, and what that comes to: cells, arms and what each link takes."""
+"""The design of a run of `latency`: cells, arms, and the forwarders that fit each link."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def arms_on(options: Options, name: str) -> list[Arm]:
-    """Who is measured on a link: all that it fits; on the default one with pairs of ports beside
+    """The arms on a link: all that fit it; on the default one with pairs of ports beside
     the baseline those alone that fit no other.
     """
     every = arms(options.forwarders or DEFAULT_FORWARDERS)
@@ -99,7 +99,7 @@ def arms_on(options: Options, name: str) -> list[Arm]:
 
 
 def design_of(options: Options) -> LatencyDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     measured = preset_of(options)
     return LatencyDesign.of(
         options,

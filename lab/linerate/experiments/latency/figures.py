@@ -19,7 +19,7 @@ from linerate.verdict.delays import above_cost, cycles_of, ns_per_cycle, spans_o
 
 @dataclass(frozen=True)
 class _Value:
-    """Of one trial, in cycles less the clock's cost; `scale` makes nanoseconds of them."""
+    """A value of one trial, in cycles less the clock's cost; `scale` makes nanoseconds of them."""
 
     count: int
     mean: float
@@ -88,7 +88,7 @@ def insides(trials: Sequence[Trial], protocols: Sequence[Protocol]) -> list[Insi
 
 
 def low_loads(trials: Sequence[Trial], arm: str) -> list[LowerLoad]:
-    """Of all kinds of frames together: whether they come back at all."""
+    """The shares that came back at low loads, over all kinds of frames."""
     result = []
     for load in LOADS:
         mine = [

@@ -68,7 +68,7 @@ PRESETS = {
 
 
 def protocols_of(names: list[str]) -> tuple[Protocol, ...]:
-    """Those asked for, all without any, in the order of `PROTOCOLS`."""
+    """The protocols asked for, or all, in the order of `PROTOCOLS`."""
     known: dict[str, Protocol] = {name: name for name in PROTOCOLS}
     for name in names:
         look_up(known, name, "--frames", "kind of frame")
@@ -106,7 +106,7 @@ def steps(protocols: tuple[Protocol, ...], loads: tuple[float, ...]) -> list[Ste
 
 
 def seconds_of(preset: Preset, step: Step, pps: float, blocks: int) -> float:
-    """Of each of so many windows."""
+    """The seconds of each of the windows."""
     if step.load == IDLE:
         return preset.idle_s
     return min(max(preset.packets / blocks / pps, preset.shortest_s), preset.longest_s)
@@ -124,7 +124,7 @@ def no_packet_sender(link: Link) -> str | None:
 
 
 def load_of(trial: Trial) -> float | None:
-    """Of which load a trial is; None: of another run's."""
+    """The load of a trial; None: it is of another run."""
     if trial.request.pps is None or not trial.request.maximum_pps:
         return None
     if trial.request.pps == IDLE_PPS:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate run latency` can be asked."""
+"""The options of `linerate run latency`."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Measured:
 
 @dataclass(kw_only=True)
 class Options(common.Pairing, Measured, common.Options):
-    """What the command line asked for. `packets`: None for the preset's."""
+    """The options given on the command line. `packets`: None for the preset's."""
 
     summary: ClassVar = (
         "How long a frame takes: inside each forwarder, and there and back, at idle and under load."

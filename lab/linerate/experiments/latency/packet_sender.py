@@ -39,7 +39,7 @@ _DEADLINE_S = 0.1
 
 
 class ToldClock(BaseModel):
-    """Of the program's document."""
+    """The clock in the program's document."""
 
     tsc_hz: int
     clock_cost_cycles: int
@@ -99,7 +99,7 @@ class PacketSender:
         request.maximum_pps = request.pps = IDLE_PPS
         request.seconds = seconds
         trial.program.build = forwarder(self.arm.forwarder).build_facts()
-        with watched(self.bench, trial):
+        with watched(self.bench, trial, self.setup):
             if self._running is None:
                 self._started = ProgramStart.next(self.bench, self.setup)
             if self._started:
@@ -178,7 +178,7 @@ def _file(directory: Path) -> Iterator[Path]:
 
 
 def _await(child: Child, running: Running, seconds: float) -> None:
-    """Until the program has ended; the forwarder must not before it."""
+    """Wait until the program has ended; the forwarder must not end before it."""
     slice_s = 0.2
     for _ in range(int(seconds / slice_s) + 1):
         if child.wait(slice_s):

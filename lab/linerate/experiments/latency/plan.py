@@ -81,7 +81,9 @@ class Latency(SessionPlan):
         return len(self._arms(cell)) * floods + cell.blocks * steps
 
     def _units(self, cell: Cell) -> list[tuple[Part, Arm]]:
-        """Of a block; what cannot tell how long frames are inside is not asked."""
+        """The units of a block, without forwarders that cannot measure how long frames are
+        inside.
+        """
         return [
             (part, arm)
             for part in self._parts
@@ -90,7 +92,7 @@ class Latency(SessionPlan):
         ]
 
     def _pinged(self, cell: Cell) -> list[Arm]:
-        """Those that a packet socket sends to."""
+        """The arms that a packet socket sends to."""
         return [] if loads.no_packet_sender(self.link(cell.link)) else self._arms(cell)
 
     def _steps(self, part: Part) -> list[Step]:
@@ -153,7 +155,7 @@ class Latency(SessionPlan):
         for name in names:
             if name not in kept:
                 self.warn(
-                    f"{cell.link} {cell.size} B: what {name} carries is not known, so it has "
+                    f"{cell.link} {cell.size} B: the rate of {name} is unknown, so it has "
                     f"no figures under load{self._why(cell, name)}"
                 )
         return hundred_percent(kept, flooded)

@@ -73,7 +73,7 @@ def rows() -> list[PublishedLatency]:
 
 
 def beside(summary: Summary) -> list[Beside]:
-    """By ARP requests if some were sent."""
+    """The published figures beside ours, those of ARP requests if some were sent."""
     cost = summary.clock.cost_cycles if summary.clock else 0
     found = [
         each

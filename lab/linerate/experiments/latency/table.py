@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `latency` prints: round trips in microseconds and cycles, then what is inside."""
+"""Prints a run of `latency`: round trips in microseconds and cycles, then times inside."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ PING = "ping"
 
 
 def round_trips_of(arm: ArmSummary) -> Iterator[tuple[str, RoundTrip]]:
-    """Those of both senders, with the sender's name: at each load one after the other."""
+    """The round trips of both senders, with the sender's name, by load."""
     if arm.latency is None:
         return
     others = arm.latency.packet_sender or []
@@ -92,8 +92,8 @@ def packet_sender_line(cell: CellSummary) -> str | None:
     if not any(arm.latency and arm.latency.packet_sender for arm in cell.arms):
         return None
     return (
-        f"{PING}: by a packet socket (PF_PACKET), one frame at a time; all other loads are the "
-        "generator's, on DPDK"
+        f"{PING}: sent by a packet socket (PF_PACKET), one frame at a time; the generator, on "
+        "DPDK, sends all other loads"
     )
 
 
@@ -173,15 +173,15 @@ def valid(entry: Delayed) -> str:
 
 def clock_line(clock: Clock) -> str:
     """What the figures hang on."""
-    told = f"the sender takes the time stamp counter for {clock.tsc_hz / 1e6:,.3f} MHz"
-    cost = f"reading it costs {clock.cost_cycles} cycles, which are taken off"
+    told = f"the sender assumes {clock.tsc_hz / 1e6:,.3f} MHz for the time stamp counter"
+    cost = f"reading it costs {clock.cost_cycles} cycles, which are subtracted"
     if clock.checked_hz is None:
         return f"Clock: {told}; {cost}."
     apart = (clock.checked_hz / clock.tsc_hz - 1) * 100
     within = f" to {clock.checked_within_ppm:.0f} ppm" if clock.checked_within_ppm else ""
     return (
-        f"Clock: {told}; by CLOCK_MONOTONIC it is {clock.checked_hz / 1e6:,.3f} MHz{within} "
-        f"({apart:+.3f} %), by which nanoseconds are told; {cost}."
+        f"Clock: {told}; against CLOCK_MONOTONIC it has {clock.checked_hz / 1e6:,.3f} MHz{within} "
+        f"({apart:+.3f} %), from which nanoseconds are computed; {cost}."
     )
 
 
@@ -196,9 +196,10 @@ def capacity_lines(cell: CellSummary) -> list[str]:
         if flood:
             part = capacity / flood
             of_flood = (
-                ", what came back of a flood"
+                ", the rate that came back of a flood"
                 if part > 0.999
-                else f", {part:.0%} of what came back of a flood, for the sender is late at more"
+                else f", {part:.0%} of the rate that came back of a flood, because the sender is "
+                "late at more"
             ).replace("%", " %")
         told.append(f"{arm.arm}: 100 % = {capacity / 1e6:.3f} Mpps{of_flood}")
     return told

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate run overload` can be asked."""
+"""The options of `linerate run overload`."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ DEFAULT_SIZES = [64]
 
 @dataclass(kw_only=True)
 class Options(Pairing, BlockOptions):
-    """What the command line asked for."""
+    """The options given on the command line."""
 
     summary: ClassVar = "Forward as much as it can: which l2fwd does more, at what cost per packet?"
     extras: ClassVar = (Extra("--generator", value=True, hidden=True),)

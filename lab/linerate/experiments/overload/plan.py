@@ -74,7 +74,7 @@ def question(names: Sequence[str]) -> str:
 
 
 def design_of(options: Options) -> OverloadDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     names = options.forwarders or DEFAULT_FORWARDERS
     return OverloadDesign.of(
         options,

@@ -89,8 +89,8 @@ def disagreements(trials: Sequence[Trial], labels: Sequence[str]) -> list[str]:
         if trial.valid and trial.method == "standing" and beside and alone:
             ways.setdefault(trial.pairing, {})[trial.arm] = math.log(beside), math.log(alone)
     found = []
-    baseline = labels[0]
     for label in labels[1:]:
+        baseline = labels[0]
         agreement, ratios = Agreement(), []
         for here in ways.values():
             if baseline in here and label in here:

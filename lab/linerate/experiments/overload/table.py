@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `overload` prints at its end: all tables, and the published one beside ours."""
+"""Prints a run of `overload` at its end: all tables, and the published one beside ours."""
 
 from __future__ import annotations
 

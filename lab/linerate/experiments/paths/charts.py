@@ -20,7 +20,7 @@ _ROW = 16
 
 
 def throughput(cells: Sequence[CellSummary]) -> Spec | None:
-    """Of one link: what each path brought back in a flood, by frame size."""
+    """A chart of the rate that each path of a link brought back in a flood, by frame size."""
     rows = [
         _row(arm.arm, f"{cell.size} B", figure.scaled(1e3))
         for cell in cells
@@ -78,7 +78,7 @@ def cpu(cell: CellSummary) -> Spec | None:
 
 
 def latency(cell: CellSummary) -> Spec | None:
-    """From the median to the 99 % quantile, by path and load."""
+    """A chart of delays from the median to the 99 % quantile, by path and load."""
     rows = [
         {
             "path": entry.arm,
@@ -135,7 +135,7 @@ def ratio_bands(bands: Sequence[Band]) -> Spec | None:
     """Published ratios with their bands, and ours where there is one."""
     if not bands:
         return None
-    title = "ratio to DPDK, of frames carried"
+    title = "frames carried, ratio to DPDK"
     rows = [
         {"path": b.path, "what": PUBLISHED, "value": b.ratio, "low": b.low, "high": b.high}
         for b in bands

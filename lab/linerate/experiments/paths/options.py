@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate run paths` can be asked."""
+"""The options of `linerate run paths`."""
 
 from __future__ import annotations
 
@@ -54,7 +54,9 @@ DEFAULT_LINKS = ["veth"]
 
 @dataclass(kw_only=True)
 class Options(Pairing, BlockOptions):
-    """What the command line asked for. `left_out`: why paths are not among the default ones."""
+    """The options given on the command line. `left_out`: why paths are not among the
+    default ones.
+    """
 
     summary: ClassVar = (
         "Take different paths to packets on one wire: what does each carry, at what cost?"

@@ -62,7 +62,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def design_of(options: Options) -> PathsDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     return PathsDesign.of(
         options,
         question=QUESTION,

@@ -46,7 +46,9 @@ class PathsDesign(Pairing, Probing, Design):
 
 
 def path_figures(trials: Sequence[Trial], own_mpps: float | None = None) -> PathFigures:
-    """Of an arm's trials in a flood or at one load. `own_mpps`: what it carried in a flood."""
+    """The figures of an arm's trials in a flood or at one load. `own_mpps`: what it carried in a
+    flood.
+    """
     valid = [trial for trial in trials if trial.valid]
     offered = median_of(
         t.frames.attempted / t.frames.duration_s / 1e6
@@ -75,7 +77,7 @@ def _cpus(trials: Sequence[Trial]) -> dict[CpuPart, list[int]]:
 
 
 def _softirq_ns(trials: Sequence[Trial]) -> float | None:
-    """Of all together: one trial has a few ticks."""
+    """Softirq time per packet over all trials together: one trial has only a few ticks."""
     known = [
         (seconds, trial.frames.received)
         for trial in trials
@@ -95,7 +97,7 @@ def _core_share(trial: Trial) -> float | None:
 
 
 def _lost(trials: Sequence[Trial]) -> dict[str, float] | None:
-    """By the counter that names them, of what was sent; all trials together. None: of nothing."""
+    """The lost share by counter, over all trials together. None: nothing was sent."""
     sent = sum((t.frames.accepted or 0) + (t.frames.lost_at_ingress or 0) for t in trials)
     if not sent:
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `paths` prints: tables of the floods and of the fixed loads, then the answers."""
+"""Prints a run of `paths`: tables of the floods and of the fixed loads, then the answers."""
 
 from __future__ import annotations
 
@@ -106,9 +106,9 @@ def who_pays(cell: CellSummary) -> str | None:
         if "process" in cpus and "napi" in cpus:
             process, napi = (", ".join(map(str, cpus[part])) for part in ("process", "napi"))
             return (
-                f"CPU time per packet is that of the path's process (CPU {process}) and of the "
+                f"CPU time per packet is the time of the path's process (CPU {process}) and of the "
                 f"kernel's threads that receive for it (NAPI, CPU {napi}), over the frames that "
-                "came back; what receives for the generator is paid on its own core"
+                "came back; receiving for the generator runs on the generator's own core"
             )
     return None
 

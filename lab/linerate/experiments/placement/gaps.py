@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the records do not answer."""
+"""Questions that the records do not answer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is asked: a rate, a frame size, and how much may be lost or late.
+"""The question: a rate, a frame size, and how much may be lost or late.
 
 Rates are frames per second over all directions together, delays microseconds, loss a share.
 """

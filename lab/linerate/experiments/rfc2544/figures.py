@@ -48,7 +48,7 @@ def figures_of(
     tests: Sequence[Test],
     definition: str = DEFINITION,
 ) -> SearchFigures:
-    """Of the units of one arm and cell; `tests`: those that were asked for.
+    """The figures of the units of one arm and cell; `tests`: those that were asked for.
 
     `definition`: which latency the sender measures.
     """
@@ -129,7 +129,7 @@ def _at_least(units: Sequence[Searched], goal: Goal, size: int) -> AtLeast | Non
 
 
 def _held_by(trials: Sequence[Trial], goal: Goal) -> float | None:
-    """By all valid windows at one rate: of a search that was cut off nothing else is known."""
+    """The bound from all valid windows at one rate: a search that was cut off has nothing else."""
     tried = [
         Tried(trial.request.pps, trial.request.seconds or 0.0, outcome.loss_ratio)
         for trial in trials
@@ -211,7 +211,7 @@ def _variation(run: Latency) -> dict[float, float]:
 def _by_quantile(
     loads: Sequence[AtLoad], figures: Callable[[Latency], dict[float, float]]
 ) -> dict[str, Quartiles]:
-    """In microseconds, the medians of searches, of those quantiles that every run has."""
+    """The medians over searches in microseconds, for the quantiles that every run has."""
     known = set.intersection(*(set(figures(run)) for load in loads for run in load.runs))
     return {
         f"{quantile:g}": found
@@ -225,7 +225,7 @@ def _by_quantile(
 
 
 def _loss(units: Sequence[Searched]) -> tuple[list[LossFigure], list[LossEnded]]:
-    """By falling load, those with a median; and those below, which searches had ended above.
+    """The loads with a median, falling; and the loads below, which some searches did not reach.
 
     A median of the searches that still lost frames would be too bad, and 0 for the others is not
     what was measured. A search whose test failed on its way down has no value at the loads below;
@@ -338,7 +338,7 @@ def _deviations(units: Sequence[Searched], preset: Preset, tests: Sequence[Test]
 
 
 def _latency_count(units: Sequence[Searched], preset: Preset) -> int:
-    """Of the load with the fewest."""
+    """The number of values of the load with the fewest."""
     found = dict.fromkeys(preset.latency_loads, 0)
     for each in units:
         for load in each.unit.latency.loads if each.unit.latency else ():

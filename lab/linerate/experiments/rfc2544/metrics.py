@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""By which figures of their searches arms are compared: each search gives one value, or none."""
+"""The figures by which arms are compared: each search gives one value, or none."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def _at_limit(searched: Searched) -> str | None:
 
 
 def _loss(searched: Searched) -> float | None:
-    """Of all that can be offered."""
+    """The loss at 100 %."""
     result = searched.unit.loss
     return (
         next((point.loss_ratio for point in result.points if point.share == 1), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate run rfc2544` can be asked."""
+"""The options of `linerate run rfc2544`."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class Traffic:
 
 @dataclass(kw_only=True)
 class Options(Budget, Traffic, common.Options):
-    """What the command line asked for. `generator`: another one than the lab's own."""
+    """The options given on the command line. `generator`: another one than the lab's own."""
 
     summary: ClassVar = (
         "Search for what each forwarder carries without loss, and see how it does there."

@@ -25,6 +25,7 @@ from linerate.records.summary import Ceiling
 from linerate.records.trial import Trial
 from linerate.runs.options import Agreement, Budget, apart_from_blocks
 from linerate.runs.plans.blocks import PEERS, arms, blocks_for, check_blocks, check_fit, order
+from linerate.runs.plans.pacing import Late, greatest_kept
 from linerate.runs.plans.quiet import last_cause, not_found, until_quiet
 from linerate.runs.plans.steps import (
     Announce,
@@ -46,14 +47,13 @@ from linerate.verdict.ceiling import ceiling_of
 T = TypeVar("T")
 NAME = "rfc2544"
 QUESTION = "How many frames a second can each forwarder carry, and how does it then do?"
-# Shares of the flood's ceiling that the sender is tried at, until it is on time.
+# Shares of the flood's ceiling that the sender is tried at, until it is on time. They are finer
+# than those of fixed loads, for a search goes up to 100 %, and go further down, for a low 100 %
+# still gives a lower bound.
 PACED_SHARES = (
     1.0, 0.95, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02, 0.01, 0.005, 0.002,
     0.001,
 )  # fmt: skip
-# Starts of the peer in which it has to be: a link between two processes may carry less after one
-# start than after another, and each search begins with one.
-PACED_STARTS = 3
 PACED_S = 1.0
 # A window of which more than this was sent late was not disturbed: the sender fell behind for good.
 BEHIND = 0.5
@@ -80,7 +80,7 @@ class SearchDesign(Budget, Traffic, Design):
 
 
 def design_of(options: Options) -> SearchDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     preset, planned = options.preset, cells(options)
     return SearchDesign.of(
         options,
@@ -132,7 +132,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def _loads(options: Options) -> int:
-    """At how many loads, at most, one metric is compared: they are corrected together."""
+    """The greatest number of loads at which one metric is compared: they are corrected together."""
     preset, tests = options.preset, options.tests
     used = len(preset.core_use_loads) if "core-use" in tests else 1
     delayed = len(compared_loads(preset)) if "latency" in tests else 1
@@ -269,8 +269,8 @@ class Rfc2544(SessionPlan):
         raise not_found(
             f"{why}, the last because: {last_cause([last]) or 'it fell behind for good'}",
             self.trials,
-            "name 100 % by --line-rate, or run it when the machine is quieter; what is missing "
-            "here, linerate doctor says",
+            "name 100 % by --line-rate, or run it when the machine is quieter; linerate doctor "
+            "says what is missing",
         )
 
     @staticmethod
@@ -292,8 +292,8 @@ class Rfc2544(SessionPlan):
             return given, flooded.peer
 
         def paced() -> Steps[float | None]:
-            found: float | None = yield OnSetup(cell, partial(self._all_paced, flooded))
-            return found
+            attempt = partial(self._late, flooded.peer)
+            return (yield from greatest_kept(cell, flooded.pps, attempt, PACED_SHARES))
 
         pps = yield from self._until_quiet(
             f"{cell.link} {cell.size} B: the sender is not on time even at {PACED_SHARES[-1]:.1%} "
@@ -302,21 +302,11 @@ class Rfc2544(SessionPlan):
         )
         return pps, flooded.peer
 
-    def _all_paced(self, flooded: Ceiling, setup: LinkSetup) -> Steps[float | None]:
-        """The greatest share that the sender keeps in each of several starts of the peer."""
-        for share in PACED_SHARES:
-            for start in range(PACED_STARTS):
-                if not (yield from self._paces(flooded.peer, share * flooded.pps, start, setup)):
-                    break
-            else:
-                return share * flooded.pps
-        return None
-
     def _must_pace(self, cell: Cell, most: Ceiling) -> Steps[None]:
         """Another generator has to send 100 % before anything is searched with it."""
         while True:
             before = len(self.trials)
-            yield OnSetup(cell, partial(self._paces, most.peer, most.pps, 0))
+            yield OnSetup(cell, partial(self._late, most.peer, most.pps, 0))
             # A window that was void because the peer starved shows that all was sent.
             if any(trial.invalid_code != "late" for trial in self.trials[before:]):
                 return
@@ -327,29 +317,33 @@ class Rfc2544(SessionPlan):
                     "--line-rate with fewer frames per second",
                 )
 
-    def _paces(self, peer: str, pps: float, start: int, setup: LinkSetup) -> Steps[bool]:
-        """Whether the sender keeps this rate: it is on time in one of the windows that a trial may
-        have, and did not fall behind for good in as many others.
+    def _late(self, peer: str, pps: float, start: int, setup: LinkSetup) -> Steps[Late | None]:
+        """None: the sender keeps this rate. It is on time in one of the windows that a trial of
+        this preset may have, and did not fall behind for good in as many others.
 
         One lucky window of many is not enough: a search asks for this rate time and again. What
-        comes back of it does not matter here.
+        comes back of it does not matter here. Fixed loads ask for more
+        (`linerate.runs.plans.pacing`), for a search whose sender is late goes down by itself; and
+        runs on record can be resumed only by the rule that they began with.
         """
         seconds = min(self.preset.goals[0].final_s, PACED_S)
+        late = Late(pps)
 
-        def kept(started: Started) -> bool:
+        def sent(started: Started) -> Late | None:
             try:
                 started.device.send(pps, seconds)
             except DisturbedError:
-                return False
+                return late
             except TrialError as error:
                 raise LabError(
                     f"the reference peer {peer} failed: {error.message}", "linerate doctor"
                 ) from error
-            return 2 * sum(map(_fell_behind, started.trials)) < len(started.trials)
+            behind = sum(map(_fell_behind, started.trials))
+            return late if 2 * behind >= len(started.trials) else None
 
-        found: bool = yield Start(
+        found: Late | None = yield Start(
             setup=setup, arm=Arm(peer, peer), block=start, role="self-test", max_pps=pps,
-            terms=self.preset.terms, procedure=kept,
+            terms=self.preset.terms, procedure=sent,
         )  # fmt: skip
         return found
 

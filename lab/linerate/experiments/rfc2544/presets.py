@@ -33,7 +33,7 @@ SETTLE_S, REST_S = 2.0, 5.0
 
 
 def published_sizes() -> tuple[int, ...]:
-    """Those of the published tables, which have them with the 4-byte FCS."""
+    """The sizes of the published tables, which include the 4-byte FCS."""
     text = (
         resources.files("linerate.report").joinpath("data", PUBLISHED).read_text(encoding="utf-8")
     )

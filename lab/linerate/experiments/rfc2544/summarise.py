@@ -179,7 +179,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
 
 
 def at_fixed_loads(preset: Preset, trials: Sequence[Trial]) -> list[Trial]:
-    """Of the core use, what compares between arms: not what was measured at an own throughput."""
+    """The core-use trials that arms can be compared by: not those at an own throughput."""
     return [
         t
         for t in trials
@@ -294,7 +294,7 @@ def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, 
 
 
 def _limiter(asked: Asked, units: list[Searched], flooded: Mapping[int, Ceiling]) -> Limiter:
-    """Who ends at 100 %: the sender where it is not on time with what the peer carries of a flood,
+    """What limits at 100 %: the sender if it is not on time with what the peer carries of a flood,
     else the link, which carries no more; or the line rate that was asked for, where the peer
     carries more of a flood.
 

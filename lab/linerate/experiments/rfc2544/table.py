@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `rfc2544` prints: per size one table of rates, and one of each other test."""
+"""Prints a run of `rfc2544`: per size one table of rates, and one of each other test."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ def loss_table(cell: CellSummary) -> Table | None:
     shares = sorted({each for _, points in arms for each in points}, reverse=True)
     if not shares:
         return None
-    title = f"{cell.link}, {cell.size} B: frame loss by offered load, median (of so many searches)"
+    title = f"{cell.link}, {cell.size} B: frame loss by offered load, median (number of searches)"
     found = new_table(title, ("load", *(name for name, _ in arms)))
     for each in shares:
         losses = [points.get(each, "not tried") for _, points in arms]
@@ -281,7 +281,7 @@ def conformity(summary: Summary) -> str:
 
 
 def _print_secondary(console: Console, found: list[Comparison]) -> None:
-    """Those that came to an answer; the others are counted."""
+    """Print those that came to an answer; count the others."""
     if found:
         console.print()
         say(console, "Secondary, exploratory:")

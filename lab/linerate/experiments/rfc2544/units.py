@@ -33,7 +33,7 @@ class Unit:
 
     @property
     def lossless(self) -> Found | None:
-        """Of the first goal, which allows no loss."""
+        """What was found for the first goal, which allows no loss."""
         if self.throughput is None or not self.throughput.found:
             return None
         first = next(iter(self.throughput.found.values()))

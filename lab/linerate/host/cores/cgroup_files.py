@@ -29,7 +29,7 @@ def read(path: Path, host: Host = LOCAL) -> str | None:
 
 
 def words(path: Path, host: Host = LOCAL) -> list[str]:
-    """Of a file; none when it is not there."""
+    """The words of a file; none if it is not there."""
     return (read(path, host) or "").split()
 
 

@@ -62,7 +62,7 @@ def own_directory(mount: Mount, host: Host = LOCAL) -> Path:
 
 
 def _relative(path: str, root: str) -> str | None:
-    """Of a group below another; None when it is not."""
+    """The path of a group below another; None if it is not below it."""
     parts, above = Path(path).parts, Path(root).parts
     if parts[: len(above)] != above or ".." in parts:
         return None

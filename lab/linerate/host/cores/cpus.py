@@ -76,12 +76,14 @@ class Cores:
 
     @classmethod
     def choose(cls) -> Cores:
-        """From the CPUs that this process may use."""
+        """Choose from the CPUs that this process may use."""
         return cls.among(LOCAL.cpus())
 
     @classmethod
     def among(cls, allowed: set[int]) -> Cores:
-        """From these; the forwarder has an isolated CPU where there is one, then the generator."""
+        """Choose from these; the forwarder gets an isolated CPU if there is one, then the
+        generator.
+        """
         quiet = isolated()
         cpus = sorted(allowed, key=lambda cpu: (cpu in quiet, cpu))
         if len(cpus) < 2:

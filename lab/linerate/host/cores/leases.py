@@ -86,7 +86,7 @@ def leased(
 
 
 def holders(cpus: Iterable[int]) -> dict[int, Holder]:
-    """Those of these CPUs that are leased, and who leases each. Raises `MachineError`."""
+    """The CPUs among these that are leased, and who leases each. Raises `MachineError`."""
     return {cpu: _holder(_path(cpu)) for cpu in sorted(cpus) if _is_leased(cpu)}
 
 

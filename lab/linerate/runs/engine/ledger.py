@@ -97,7 +97,7 @@ class Ledger:
     # -- what fails ----------------------------------------------------------------------------
 
     def count(self, why: str | None, trial: Trial) -> None:
-        """Of what may fail many times in a row. `why` it did; None: it did not."""
+        """Count failures in a row. `why` it failed; None: it did not."""
         self._failures = self._failures + 1 if why is not None else 0
         limit = self._plan.failures
         if self._failures < limit.most or self._plan.keep_going:

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs that are kept: read, extended, told."""
+"""Stored runs: read, extended, reported."""

@@ -25,7 +25,7 @@ _NAME = "more-{}"
 
 
 def places(directory: Path) -> list[Path]:
-    """Of the blocks that were added to the run in this directory, in their order."""
+    """The directories of the blocks that were added to the run in this one, in their order."""
     found: list[Path] = []
     while (path := directory / _NAME.format(len(found) + 1)).joinpath(RUN).exists():
         found.append(path)
@@ -33,12 +33,12 @@ def places(directory: Path) -> list[Path]:
 
 
 def measured(directory: Path) -> list[Path]:
-    """Those of `places` that have trials."""
+    """The places that have trials."""
     return [each for each in places(directory) if (each / RECORDS).exists()]
 
 
 def trials_in(directory: Path) -> list[Trial]:
-    """Those on record; none where none was begun."""
+    """The trials on record; none if none was begun."""
     records = directory / RECORDS
     return scan(records).trials if records.exists() else []
 
@@ -78,7 +78,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
 
 
 def blocks_of(run: Run) -> int:
-    """Of the cell that has most."""
+    """The number of blocks of the cell that has most."""
     blocks: list[int] = [cell["blocks"] for cell in run.design["cells"]]
     if not blocks:
         raise RunError(f"{RUN}: the design has no cell", "the file was changed")

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What plans of sessions are made of: steps, and randomised blocks."""
+"""The parts of session plans: steps, and randomised blocks."""

@@ -78,7 +78,7 @@ class BlockPlan(SessionPlan):
         """Measure one cell."""
 
     def arms_of(self, cell: Cell) -> list[Arm]:
-        """Those that take part in this cell."""
+        """The arms that take part in this cell."""
         return self.arms
 
     @property

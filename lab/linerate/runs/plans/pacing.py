@@ -7,7 +7,7 @@ what comes back, and its speed is another on each link that is opened.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -28,35 +28,48 @@ PACED_STARTS, PACED_TRIALS = 3, 3
 _TERMS = Terms(windows=4, patience_s=0.05)
 
 
-def kept_rate(cell: Cell, arm: Arm, flooded_pps: float, load: float) -> Steps[float | None]:
-    """The greatest share of `flooded_pps` of which the sender keeps `load`; None: not of the least.
+@dataclass(frozen=True)
+class Late:
+    """A sender that does not keep a rate. `pps`: the greatest rate that is worth a trial now."""
 
-    In frames per second over all directions. How fast it was where it was late shows how fast it
-    is while the machine is slow; no more than that is tried afterwards.
+    pps: float
+
+
+# Tries a rate in one start of a forwarder, of this number, on this setup; None: it is kept.
+Try = Callable[[float, int, LinkSetup], Steps[Late | None]]
+
+
+def greatest_kept(
+    cell: Cell, flooded_pps: float, attempt: Try, shares: Sequence[float] = PACED_SHARES
+) -> Steps[float | None]:
+    """The greatest of these shares of a flood that the sender keeps in each of several starts, each
+    on a link of its own; None: not even the least. In frames per second over all directions.
     """
     most = flooded_pps
-    for share in PACED_SHARES:
+    for share in shares:
         pps = share * flooded_pps
         if pps > most:
             continue
         for start in range(PACED_STARTS):
-            late: Late | None = yield OnSetup(cell, partial(_late, arm, pps, load, start))
+            late: Late | None = yield OnSetup(cell, partial(attempt, pps, start))
             if late:
-                most = min(most, late.pps / load)
+                most = min(most, late.pps)
                 break
         else:
             return pps
     return None
 
 
-@dataclass(frozen=True)
-class Late:
-    """A sender that does not keep a rate. `pps`: what it sent instead."""
+def kept_rate(cell: Cell, arm: Arm, flooded_pps: float, load: float) -> Steps[float | None]:
+    """The greatest share of `flooded_pps` of which the sender keeps `load`; None: not of the least.
 
-    pps: float
+    In frames per second over all directions. How fast it was where it was late shows how fast it
+    is while the machine is slow; no more than that is tried afterwards.
+    """
+    return greatest_kept(cell, flooded_pps, partial(_late, arm, load))
 
 
-def _late(arm: Arm, pps: float, load: float, start: int, setup: LinkSetup) -> Steps[Late | None]:
+def _late(arm: Arm, load: float, pps: float, start: int, setup: LinkSetup) -> Steps[Late | None]:
     """None: it is on time in most windows. What comes back does not matter here, and a window that
     is void because the forwarder was off its CPU shows that all was sent.
     """
@@ -73,7 +86,7 @@ def _late(arm: Arm, pps: float, load: float, start: int, setup: LinkSetup) -> St
                 break
         late = [trial for trial in started.trials if trial.invalid_code == "late"]
         if failed or 2 * len(late) > len(started.trials):
-            return Late(_median_pps(late) or pps * load)
+            return Late((_median_pps(late) or pps * load) / load)
         return None
 
     found: Late | None = yield Start(
@@ -84,7 +97,7 @@ def _late(arm: Arm, pps: float, load: float, start: int, setup: LinkSetup) -> St
 
 
 def _median_pps(trials: Sequence[Trial]) -> float | None:
-    """In what these windows went out."""
+    """The median rate at which these windows were sent."""
     return median_of(
         trial.frames.attempted / trial.frames.duration_s
         for trial in trials

@@ -66,7 +66,7 @@ class Rest(Step):
 
 @dataclass(frozen=True)
 class More(Step):
-    """So many more trials are to come than were planned; below 0: fewer."""
+    """The number of trials that come beyond those planned; below 0: fewer come."""
 
     trials: int
 
@@ -184,15 +184,15 @@ class Started(Protocol):
 
     @property
     def device(self) -> TestedDevice:
-        """Of which procedures ask."""
+        """The device that procedures use."""
 
     @property
     def arm(self) -> Arm:
-        """Of which this is a start."""
+        """The arm that was started."""
 
     @property
     def trials(self) -> list[Trial]:
-        """Those of this start."""
+        """The trials of this start."""
 
     def measure(
         self, pps: float, seconds: float, *, latency: bool = False, **of: Any
@@ -205,7 +205,7 @@ class Started(Protocol):
         """One of the planned trials, in which the sender sends all that is taken."""
 
     def skip(self, trials: int) -> None:
-        """So many of the planned trials are not run."""
+        """Say that this number of planned trials is not run."""
 
 
 @dataclass(frozen=True)
@@ -307,7 +307,7 @@ class SessionPlan(ABC):
 
     @abstractmethod
     def steps(self) -> Steps[None]:
-        """From the first trial to the last."""
+        """The steps from the first trial to the last."""
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing else
         """Look for what only this experiment needs; raises `LabError`."""

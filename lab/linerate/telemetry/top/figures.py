@@ -262,7 +262,7 @@ def _sum(values: Sequence[float | None]) -> float | None:
 
 
 def lcores(before: Sample, now: Sample) -> list[LcoreFigures] | None:
-    """By the receive calls if they are counted, else by the cycles the program counts itself."""
+    """Figures by the receive calls if they are counted, else by the cycles of the program."""
     if now.polling is None:
         return None if now.usage is None else usage(before.usage, now.usage)
     seconds = (now.polling_at_ns - before.polling_at_ns) / 1e9

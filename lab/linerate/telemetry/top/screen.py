@@ -370,7 +370,7 @@ def remarks(figures: Figures) -> list[str]:
             "Busy time from before this interval ended in it: no busy % and no cycles for those."
         )
     if any(port.rx_gbps is not None or port.tx_gbps is not None for port in figures.ports):
-        said.append("Gbit/s: by the driver's byte counters, as a rule frames without FCS.")
+        said.append("Gbit/s: from the driver's byte counters, as a rule of frames without FCS.")
     if any(lcore.queues and not _rests(lcore) for lcore in figures.lcores or ()):
         said.append(
             "Bursts by size: polls that returned 1, 2-3, 4-7, .. packets; the last bar: full."
@@ -382,7 +382,7 @@ def remarks(figures: Figures) -> list[str]:
             "sends copies, or overwrites ol_flags."
         )
     if _only_sends(figures):
-        said.append("Lcores that only send are not seen: what they receive would be counted.")
+        said.append("Lcores that only send are not shown: the probe counts receiving.")
     spans = dict.fromkeys(entry.span for entry in measured)
     shares = {entry.one_in for entry in measured if entry.one_in}
     for span in spans:

@@ -28,7 +28,7 @@ class CoreUse(Result):
 
 
 def share_of(pps: float, max_pps: float) -> float:
-    """Of 100 %, as records have it."""
+    """The share of 100 %, as records have it."""
     return round(pps / max_pps, 9)
 
 

@@ -16,7 +16,7 @@ from linerate.records.trial import Test
 
 @dataclass(frozen=True)
 class Latency:
-    """Of the frames that came back, in seconds: the least, mean and greatest, and quantiles.
+    """Delays of the frames that came back, in seconds: minimum, mean, maximum and quantiles.
 
     `jitter` is RFC 3550's, `ipdv` how much the delays of neighbours differ (RFC 3393), without the
     sign; None and empty where the sender does not tell.
@@ -80,7 +80,7 @@ class Device(Protocol):
         """One paced trial, open loop: `pps` for `seconds`, then wait until all has settled."""
 
     def burst(self, frames: int) -> Outcome:
-        """So many frames back to back, at `max_pps`."""
+        """Send this number of frames back to back, at `max_pps`."""
 
 
 class ChangingDevice(Device, Protocol):

@@ -53,8 +53,8 @@ class AtLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyResult(Result):
-    """By load, in the order asked for; when invalid none, or with `bounds` the loads of which every
-    repetition could be measured.
+    """Delays by load, in the order asked for; when invalid none, or with `bounds` the loads of
+    which every repetition could be measured.
     """
 
     loads: tuple[AtLoad, ...] = ()
@@ -121,7 +121,7 @@ def supports(count: int, quantile: float) -> bool:
 
 
 def _run(measured: Latency) -> Latency:
-    """With those quantiles alone that so many frames support."""
+    """The delays with only the quantiles that this number of frames supports."""
     return replace(
         measured,
         quantiles=_supported(measured.quantiles, measured.count),

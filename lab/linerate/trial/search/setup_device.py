@@ -88,7 +88,7 @@ class Asked:
 
     @classmethod
     def burst(cls, frames: int, pps: float) -> Asked:
-        """So many frames at this rate."""
+        """This number of frames at this rate."""
         return cls(pps, frames / pps, frames=frames)
 
     @property
@@ -213,7 +213,7 @@ class SetupDevice:
             if self.setup.link.ports > 1:
                 request.directions = self.bench.directions
         trial.program.build = forwarder(self.arm.forwarder).build_facts()
-        with watched(self.bench, trial), self.turn():
+        with watched(self.bench, trial, self.setup), self.turn():
             if self._exchange is None:
                 self._started = ProgramStart.next(self.bench, self.setup)
             if self._started:

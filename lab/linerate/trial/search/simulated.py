@@ -54,7 +54,7 @@ class Model:
             )
 
     def accepted(self, frames: int, pps: float, capacity_pps: float | None = None) -> int:
-        """Of so many frames, sent at `pps`, those that find room.
+        """The number of these frames, sent at `pps`, that find room.
 
         When frame k arrives, floor(capacity * (k - 1) / pps) have left a queue that never ran
         empty. In an overload it does not, so once it has been full all that leave are replaced.

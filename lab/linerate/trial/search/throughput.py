@@ -70,7 +70,7 @@ class Throughput(Result):
     held: Mapping[str, float] = field(default_factory=dict)
 
     def carried(self, goal: str) -> float | None:
-        """At least so much was carried: a throughput, or a lower bound of one."""
+        """The rate that was carried at least: a throughput, or a lower bound of one."""
         found = self.found.get(goal)
         return self.held.get(goal) if found is None else found.lower_pps or self.held.get(goal)
 

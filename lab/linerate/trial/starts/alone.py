@@ -20,7 +20,7 @@ ALONE_S = 0.03
 
 
 class Halting(Protocol):
-    """Who is stopped and goes on."""
+    """A start that can be stopped and continued."""
 
     def halt(self) -> None:
         """Stop it; raises `TrialError` when it has ended or does not stop."""

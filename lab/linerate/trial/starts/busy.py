@@ -35,7 +35,7 @@ class Busy:
 
 
 class BusyTime:
-    """From the return of each poll that brought packets to the return of the same thread's next
+    """Time from the return of each poll with packets to the return of the same thread's next
     poll, over all lcores (docs/how-it-measures.md#telemetry-polling).
     """
 

@@ -31,8 +31,8 @@ UNDER_WAY = 512
 
 
 class FaultError(TrialError):
-    """Of one program: `arm` is its place. `kind`: for programs; the message is for people. `said`:
-    what the start that is at fault printed, where it still runs.
+    """A fault of one program: `arm` is its place. `kind`: for programs; the message is for people.
+    `said`: what the start that is at fault printed, where it still runs.
     """
 
     def __init__(self, arm: int, kind: Kind, message: str, said: str = "") -> None:
@@ -88,7 +88,9 @@ def _no_work(window: Window) -> tuple[Kind, str] | None:
 
 
 def _more_work(window: Window, *, windows: Sequence[Window]) -> tuple[Kind, str] | None:
-    """Who sends each packet twice has done half of the work for it. Where all do, they compare."""
+    """A program that sends each packet twice did half of the work for it. If all do, they
+    compare.
+    """
     received, sent = sum(window.received), sum(window.sent)
     others = [sum(each.sent) / sum(each.received) for each in windows if each.arm != window.arm]
     usual = max(1.0, *others) if others else sent / received

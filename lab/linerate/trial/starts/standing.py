@@ -111,7 +111,7 @@ def _await(start: Start, seconds: float, goal: Callable[[Sample], bool]) -> floa
 
 
 def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:
-    """So many slices in so many seconds, of all of them at once; raises `FaultError` for what makes
+    """Measure slices of all of them at once, in this time; raises `FaultError` for what makes
     it no comparison.
     """
     samples = [[start.sample() for start in starts]]

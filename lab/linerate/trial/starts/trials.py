@@ -55,7 +55,7 @@ def stand(
     left = list(trials)
     while left:
         try:
-            with stolen(bench, left):
+            with stolen(bench, left, setup):
                 _measure(bench, setup, left)
         except FaultError as fault:
             left.pop(fault.arm).reject(_CODES[fault.kind], str(fault.message))

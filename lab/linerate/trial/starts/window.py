@@ -99,7 +99,7 @@ class Window:
 
     @property
     def offered(self) -> Offered | None:
-        """Of its own generator; None: it has none."""
+        """The offers of its own generator; None: it has none."""
         found = [each.offered for each in self.slices if each.offered]
         if not found:
             return None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a cloud run to its statements."""
+"""The analysis of a cloud run: it turns records into statements."""

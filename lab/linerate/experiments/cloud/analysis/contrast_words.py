@@ -15,7 +15,7 @@ from linerate.verdict.stats import Paired, Shifted
 
 
 def load_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
-    """Of a load against idle tenants or none."""
+    """The sentence for a load against idle tenants or none."""
     framework = dict(found.within)[FRAMEWORK]
     tenants = f"{found.level} tenants"
     baseline = "idle ones" if found.against == IDLE else "none"
@@ -39,7 +39,7 @@ def load_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
 
 
 def kinds_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
-    """Of virtual machines against containers."""
+    """The sentence for virtual machines against containers."""
     framework = dict(found.within)[FRAMEWORK]
     whose = f"the {metric.words} of {framework}"
     shown = found.verdict in {"higher", "lower"}

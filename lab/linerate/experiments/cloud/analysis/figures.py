@@ -32,7 +32,7 @@ _SAME = 0.999
 
 
 def cells(windows: Windows, design: CloudDesign) -> list[CloudCellFigures]:
-    """Of every cell that was measured, in the order of the design."""
+    """The figures of every measured cell, in the order of the design."""
     by_place: dict[Place, list[Trial]] = {place: [] for place in design.places}
     for place, trial in windows.measured:
         by_place.setdefault(place, []).append(trial)
@@ -97,7 +97,7 @@ def _figures(
 def _named(
     names: Iterable[str], values: Callable[[str], Iterable[float | None]]
 ) -> dict[str, Quartiles]:
-    """Those of which there are some."""
+    """The quartiles of the names that have values."""
     return {name: found for name in names if (found := quartiles(values(name)))}
 
 
@@ -106,7 +106,9 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 
 def _of(trial: Trial, seconds: Callable[[CloudWindow], float | None]) -> float | None:
-    """Of control groups, which are read with the core: a little before and after the frames."""
+    """A share of control groups' time. They are read with the core: just before and after the
+    frames.
+    """
     found = trial.outcome if isinstance(trial.outcome, CloudWindow) else None
     return _over(seconds(found), found.core.seconds) if found and found.core else None
 

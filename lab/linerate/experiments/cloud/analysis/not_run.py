@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was asked for and not measured: nothing is dropped in silence.
+"""Cells that were asked for and not measured: nothing is dropped in silence.
 
 Levels that the machine cannot hold, and for each framework the windows that are missing, by reason:
 its own rate was not found, the windows were void, or the run ended before.
@@ -87,7 +87,7 @@ def _missing(
     if (rest := blocks - len(began)) > 0:
         framework = place.framework.removesuffix(AA_SUFFIX)
         lacks = (framework, place.size) in unknown
-        yield (f"what it carries alone at {place.size} B is not known" if lacks else ended), rest
+        yield (f"its rate alone at {place.size} B is unknown" if lacks else ended), rest
 
 
 def _what(framework: str, cells: int, planned: int) -> str:

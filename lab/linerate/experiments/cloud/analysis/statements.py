@@ -143,7 +143,7 @@ def effects(
 
 
 def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[str]:
-    """Of which factors some levels were offered different rates, if the metric follows these."""
+    """The factors whose levels were offered different rates, if the metric follows the rate."""
     if metric.name != THROUGHPUT:
         return frozenset()
     places = set(part.places)
@@ -174,7 +174,7 @@ def as_far_as_counted(told: Takeaway, observations: Observations) -> Takeaway:
 
 
 def affordable(permutations: int, family: int, values: int) -> int:
-    """So many permutations: fewer of many values, and never too few to reject after Holm's
+    """The number of permutations: fewer of many values, but enough to reject after Holm's
     correction.
     """
     needed = math.ceil(_BEYOND * family / ALPHA)

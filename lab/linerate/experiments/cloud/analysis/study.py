@@ -51,7 +51,7 @@ def names_of(arms: Sequence[Arm], windows: Windows) -> Names:
 def conclusions(
     windows: Windows, design: CloudDesign, metrics: Sequence[str] = ASKED, *, permutations: int
 ) -> list[tuple[CloudMetric, Takeaway]]:
-    """By those of the metrics that the study had."""
+    """The study's conclusions, by those of the metrics that it had."""
     names = names_of(design.arms, windows)
     found = []
     for name in ASKED:

@@ -60,7 +60,7 @@ def summarise(
 
 
 def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
-    """By link and size, with how many windows each framework has: its figures are in its cells."""
+    """The cells by link and size, with the number of windows of each framework."""
     found = []
     for cell in setup.cells:
         mine = [trial for trial in trials if (trial.cell.key, trial.role) == (cell.key, "measure")]
@@ -103,7 +103,7 @@ def _accelerator(trials: list[Trial]) -> str | None:
 
 
 def _took(trials: list[Trial], started_at: str, finished_at: str) -> float | None:
-    """Of a run of one session: between two of them nothing is measured."""
+    """Seconds of a run of one session; between two sessions nothing is measured."""
     if any(trial.session > 1 for trial in trials):
         return None
     try:

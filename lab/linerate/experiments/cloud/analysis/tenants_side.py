@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What forwarders do to their neighbours: how much of their work they leave to the tenants.
+"""The tenants' side: how much of their work forwarders leave to them.
 
 Of each framework, load and kind of work; a block's value is the geometric mean over cells of what
 the tenants got done beside the forwarder over what they got done alone, on the same setup. Where
@@ -44,7 +44,7 @@ _DPDK, _XDP = "DPDK", "XDP"
 
 @dataclass(frozen=True)
 class _Asked:
-    """Of the tenants of one load one kind of work, in all cells that are asked."""
+    """One kind of work of the tenants of one load, in all cells."""
 
     load: str
     counter: str
@@ -56,7 +56,7 @@ class _Asked:
 
     @property
     def work(self) -> str:
-        """Of a load that does several kinds of work, which."""
+        """Which of several kinds of work the load does."""
         return WORDS[self.counter] if len(WORK_OF[self.load]) > 1 else "work"
 
 
@@ -74,7 +74,7 @@ def neighbours(windows: Windows, design: CloudDesign) -> list[Takeaway]:
 
 
 def _places(design: CloudDesign) -> dict[str, list[Place]]:
-    """By load, of cells with tenants that have some work, those of the frameworks themselves."""
+    """The frameworks' own cells with tenants that have some work, by load."""
     labels = {arm.label for arm in design.arms if arm.label == arm.forwarder}
     found: dict[str, list[Place]] = {}
     for place in design.places:

@@ -25,7 +25,7 @@ WORDS = {
 
 
 def work_per_s(trial: Trial, counter: str) -> float | None:
-    """Of all tenants; None where one of them does not tell."""
+    """The work of all tenants per second; None if one of them did not report it."""
     found = beside_of(trial)
     tenants = found.tenants if found else []
     rates = [_rate(each, counter) for each in tenants]
@@ -53,7 +53,7 @@ def all_work(trial: Trial) -> float | None:
 
 
 def all_left(windows: Windows, trial: Trial) -> float | None:
-    """Of a load that does several kinds of work, the geometric mean of their shares."""
+    """The share of work left; for several kinds of work the geometric mean of their shares."""
     load = _load(trial)
     return _mean([left(windows, trial, counter) for counter in WORK_OF.get(load, ())])
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of experiment `cloud` comes to: the design that run.json keeps."""
+"""The design of a run of experiment `cloud`, as run.json keeps it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from linerate.runs.run_summary import Design
 
 NAME = "cloud"
 QUESTION = (
-    "What becomes of each path to packets, and of its neighbours, when tenants load the core that "
-    "they share?"
+    "How do forwarders on each path to packets, and tenants that share their core, slow each other "
+    "down?"
 )
 # Neighbours keep a forwarder from its core for milliseconds, and frames that come back in bursts
 # then keep the sender, which is on one core with those who receive for it: what it sends within
@@ -51,7 +51,7 @@ class CloudDesign(Budget, Design):
 
 
 def design_of(options: Options) -> CloudDesign:
-    """What these options come to, with every default put in."""
+    """The design of these options, with all defaults filled in."""
     preset = options.preset
     blocks = preset.blocks if options.blocks is None else options.blocks
     check_blocks(blocks)

@@ -166,7 +166,7 @@ def _complaint(error: ValidationError, data: Mapping[str, Any]) -> str:
 
 
 def _fields(table: str | None) -> list[str]:
-    """Of `[[part]]`, of `[tenant]`, or of the file."""
+    """The fields of `[[part]]`, of `[tenant]`, or of the file."""
     if table == "tenant":
         return [each.name for each in fields(TenantShape)]
     return list((_PartFile if table == "part" else DesignFile).model_fields)

@@ -16,7 +16,7 @@ from linerate.verdict.stats import fewest_pairs
 
 
 def fewest_blocks(parts: Sequence[Part]) -> int:
-    """With fewer, some family of the design's comparisons could not reject, whatever they are."""
+    """The fewest blocks with which every family of the design's comparisons can reject."""
     return max(fewest_pairs(family) for family in _families(parts))
 
 

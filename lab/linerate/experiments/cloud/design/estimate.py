@@ -35,7 +35,7 @@ class Estimate:
         return self.search_s + self.blocks * self.block_s
 
     def blocks_within(self, minutes: float) -> int:
-        """So many whole blocks fit."""
+        """The number of whole blocks that fit."""
         return max(min(int((minutes * 60 - self.search_s) / self.block_s), self.blocks), 0)
 
 
@@ -50,7 +50,7 @@ def estimate(design: CloudDesign) -> Estimate:
 
 
 def seconds_of(place: Place, window_s: float) -> float:
-    """Of one attempt."""
+    """The seconds of one attempt."""
     start_s = 0.1 if place.framework == NOBODY else START_S
     return window_s + start_s + place.cell.tenants * _READY_S[place.cell.kind]
 
@@ -67,7 +67,7 @@ def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[st
     if fit < found.blocks:
         lines.append(
             f"--minutes {minutes:g}: about {fit} of {counted(found.blocks, 'block')} will fit; "
-            "what does not is listed in the results, and --resume goes on with it"
+            "the results list the rest, and --resume goes on with it"
         )
     fewest = fewest_blocks(design.parts)
     if fit < fewest:

@@ -45,12 +45,12 @@ class Place:
     cell: CloudCell
 
     def level(self, factor: str) -> str:
-        """Of a factor, as it is written in analyses and reports."""
+        """The level of a factor, as analyses and reports write it."""
         return self.levels[factor]
 
     @cached_property
     def levels(self) -> dict[str, str]:
-        """Of every factor."""
+        """The levels of all factors."""
         cell = self.cell
         return {
             FRAMEWORK: self.framework,
@@ -78,7 +78,7 @@ def rate_words(rate: float) -> str:
 
 
 def place_of(trial: Trial) -> Place | None:
-    """Of a trial of this experiment that is in a cell; None of others, as of the searches."""
+    """The place of a trial in a cell; None for other trials, such as those of searches."""
     if not isinstance(trial.cell, CloudTrialCell):
         return None
     return Place(trial.arm, trial.cell.size, trial.cell.levels)

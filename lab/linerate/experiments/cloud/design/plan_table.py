@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run would do, printed without doing it."""
+"""Prints what a run would do, without doing it."""
 
 from __future__ import annotations
 

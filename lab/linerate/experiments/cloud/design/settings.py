@@ -61,7 +61,7 @@ def drawn(cells: Iterable[CloudCellFigures]) -> list[CloudCellFigures]:
 
 
 def main_setting(cells: Sequence[CloudCellFigures]) -> list[CloudCellFigures]:
-    """Those at the rate and the CPU that most cells with tenants have: what is crossed."""
+    """The cells at the rate and CPU share that most cells with tenants have."""
     there = drawn(cells)
     counts: dict[tuple[str, float], int] = defaultdict(int)
     for cell in there:

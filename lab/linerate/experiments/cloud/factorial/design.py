@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was observed: one value for each block and cell of crossed factors, some missing.
+"""Observations: one value for each block and cell of crossed factors, some missing.
 
 `Observations.values` has the blocks along its first axis and the levels of each factor along one
 more, in the order of `factors`. NaN is a value that is missing; it is listed and never replaced.
@@ -113,7 +113,7 @@ class Observations:
 
     @property
     def zeros(self) -> int:
-        """So many values are 0."""
+        """The number of values that are 0."""
         return int(np.count_nonzero(self.values == 0))
 
     @property
@@ -149,7 +149,7 @@ class Observations:
         return found is not None and set(levels) <= set(found.levels)
 
     def keeping(self, name: str, levels: Sequence[str]) -> Observations:
-        """Those of some levels of a factor, in the order given."""
+        """The observations at some levels of a factor, in the order given."""
         axis, factor = self.axis(name), self.factor(name)
         factors = list(self.factors)
         factors[axis - 1] = replace(factor, levels=tuple(levels))
@@ -157,7 +157,7 @@ class Observations:
         return replace(self, factors=tuple(factors), values=values)
 
     def at(self, levels: Mapping[str, str]) -> Observations:
-        """Those at one level of each factor named."""
+        """The observations at one level of each factor named."""
         found = self
         for name, level in levels.items():
             found = found.keeping(name, [level])
@@ -230,7 +230,7 @@ def crossed(observations: Observations) -> Observations:
 
 
 def _empty_shares(found: Observations) -> Iterator[tuple[float, int, int, str, str]]:
-    """Of each level that may go: its share of empty cells, and what decides between such alike."""
+    """The share of empty cells of each level that may go, and what breaks ties between levels."""
     for place, factor in enumerate(found.factors):
         others = tuple(axis for axis in range(len(found.factors)) if axis != place)
         shares = found.empty.mean(axis=others)

@@ -54,7 +54,7 @@ class Effect:
         return sizes.partial_omega2(self.f, self.df, self.n)
 
     def interval(self) -> Interval | None:
-        """Of the share of variance that `partial_eta2` estimates, at 95 %."""
+        """The 95 % interval of the share of variance that `partial_eta2` estimates."""
         return sizes.share_interval(self.f, self.df, self.df_error)
 
 

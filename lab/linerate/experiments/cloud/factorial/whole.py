@@ -68,7 +68,9 @@ def any_effect(
 
 
 def _groups(space: Space, factor: str) -> Integers:
-    """Of each value the number of its block and combination of levels of the other factors."""
+    """For each value, the number of its block and its combination of levels of the other
+    factors.
+    """
     shape = space.observations.shape
     levels = list(np.unravel_index(space.cell, shape))
     del levels[space.observations.axis(factor) - 1]

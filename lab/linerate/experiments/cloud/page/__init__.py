@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a cloud run shows: tables, charts, the page."""
+"""The output of a cloud run: tables, charts, the page."""

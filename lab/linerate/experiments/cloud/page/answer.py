@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the page and the terminal say first: the answer in a sentence, and who was lost.
+"""The beginning of page and terminal: the answer in a sentence, and forwarders without figures.
 
 Medians of cells, as they stand in the tables; what is tested stands in the takeaways.
 """
@@ -27,7 +27,7 @@ _NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def answer(answers: CloudAnswers, takeaways: Sequence[TakeawayEntry]) -> str:
-    """What the worst neighbours leave of each framework, and what became of the conclusions."""
+    """The answer: what the worst neighbours leave of each framework, and which conclusions hold."""
     worst = _worst(answers)
     if not worst:
         return "This run has no answer: no forwarder has a valid window beside tenants."
@@ -55,7 +55,7 @@ def _offered(answers: CloudAnswers, rate: float) -> str:
 
 
 def _worst(answers: CloudAnswers) -> list[CloudCellFigures]:
-    """Of each framework the cell in which least is left, the least first."""
+    """The cell of each framework in which least is left, the least first."""
     found: dict[str, CloudCellFigures] = {}
     for cell in main_setting(answers.cells):
         there = found.get(cell.framework)
@@ -104,7 +104,7 @@ def lost(answers: CloudAnswers) -> list[str]:
     )
     return [
         f"{'The reference ' if own.framework == answers.reference else ''}{own.framework} has no "
-        f"figures at {own.size} B: {own.note or 'what it carries alone is not known'}."
+        f"figures at {own.size} B: {own.note or 'its rate alone is unknown'}."
         for own in found
     ]
 

@@ -58,7 +58,7 @@ class Averaged:
     settings: list[dict[str, str]]
 
     def levels(self, factor: str) -> list[str]:
-        """Those that there are, in the factor's order."""
+        """The levels that have points, in the factor's order."""
         at = self.about.index(factor)
         return in_order(factor, [point.levels[at] for point in self.points])
 

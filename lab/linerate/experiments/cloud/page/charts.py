@@ -93,7 +93,7 @@ def heat_map(cells: Sequence[CloudCellFigures], framework: str, metric: str) -> 
 
 
 def _sorted(cells: Sequence[CloudCellFigures]) -> list[CloudCellFigures]:
-    """By load, kind and size, in the orders of these factors."""
+    """The cells, sorted by load, kind and size, in the orders of these factors."""
     order = {factor: levels_of(cells, factor) for factor in (LOAD, KIND, SIZE)}
     return sorted(
         cells,
@@ -124,7 +124,7 @@ def share_words(value: float) -> str:
 
 
 def cpu_time(cells: Sequence[CloudCellFigures], framework: str) -> Spec | None:
-    """Who had the core, a bar for each cell of one framework."""
+    """A chart of the core's CPU time by user, a bar for each cell of one framework."""
     rows = []
     for cell in _sorted([cell for cell in cells if cell.framework == framework]):
         figures = (cell.forwarder_cpu, cell.tenants_cpu, cell.softirq, cell.steal)

@@ -34,9 +34,9 @@ WORDS = {
     KIND: "kind of tenants",
     LOAD: "load of the tenants",
     TENANTS: "number of tenants",
-    CPU: "CPU, what the forwarder has of its core",
+    CPU: "CPU: the forwarder's share of its core",
     SIZE: "frame size, B",
-    RATE: "offered rate, of the own 100 %",
+    RATE: "offered rate, share of the own 100 %",
 }
 _HEIGHT, _MANY = 240, 4
 # Of a cell without tenants.
@@ -59,7 +59,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """Of a metric over some factors. Without panels there was nothing to draw."""
+    """A drawing of a metric over some factors. Without panels there was nothing to draw."""
 
     anchor: str
     metric: str
@@ -115,7 +115,7 @@ def _channels(found: Averaged) -> tuple[str, str | None, list[str]]:
 def _caption(found: Averaged) -> str:
     where = _settings(found)
     if max(point.cells for point in found.points) == 1:
-        return f"{where}: medians over blocks with their 95 % intervals, of one cell each."
+        return f"{where}: medians over blocks of one cell each, with 95 % intervals."
     return (
         f"{where}: each point is the median of the medians of the cells that have its level, in "
         f"{counted(len(found.settings), 'setting')} of the other factors, the same for all points; "
@@ -187,7 +187,7 @@ class _Drawn:
             [line, rule, point],
             _HEIGHT,
             f"{metric_words(self.metric).capitalize()} by {about}{title and f': {title}'}; "
-            "medians. What is significant stands in the takeaways.",
+            "medians. The takeaways say which effects are significant.",
         )
 
     @property

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the charts of experiment `cloud` can draw of a cell, by the name that analyses use."""
+"""The figures that charts of experiment `cloud` can draw, by the names that analyses use."""
 
 from __future__ import annotations
 
@@ -53,14 +53,18 @@ METRICS = {
     "throughput": Shown("frames received, per second (more is better)", _of("received_pps")),
     "offered_pps": Shown("frames offered, per second", _of("offered_pps")),
     "left": Shown("share of the throughput left (more is better)", _of("left"), share=True),
-    "loss": Shown("loss, of what was intended (less is better)", _of("loss"), share=True),
+    "loss": Shown("loss, share of the intended frames (less is better)", _of("loss"), share=True),
     "loss_at_ingress": Shown(
-        "lost at the link's ingress, of what was intended", _of("lost_at_ingress"), True
+        "lost at the link's ingress, share of the intended frames", _of("lost_at_ingress"), True
     ),
     "loss_free": Shown("share of the runs without loss (more is better)", _loss_free, share=True),
-    "forwarder_cpu": Shown("CPU time of the forwarder, of the core", _of("forwarder_cpu"), True),
+    "forwarder_cpu": Shown(
+        "CPU time of the forwarder, share of the core", _of("forwarder_cpu"), True
+    ),
     "throttled": Shown("time in which the quota was used up", _of("throttled"), share=True),
-    "tenants_cpu": Shown("CPU time of all tenants, of the core", _of("tenants_cpu"), share=True),
+    "tenants_cpu": Shown(
+        "CPU time of all tenants, share of the core", _of("tenants_cpu"), share=True
+    ),
     "steal": Shown("stolen time of the core", _of("steal"), share=True),
     "softirq": Shown("softirq time of the core", _of("softirq"), share=True),
     "switches_per_s": Shown("context switches of the forwarder/s", _of("switches_per_s")),

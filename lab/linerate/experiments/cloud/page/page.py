@@ -159,7 +159,7 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
 
 
 def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
-    """By metric, in the order of the sections; in each as they were ranked."""
+    """The groups by metric, in the order of the sections; entries as they were ranked."""
     tested = [each for each in takeaways if each.origin == "tested"]
     found = []
     order = [*SECTIONS, OTHERS]
@@ -192,7 +192,7 @@ def _tell(entry: TakeawayEntry) -> Told:
 
 
 def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
-    """Of what was tested beside the study's conclusions."""
+    """The number of statements beside the study's conclusions, by verdict."""
     tested = [each for each in takeaways if each.origin == "tested"]
     if not tested:
         return "-"
@@ -258,11 +258,11 @@ def _always(cells: Sequence[CloudCellFigures], placed: Charts) -> list[tuple[str
     found = []
     for title, at, name, metric, caption in (
         ("Throughput", LEAD, "Throughput left, load by tenants", "left",
-         f"{setting}: received, over what the same forwarder received in the same block without "
+         f"{setting}: received frames, relative to the same forwarder in the same block without "
          "tenants. Medians over blocks; the stronger the colour, the less is left."),
         ("Loss", "heat-loss", "Loss, load by tenants", "loss",
-         f"{setting}: lost, of what was intended. Medians over blocks; the stronger the colour, "
-         "the more."),
+         f"{setting}: share of the intended frames that was lost. Medians over blocks; the "
+         "stronger the colour, the more."),
     ):  # fmt: skip
         panels = [
             (framework, placed.place(spec))
@@ -279,9 +279,9 @@ def _always(cells: Sequence[CloudCellFigures], placed: Charts) -> list[tuple[str
     ]
     if bars:
         caption = (
-            f"{setting}, {smallest} B. Of the core that is shared, by control groups and, in ticks "
-            "of 1/100 s, by the kernel; softirqs are in part within the other two, so that a bar "
-            "can pass 100 %. Tenants on a core of their own count there."
+            f"{setting}, {smallest} B. Time of the shared core, by control groups and, in ticks "
+            "of 1/100 s, by the kernel. The other two include a part of the softirqs, so a bar "
+            "can pass 100 %. Tenants on a core of their own count on that core."
         )
         title = "The core's time"
         found.append(
@@ -333,7 +333,7 @@ def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
 
 
 def _packages(trials: Sequence[Trial]) -> dict[str, str]:
-    """Of what virtual machines are made, by package."""
+    """The versions of the packages that virtual machines are made of."""
     return {
         name: version
         for trial in trials

@@ -52,7 +52,7 @@ def metric_words(metric: str) -> str:
 
 
 def beside_words(cell: CloudCellFigures) -> str:
-    """Who is beside the forwarder, such as `2 network containers`."""
+    """The tenants beside the forwarder, such as `2 network containers`."""
     if not cell.tenants:
         return "nobody"
     noun = "VM" if cell.kind == "vm" else cell.kind

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `cloud` prints: own rates, what is left beside whom, then the takeaways."""
+"""Prints a run of `cloud`: own rates, the throughput left beside tenants, then the takeaways."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ def others_line(takeaways: Sequence[TakeawayEntry], told: int) -> str | None:
         return None
     counts = Counter(each.verdict for each in takeaways)
     every = ", ".join(f"{counts[v]} {v}" for v in ("held", "not held", "undecided") if counts[v])
-    return f"{counted(left, 'further statement')} in the report; of all {len(takeaways)}: {every}"
+    return f"{counted(left, 'further statement')} in the report; all {len(takeaways)}: {every}"
 
 
 def not_run_line(each: NotRun) -> str:

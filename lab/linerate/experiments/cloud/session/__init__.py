@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One session of a cloud run: cells, tenants beside the forwarder, what is read of both."""
+"""One session of a cloud run: cells, tenants beside the forwarder, readings of both."""

@@ -68,7 +68,7 @@ def arm_of(place: Place) -> Arm:
 
 
 def due(setup: LinkSetup, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
-    """By which fields the record of a window is known."""
+    """The fields by which the record of a window is known."""
     return {
         "link": setup.link.name,
         "role": role,
@@ -184,23 +184,14 @@ class CellRun:
 
     @contextmanager
     def _watched(self, trial: Trial) -> Iterator[None]:
-        """Who is a stranger is asked of the generator's CPU alone, where only strangers make it
+        """Strangers are recorded on the generator's CPU alone, where only strangers make it
         late: on the forwarder's are the tenants, which are what is measured.
         """
-        bench, threads = self._site.bench, self._threads()
-        with watched(bench, trial, lambda pid: bench.run.owns(pid) or pid in threads):
+        with watched(self._site.bench, trial, self._setup):
             yield
         if trial.others is not None:
-            own = str(bench.cores.control)
+            own = str(self._site.bench.cores.control)
             trial.others = {cpu: each for cpu, each in trial.others.items() if cpu == own}
-
-    def _threads(self) -> set[int]:
-        """The kernel's, that receive for generator and forwarder; of a link that failed none."""
-        try:
-            wire, _ = self._setup.ready()
-        except TrialError:
-            return set()
-        return {thread.pid for thread in wire.threads}
 
     def _beside(self) -> Neighbours:
         return neighbours(self._site, self._place)

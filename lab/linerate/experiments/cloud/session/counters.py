@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What one core did, by the kernel's and the processor's own counters.
+"""Counters of one core, by the kernel and the processor.
 
 Context switches and the last-level cache's references and misses are counted by perf_event_open(2),
 for all that runs on the core; bytes to and from memory by resctrl, where it is mounted and the core
@@ -45,7 +45,7 @@ class Reading:
 
 
 class CoreCounters:
-    """Of one CPU, for everything that runs there."""
+    """The counters of one CPU, for everything that runs there."""
 
     def __init__(self, cpu: int, host: Host = LOCAL) -> None:
         self.cpu = cpu
@@ -107,7 +107,7 @@ def between(cpu: int, before: Reading, after: Reading) -> CoreWindow:
 
 
 def softirqs_of(text: str, cpu: int) -> dict[str, int]:
-    """By kind, of one column of /proc/softirqs; columns are of the CPUs that are online."""
+    """Softirqs by kind, from one column of /proc/softirqs, which has one for each online CPU."""
     heads, *lines = text.splitlines()
     column = heads.split().index(f"CPU{cpu}")
     return {

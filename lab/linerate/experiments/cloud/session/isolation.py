@@ -27,8 +27,8 @@ def isolation(design: CloudDesign) -> list[str]:
         )
     if "vm" in kinds:
         found.append(
-            "a virtual machine is made of Debian's packages, has one virtual CPU, what its load "
-            f"needs of memory{disk}, and is in a control group ({', '.join(limits)})"
+            "a virtual machine is made of Debian's packages, has one virtual CPU, the memory that "
+            f"its load needs{disk}, and is in a control group ({', '.join(limits)})"
         )
     if loads & {"network", "mixed"}:
         found.append(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a window cost the shared core, by who used it: forwarder, tenants, and the core as a whole.
+"""The CPU time of the shared core in a window: of the forwarder, of tenants, and of all.
 
 It takes the place of the meter that every window has (`linerate.trial.cpu_time`), so that all is
 read at the same two moments: just before the first frame is sent, and just after the last.

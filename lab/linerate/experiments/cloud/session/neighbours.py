@@ -131,7 +131,7 @@ class Neighbours:
                 raise TenantError(error.message) from error
 
     def usages(self) -> list[Usage]:
-        """Of each tenant's control group, read now."""
+        """The usage of each tenant's control group, read now."""
         return [tenant.group.usage() for tenant in self.tenants]
 
     @property
@@ -151,7 +151,9 @@ class Neighbours:
         return found
 
     def bridge_bytes(self) -> int | None:
-        """Of frames that crossed the bridge to and from the host; None: nobody has a link."""
+        """Bytes of frames that crossed the bridge to and from the host; None: no tenant has
+        a link.
+        """
         if not self.tenants or not Load(self.cell.load).has_network:
             return None
         return carried_bytes(self._bridge.host, self._bridge.name)

@@ -27,7 +27,7 @@ _WINDOWS = 8
 
 
 def search_rate(framework: str, cell: Cell) -> Steps[float | None]:
-    """In frames per second over all directions; None: it was not found. All is on record."""
+    """The rate in frames per second over all directions; None: none found. All is on record."""
     arm = Arm(framework, framework)
     flooded: float | None = yield OnSetup(cell, partial(_flood, arm), flood=True)
     if not flooded:

@@ -77,7 +77,7 @@ def kept(
 
 
 def strangers(trials: Sequence[Trial], sender: int) -> str:
-    """Who had the sender's CPU in a window that is void, in words; empty: nobody who is known.
+    """The processes that had the sender's CPU in a void window, in words; empty: none known.
 
     No tenant is ever there, so that a repetition may find it free.
     """

@@ -141,19 +141,19 @@ class Cloud(SessionPlan):
         if self.options.line_rate:
             self.full_rates = dict.fromkeys(own_rates(self.design), self.options.line_rate)
             return
-        yield Announce("what each framework carries alone")
+        yield Announce("searching the rate of each framework alone")
         for framework, size in own_rates(self.design):
             rate = yield from until_quiet(
                 self,
-                f"{framework}, {size} B: what it carries alone was not found",
+                f"{framework}, {size} B: its rate alone was not found",
                 partial(search_rate, framework, self._cell(size)),
                 partial(self._is_needed, framework),
             )
             if rate is None:
-                self._lost(framework, size, "what it carries alone was not found")
+                self._lost(framework, size, "its rate alone was not found")
             else:
                 self._ndrs[framework, size] = rate
-        yield Announce("what of that the generator keeps beside tenants")
+        yield Announce("searching the share of it that the generator keeps beside tenants")
         yield OnSetup(self._cell(), partial(self._all_kept, site))
 
     def _all_kept(self, site: Site, setup: LinkSetup) -> Steps[None]:

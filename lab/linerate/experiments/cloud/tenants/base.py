@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a tenant is asked for, whatever it is made of, and what it answers.
+"""The interface of a tenant, whatever it is made of.
 
 Lifecycle of a `Tenant`: made, `start`ed, `ready` when its load works, asked for its `work` any
 number of times, `stop`ped; leaving its context stops it, too, and removes all that was made for it.

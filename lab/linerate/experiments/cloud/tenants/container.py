@@ -59,7 +59,9 @@ _ENDS_S = 2.0
 
 @dataclass(frozen=True)
 class Facts:
-    """Of a container that was started, for records. `limits`: with those that it got unasked."""
+    """Facts of a container that was started, for records. `limits`: with those that it got
+    unasked.
+    """
 
     limits: Limits
     group_version: int

@@ -59,7 +59,7 @@ def network_argv(peer: IPv4Address, port: int, bound_s: int) -> tuple[str, ...]:
 
 
 def port_of(number: int) -> int:
-    """At which the host's end of a tenant's network load listens."""
+    """The port on which the host's end of a tenant's network load listens."""
     return _FIRST_PORT + number
 
 

@@ -87,7 +87,7 @@ def installed(paths: Sequence[Path]) -> list[Installed]:
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """Of installed packages, by their names."""
+    """The versions of installed packages, by their names."""
     names = sorted(set(packages))
     printed = told("dpkg-query", "--show", "--showformat=${binary:Package} ${Version}\\n", *names)
     lines = (line.split() for line in (printed or "").splitlines())

@@ -19,7 +19,7 @@ _WIDE = 1.5
 
 
 def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[str, Any] | None:
-    """For each link the ratio, where it lies, and the rounds, beside the margin."""
+    """A chart of the ratio, its interval and the rounds on each link, beside the margin."""
     if not found:
         return None
     rows: list[dict[str, Any]] = [

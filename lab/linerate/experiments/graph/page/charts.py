@@ -24,7 +24,7 @@ _ROW = 16
 
 
 def _arms(rows: list[dict[str, Any]]) -> list[str]:
-    """Those that this build knows, there or not, so that each has its colour in every run."""
+    """The arms that this build knows, measured or not, so that each keeps its colour."""
     return families([*FAMILIES, *(str(row["arm"]) for row in rows)])
 
 

@@ -24,7 +24,7 @@ ALIKE = {"yes": "alike here", "no": "not alike here", "untold": "cannot be told"
 
 
 def change_words(found: CellRatio) -> str:
-    """In per cent."""
+    """The change in per cent."""
     if found.ratio is None:
         return "-"
     told = f"{(found.ratio - 1) * 100:+.1f} %"

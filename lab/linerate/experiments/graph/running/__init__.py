@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How experiment `graph` has `graph-bench` run its cells: programs, slices, and blocks of them."""
+"""Runs the cells of experiment `graph` by `graph-bench`: programs, slices, and blocks of them."""

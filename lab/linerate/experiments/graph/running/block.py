@@ -65,7 +65,7 @@ class _Session(Protocol):
 
 @dataclass
 class _Seen:
-    """Of the graphs' CPU while it is watched."""
+    """What was seen of the graphs' CPU while it was watched."""
 
     steal_ticks: int = 0
     stolen: float = 0.0
@@ -188,7 +188,7 @@ class Block:
 
 
 class _Watch:
-    """Who has the graphs' CPU, and what the hypervisor takes of it; known at the end."""
+    """Watches which processes have the graphs' CPU, and how much the hypervisor takes."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench

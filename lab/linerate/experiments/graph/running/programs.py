@@ -35,7 +35,7 @@ class Programs:
     left_out: list[str]
 
     def files(self) -> dict[str, Path]:
-        """By their names in the lab, for their digests."""
+        """The files by their names in the lab, for their digests."""
         found = {PROGRAM: self.rust}
         if self.rust_native:
             found[PROGRAM + NATIVE_SUFFIX] = self.rust_native

@@ -20,7 +20,7 @@ LEAST_LEFT = 0.5
 
 
 def window_of_slices(slices: Sequence[Slice], path_nodes: int | None) -> GraphWindow:
-    """Of one arm, of as many walks each: at least one."""
+    """The window of one arm's slices, at least one, of equally many walks."""
     quiet = [each.tsc_cycles for each in slices if not each.waited_ns]
     first = slices[0]
     works = {each.work for each in slices}

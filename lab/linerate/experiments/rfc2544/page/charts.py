@@ -183,7 +183,7 @@ def quantiles_by_load(
     return by_load(
         found,
         title=title,
-        load="load, of the forwarder's own throughput",
+        load="load, share of the forwarder's own throughput",
         colours=colours,
         description=description,
         log=True,

@@ -40,7 +40,7 @@ def goal_words(goal: Goal) -> str:
 
 
 def bed_note(trials: Sequence[Trial]) -> str:
-    """Who stays off the forwarder's CPU: of a generator that the lab did not start nobody knows."""
+    """Says which programs stay off the forwarder's CPU; unknown for another generator."""
     own = any(
         process.role == "generator" for trial in trials for process in trial.program.processes
     )
@@ -111,7 +111,7 @@ def _metrics(comparisons: Sequence[Comparison]) -> str:
 
 
 def _whole(metric: str) -> str:
-    """Of what the loads of a metric are shares."""
+    """Names what the loads of a metric are shares of."""
     of = METRICS[metric].load_of
     return "100 %" if of == "load" else of
 
@@ -157,8 +157,8 @@ def _throughput(preset: Preset, trials: Sequence[Trial]) -> str:
         for goal in preset.goals
     )
     return (
-        f"Throughput (RFC 2544, 26.1), by MLRsearch (RFC 9971) in windows of {_seconds(trials)}. "
-        f"{goals}."
+        "Throughput (RFC 2544, 26.1) is searched by MLRsearch (RFC 9971) in windows of "
+        f"{_seconds(trials)}. {goals}."
     )
 
 

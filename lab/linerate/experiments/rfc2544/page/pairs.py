@@ -177,7 +177,7 @@ class Theirs:
 
 
 def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
-    """In the order of the published page. `goal`: the one whose rates are drawn."""
+    """The pairs in the order of the published page. `goal`: the one whose rates are drawn."""
     known = line_rate_known(ours.cells)
     limits = {cell.size: cell.ceiling.pps for cell in ours.cells if cell.ceiling}
     label = "line rate, as given" if known else "100 % (best peer)"
@@ -247,7 +247,7 @@ def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
             "Received difference",
             ours.difference(),
             theirs.difference(),
-            "Ours: each arm's throughput against the baseline's, by the ratios of searches paired "
+            "Ours: each arm's throughput against the baseline's, as ratios of searches paired "
             "in blocks. Published: frames received in the one run in Rust against those in the "
             "one in C. The band is the margin inside which a whole interval means equal.",
         ),

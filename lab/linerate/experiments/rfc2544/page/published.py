@@ -143,7 +143,7 @@ AT_STEP = 0.05
 
 
 def line_share(row: PublishedRow) -> float:
-    """Of what 25 Gbit/s of Ethernet carry."""
+    """The share of the frames that 25 Gbit/s of Ethernet carry."""
     return row.rx_packets / row.duration_s / line_rate_pps(row.size)
 
 

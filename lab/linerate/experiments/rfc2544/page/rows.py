@@ -90,7 +90,7 @@ def line_rate_known(cells: Iterable[CellSummary]) -> bool:
 
 
 def rows_of(summary: Summary, searches: Searches) -> list[Row]:
-    """By cell, the arms, then the reference peer."""
+    """The rows by cell: the arms, then the reference peer."""
     found: list[Row] = []
     for cell in summary.cells:
         goal = next((a.search.goals[0].goal for a in cell.arms if a.search), "")
@@ -112,7 +112,7 @@ def rows_of(summary: Summary, searches: Searches) -> list[Row]:
 
 
 def _counts(units: Sequence[Searched], goal: str) -> dict[str, Counted]:
-    """By arm; without those of which no search found a rate."""
+    """The counts by arm, without arms for which no search found a rate."""
     return {
         arm: counted
         for arm in dict.fromkeys(each.arm for each in units)

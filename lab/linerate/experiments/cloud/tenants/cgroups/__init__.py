@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Control groups of both versions, for what tenants may use."""
+"""Control groups of both versions, which limit tenants."""

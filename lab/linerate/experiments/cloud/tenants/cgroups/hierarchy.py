@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What versions 1 and 2 of control groups have in common: their directories, counters and ends.
+"""The common parts of control groups, versions 1 and 2: directories, counters and removal.
 
 Lifecycle: a group is a directory (`host.cores.cgroup_files`); who makes it removes it. Any thread.
 Times are seconds, sizes bytes.
@@ -76,7 +76,7 @@ class Hierarchy(Protocol):
         """Let groups below this one have limits."""
 
     def set_weight(self, directories: Sequence[Path], weight: int) -> None:
-        """Of a CPU's time, 100 being everyone's."""
+        """Set the weight on a CPU's time; 100 is everyone's."""
 
     def apply(self, directories: Sequence[Path], limits: Limits, before: Limits | None) -> None:
         """Set what a group may use; `before`: what was set until now."""
@@ -144,7 +144,7 @@ def _empty(hierarchy: Hierarchy, directory: Path, deadline: float) -> bool:
 
 
 def _remove(directory: Path, deadline: float) -> bool:
-    """Who ended a moment ago is still on the way out."""
+    """Remove the group; a process that ended a moment ago may still be leaving it."""
     while True:
         try:
             files.remove(directory)

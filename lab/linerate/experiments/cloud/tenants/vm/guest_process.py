@@ -64,7 +64,7 @@ class GuestProcess:
 
     @property
     def pid(self) -> int:
-        """Of QEMU, whose threads are the guest."""
+        """The pid of QEMU, whose threads are the guest."""
         return self._child.pid
 
     @property

@@ -55,7 +55,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class Facts:
-    """Of a guest that was started, for records."""
+    """Facts of a guest that was started, for records."""
 
     accelerator: Accelerator
     memory_mib: int
@@ -122,12 +122,12 @@ class VirtualMachine(Tenant):
 
     @property
     def pid(self) -> int:
-        """Of QEMU, to put it where its CPU time is shared and counted."""
+        """The pid of QEMU, which is put into a control group."""
         return self._started().pid
 
     @property
     def pids(self) -> list[int]:
-        """Of QEMU, and of the host's end of a network load."""
+        """The pids of QEMU and of the host's end of a network load."""
         return [self.pid, *([self._server.pid] if self._server else [])]
 
     @property
@@ -231,7 +231,7 @@ class VirtualMachine(Tenant):
 
 
 def _peer(network: Bridge | VhostUser | None) -> IPv4Address | None:
-    """Who answers a network load."""
+    """The address that answers a network load."""
     if network is None:
         return None
     return network.peer if isinstance(network, VhostUser) else network.address.ip

@@ -42,7 +42,7 @@ class Bridge:
     address: IPv4Interface = ADDRESS
 
     def guest_address(self, number: int) -> IPv4Interface:
-        """Of the guest of that number, from 0."""
+        """The address of the guest with this number, from 0."""
         if not 0 <= number < MOST:
             raise UsageError(f"tenant {number}: a bridge has guests 0 to {MOST - 1}")
         network = self.address.network
@@ -131,7 +131,7 @@ def veth(on: Bridge, number: int, inside: InNamespace) -> Iterator[Veth]:
 
 
 def carried_bytes(host: Host, name: str) -> int:
-    """In frames that crossed an interface there either way, without FCS."""
+    """Bytes of frames that crossed an interface there either way, without FCS."""
     try:
         found = host.sample(Wanted(interfaces=True)).interfaces.get(name)
     except OSError as error:
