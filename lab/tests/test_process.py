@@ -110,8 +110,18 @@ def test_its_own_programs_are_known_also_when_they_have_ended(tmp_path: Path) ->
         with child(run, *SLEEP) as process:
             assert run.owns(process.pid)
         assert run.owns(process.pid)
-        # Its pid is another's by now.
+        # What a container engine started has another environment.
         run.started(stranger.pid)
+        assert run.owns(stranger.pid)
+        stranger.kill()
+
+
+def test_a_pid_that_another_process_has_by_now_is_not_the_lab_s(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with RunDirectory(tmp_path) as run, subprocess.Popen(["sleep", "60"]) as stranger:
+        run.started(stranger.pid)
+        monkeypatch.setattr(processes, "start_time", lambda _: 1)
         assert not run.owns(stranger.pid)
         stranger.kill()
 

@@ -210,7 +210,7 @@ class RunDirectory:
                 "free some space there, or set TMPDIR to another directory",
             ) from error
         self._prefixes = 0
-        self._children: set[int] = set()
+        self._started: dict[int, int | None] = {}
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -227,18 +227,17 @@ class RunDirectory:
             self._lock = -1
 
     def owns(self, pid: int) -> bool:
-        """Whether a process is this lab, or was started with the environment of this directory.
-
-        Of one that has ended nothing can be read: it is known if it was a `Child`.
+        """Whether a process is this lab, or works for it: it was started with the environment of
+        this directory, or is one of those that are noted (`started`), also when it has ended.
         """
         if pid == os.getpid() or _is_of(pid, self.path):
             return True
-        # A process that lives has another's pid by now.
-        return pid in self._children and not _environment(pid)
+        # Its pid may be another's by now.
+        return pid in self._started and start_time(pid) in {None, self._started[pid]}
 
     def started(self, pid: int) -> None:
         """Note a process that the lab started here."""
-        self._children.add(pid)
+        self._started[pid] = start_time(pid)
 
     def new_prefix(self, role: str) -> str:
         """A file prefix that no other program on this machine uses."""
