@@ -298,10 +298,10 @@ class _Attempt:
         time.sleep(WARM_UP_S)
         polls.await_known(running.check)
         polling = polls.read()
-        first = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
+        first = [telemetry.port_stats_tight(n) for n in range(self.ports)]
         time.sleep(self.bench.window_s)
         running.check()
-        last = [telemetry.read_tight(f"/ethdev/stats,{n}") for n in range(self.ports)]
+        last = [telemetry.port_stats_tight(n) for n in range(self.ports)]
         duration_s = (last[0].at_ns - first[0].at_ns) / 1e9
         uncertainty_s = (
             max(a.uncertainty_ns + b.uncertainty_ns for a, b in zip(first, last, strict=True)) / 1e9

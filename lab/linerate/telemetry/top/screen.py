@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from linerate.telemetry.top.discover import printable
+from linerate.host.text import printable
 from linerate.telemetry.top.figures import (
     Figures,
     LatencyFigures,
