@@ -15,6 +15,7 @@ from linerate.experiments.duel.reports.page import RunBelow, below
 from linerate.host import foreign
 from linerate.host.errors import RunError, UsageError
 from linerate.records.output import DUELS, REPORT, OutputDirectory
+from linerate.records.run_file import made_of
 from linerate.records.summary import SUMMARY, Summary
 from linerate.records.trial import first_complaint
 from linerate.runs.progress import say
@@ -34,7 +35,8 @@ def report(directories: Sequence[Path], out: Path | None, console: Console) -> N
     directory = directories[0]
     with OutputDirectory.existing(directory) as output:
         duels = load(directory)
-        output.write(REPORT, page.render(duels, _runs(directory)))
+        with made_of(directory, DUELS):
+            output.write(REPORT, page.render(duels, _runs(directory)))
     say(console, f"report: {directory / REPORT}")
     for line in last_lines(duels):
         say(console, line)

@@ -136,15 +136,14 @@ def dump(run: Run) -> str:
 
 
 @contextmanager
-def made_of(directory: object) -> Iterator[None]:
+def made_of(directory: object, what: str = f"{RUN} and {RECORDS}") -> Iterator[None]:
     """Of files that somebody changed: what no check of theirs found is an error that names them."""
     try:
         yield
     except (ValueError, ArithmeticError, LookupError) as error:
-        what = first_complaint(error) if isinstance(error, ValidationError) else f"{error!s:.400}"
+        why = first_complaint(error) if isinstance(error, ValidationError) else f"{error!s:.400}"
         raise RunError(
-            f"{directory}: nothing can be made of {RUN} and {RECORDS}: "
-            f"{type(error).__name__}: {what}",
+            f"{directory}: nothing can be made of {what}: {type(error).__name__}: {why}",
             "a file was changed, or another version of linerate wrote it",
         ) from error
 

@@ -127,7 +127,8 @@ def look(paths: Iterable[Path], *, foreign: bool = True) -> Found:
     others: list[Path] = []
     for path in itertools.islice(paths, _MOST_ASKED):
         if not foreign and _is_foreign(path):
-            others.append(path)
+            # The kernel asks for the right to write.
+            (others if os.access(path, os.W_OK) else forbidden).append(path)
             continue
         try:
             with Telemetry(path, _ANSWER_WITHIN_S) as telemetry:
@@ -180,8 +181,9 @@ def choose(found: Found, wanted: str | None) -> Program:
         )
     if found.foreign and not found.programs and wanted is None:
         raise MissingError(
-            "only programs of other users answer telemetry here",
-            "to watch one, name it: linerate top "
+            "no DPDK program of yours or root's answers telemetry here, and those of other users "
+            "are only asked by name",
+            "to watch one of theirs: linerate top "
             + printable(" or ".join(shlex.quote(str(each)) for each in found.foreign[:3])),
         )
     if found.programs:
