@@ -106,7 +106,7 @@ def changed_bytes(source: random.Random, content: bytes) -> bytes:
 
 
 def until_time_is_over(
-    check: Callable[[random.Random], None], at_least: int = 20, seconds: float = SECONDS
+    check: Callable[[random.Random], None], at_least: int = 5, seconds: float = SECONDS
 ) -> int:
     """Call `check` with a new source again and again; the message of a failure names the source.
 
