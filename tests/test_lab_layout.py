@@ -168,6 +168,87 @@ def test_what_goes_past_a_host_is_found(text: str, found: list[str]) -> None:
     assert past_the_host(text) == found
 
 
+# -- files of others ---------------------------------------------------------------------------
+
+# Who reads files otherwise than by `linerate.host.foreign`, and whose they are. What a host reads
+# is the kernel's or a package's.
+OWN_FILES = {
+    "experiments/cloud/design/design_file.py": "the designs that come with the lab",
+    "forwarders/registry.py": "the definitions that come with the lab",
+    "host/process.py": "a child's log and namespace; the kernel's",
+    "host/host.py": "the kernel's, for a host",
+    "host/sampler.py": "the kernel's; runs on hosts without the lab",
+    "host/cores/leases.py": "the kernel's",
+    "host/cores/switches.py": "the kernel's",
+    "host/builds/bench_programs.py": "the lab's sources",
+    "host/builds/c_examples.py": "DPDK's sources, as the lab builds them",
+    "host/builds/make.py": "the lab's lock",
+    "host/builds/plugins.py": "the lab's build",
+    "experiments/cloud/tenants/vm/guest.py": "the lab's sources, and modules of the kernel",
+    "experiments/cloud/tenants/vm/kernel.py": "modules of the kernel",
+    "experiments/instructions/callgrind.py": "valgrind's, in the run's own directory",
+    "experiments/instructions/profile.py": "valgrind's, in the run's own directory",
+    "experiments/latency/packet_sender.py": "the lab's sender's, in the run's own directory",
+    "report/page.py": "the lab's build",
+    "traffic/frame_files.py": "the lab's generator's, in the run's own directory",
+}
+READS = ("read_text", "read_bytes")
+
+
+def read_past_foreign(text: str) -> list[str]:
+    """Calls that read a file, but for the lab's own resources and what a host reads."""
+    found = []
+    for node in ast.walk(ast.parse(text)):
+        if not isinstance(node, ast.Call):
+            continue
+        name = ast.unparse(node.func)
+        if name in ("open", "json.load", "tomllib.load") or (
+            name.endswith(".open") and any(_mode(each) for each in node.args)
+        ):
+            if not any(_mode(each).startswith(("w", "a", "x")) for each in node.args):
+                found.append(name)
+        elif isinstance(node.func, ast.Attribute) and node.func.attr in READS:
+            source = ast.unparse(node.func.value)
+            if "resources.files" not in source and source.rpartition(".")[2] not in HOSTS:
+                found.append(name)
+    return found
+
+
+def _mode(argument: ast.expr) -> str:
+    value = argument.value if isinstance(argument, ast.Constant) else ""
+    return value if isinstance(value, str) and re.fullmatch("[rwax][bt+]*", value) else ""
+
+
+def test_files_of_others_are_read_in_one_place() -> None:
+    """With a size limit, and no pipe or device is waited for."""
+    past = {
+        name: found
+        for path in sorted(LAB.rglob("*.py"))
+        if (name := str(path.relative_to(LAB))) != "host/foreign.py"
+        if (found := read_past_foreign(path.read_text()))
+    }
+    assert {name: found for name, found in past.items() if name not in OWN_FILES} == {}
+    assert set(OWN_FILES) <= set(past)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("path.read_text()", ["path.read_text"]),
+        ("(directory / NAME).read_bytes()", ["(directory / NAME).read_bytes"]),
+        ('path.open("rb")', ["path.open"]),
+        ("open(path)", ["open"]),
+        ('path.open("w")', []),
+        ("link.open(context)", []),
+        ('resources.files("x").joinpath(name).read_text()', []),
+        ("LOCAL.read_bytes(path)", []),
+        ("foreign.text(path, foreign.MOST_RUN)", []),
+    ],
+)
+def test_what_reads_a_file_is_found(text: str, found: list[str]) -> None:
+    assert read_past_foreign(text) == found
+
+
 def test_the_sampler_imports_nothing_of_the_lab_s_nor_of_others() -> None:
     tree = ast.parse((LAB / "host" / "sampler.py").read_text())
     names = [each.name for node in ast.walk(tree) if isinstance(node, ast.Import)

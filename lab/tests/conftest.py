@@ -237,6 +237,7 @@ class TelemetryServer:
     def __init__(self, path: Path, answers: dict[str, Any]) -> None:
         self.path = path
         self.answers = answers
+        self.greeting = b'{"version": "DPDK 22.11.11", "pid": 1, "max_output_len": 16384}'
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket.bind(str(path))
         self._socket.listen()
@@ -250,8 +251,7 @@ class TelemetryServer:
             except OSError:
                 return
             with connection:
-                greeting = {"version": "DPDK 22.11.11", "pid": 1, "max_output_len": 16384}
-                connection.send(json.dumps(greeting).encode())
+                connection.send(self.greeting)
                 while request := connection.recv(1024).decode():
                     answer = self.answers.get(request)
                     if callable(answer):

@@ -231,7 +231,7 @@ def test_a_probe_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     with pytest.raises(MissingError, match="make build"):
         attach.prepare([sys.executable])
     absent = tmp_path / "absent.so"
-    assert "is no file" in refused(sys.executable, probe=absent, status=ExitStatus.USAGE)
+    assert "No such file" in refused(sys.executable, probe=absent, status=ExitStatus.USAGE)
 
 
 def test_a_file_that_is_no_probe(program: Path) -> None:

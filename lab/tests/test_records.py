@@ -25,9 +25,9 @@ from linerate.records.outcome import Outcome, Slice
 from linerate.records.trial import Invalid, RecordWriter, Trial, WrongOutcomeError
 
 
-def example(link: str = "memif") -> Trial:
+def example(link: str = "memif", position: int = 0) -> Trial:
     return simulated_trial(
-        random.Random(1), "rust-l2fwd", "rust-l2fwd", Cell(link, 64, 1), block=0, position=0
+        random.Random(1), "rust-l2fwd", "rust-l2fwd", Cell(link, 64, 1), block=0, position=position
     )
 
 
@@ -70,10 +70,10 @@ def test_a_line_that_a_crash_cut_off_is_dropped(tmp_path: Path) -> None:
     path.write_text(whole + "\n" + whole[:50])
     assert len(records.read(path)) == 1
     writer = RecordWriter(path)
-    writer.append(example())
+    writer.append(example(position=1))
     writer.close()
     assert [trial.valid for trial in records.read(path)] == [True, True]
-    assert path.read_text() == (whole + "\n") * 2
+    assert path.read_text() == f"{whole}\n{records.dump(example(position=1))}\n"
 
 
 def test_a_full_disk_leaves_whole_lines(tmp_path: Path) -> None:
@@ -89,9 +89,9 @@ from linerate.host.errors import OutputError
 from linerate.records.trial import RecordWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, ({limit}, {limit}))
 writer = RecordWriter(Path({str(path)!r}))
-for _ in range(3):
+for position in range(3):
     try:
-        writer.append(example())
+        writer.append(example(position=position))
     except OutputError as error:
         print(error)
 """

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import json
+import os
 import socket
 from collections.abc import Callable
 from pathlib import Path
@@ -10,6 +12,7 @@ from typing import Any
 
 import pytest
 from conftest import TelemetryServer
+from mutations import nested
 
 from linerate.host.errors import TelemetryError
 from linerate.telemetry.client import Telemetry, ask_when_known, connect
@@ -55,6 +58,74 @@ def test_an_answer_that_is_no_json_is_an_error(telemetry_server: Start, answer: 
         pytest.raises(TelemetryError, match="/x: not JSON"),
     ):
         telemetry.ask("/x")
+
+
+@pytest.mark.parametrize("levels", [202, 900, 4000, 7000])
+def test_an_answer_nested_without_end_is_an_error(telemetry_server: Start, levels: int) -> None:
+    for answer in (nested(levels), f'{{"/x":{nested(levels)}}}'):
+        server = telemetry_server({"/x": answer.encode()})
+        with Telemetry(server.path) as telemetry, pytest.raises(TelemetryError, match="recursion"):
+            telemetry.ask("/x")
+
+
+GREETING = {"version": "DPDK 22.11.11", "pid": 1, "max_output_len": 16384}
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"max_output_len": -99999}, "max_output_len: Input should be greater than 0"),
+        ({"max_output_len": 0}, "max_output_len: Input should be greater than 0"),
+        ({"max_output_len": 10**11}, "max_output_len: Input should be less than or equal to"),
+        ({"max_output_len": 10**30}, "max_output_len: Input should be less than or equal to"),
+        ({"max_output_len": float("inf")}, "max_output_len: Input should be a valid integer"),
+        ({"max_output_len": "16384"}, "max_output_len: Input should be a valid integer"),
+        ({"pid": -1}, "pid: Input should be greater than or equal to 0"),
+        ({"pid": 10**20}, "pid: Input should be less than or equal to"),
+        ({"version": ["x"]}, "version: Input should be a valid string"),
+        ({"version": "x" * 1000}, "version: String should have at most 200 characters"),
+    ],
+)
+def test_a_greeting_with_a_wrong_field_is_an_error(
+    telemetry_server: Start, changes: dict[str, Any], message: str
+) -> None:
+    server = telemetry_server({})
+    server.greeting = json.dumps(GREETING | changes).encode()
+    with pytest.raises(TelemetryError, match=f"no telemetry on {server.path}: {message}"):
+        Telemetry(server.path)
+
+
+@pytest.mark.parametrize("greeting", [b"[" * 4000, b"{", b"[]", b"{}", b"x" * 9000])
+def test_a_greeting_of_another_form_is_an_error(telemetry_server: Start, greeting: bytes) -> None:
+    server = telemetry_server({})
+    server.greeting = greeting
+    with pytest.raises(TelemetryError, match=f"no telemetry on {server.path}"):
+        Telemetry(server.path)
+
+
+def test_the_user_at_the_other_end_is_the_kernel_s_to_say(telemetry_server: Start) -> None:
+    with Telemetry(telemetry_server({}).path) as telemetry:
+        assert (telemetry.peer_pid(), telemetry.peer_user()) == (os.getpid(), os.geteuid())
+
+
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        ([], "should be a valid dictionary"),
+        ({"ipackets": 1}, "lacks opackets"),
+        ({"ipackets": -1, "opackets": 1}, "ipackets.*greater than or equal to 0"),
+        ({"ipackets": 2**64, "opackets": 1}, "ipackets.*less than"),
+        ({"ipackets": "many", "opackets": 1}, "ipackets.*valid integer"),
+    ],
+)
+def test_counters_are_counters(telemetry_server: Start, answer: object, message: str) -> None:
+    server = telemetry_server({"/ethdev/stats,3": answer})
+    with Telemetry(server.path) as telemetry:
+        for read in (telemetry.port_stats, telemetry.port_stats_tight):
+            with pytest.raises(TelemetryError, match=f"/ethdev/stats,3: .*{message}"):
+                read(3)
+        server.answers["/ethdev/stats,3"] = {"ipackets": 2**64 - 1, "opackets": 0, "q_ipackets": []}
+        assert telemetry.port_stats(3).value["ipackets"] == 2**64 - 1
 
 
 def test_a_command_registered_late(telemetry_server: Start) -> None:

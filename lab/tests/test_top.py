@@ -3,14 +3,21 @@
 
 from __future__ import annotations
 
+import json
+import re
 import subprocess
 import sys
 import time
 
 import pytest
 from conftest import Last
-from probed import Steps, plain_answers, polling_entry, probed_answers
+from mutations import STEERS, nested
+from probed import Steps, plain_answers, polling_entry, port_stats, probed_answers
 from top_command import Start, objects, top
+
+from linerate.host.errors import TelemetryError
+from linerate.telemetry.client import Telemetry
+from linerate.telemetry.top import sample
 
 
 def test_tables_one_after_the_other(telemetry_server: Start) -> None:
@@ -41,6 +48,68 @@ def test_json_for_scripts(telemetry_server: Start) -> None:
         assert [entry["packets"] for entry in one["latency"]] == [100, 100]
         assert one["probe"]["one_in"] == 64
         assert [port["link"] for port in one["ports"]] == ["up", "down"]
+
+
+def test_nothing_that_a_program_says_steers_the_terminal(telemetry_server: Start) -> None:
+    answers = plain_answers()
+    answers["/ethdev/info,0"] = {"name": f"[/x]{STEERS}"}
+    answers["/ethdev/link_status,0"] = {"status": f"[/x]{STEERS}"}
+    server = telemetry_server(answers)
+    server.greeting = json.dumps(
+        {"version": f"DPDK{STEERS}", "pid": 1, "max_output_len": 16384}
+    ).encode()
+    for options in ((), ("--json",)):
+        done = top(str(server.path), "--interval", "0.1", "--count", "1", *options)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "[/x]" in done.stdout or "[/X]" in done.stdout
+        assert all(each.isprintable() or each == "\n" for each in done.stdout), repr(done.stdout)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "message"),
+    [
+        ("/", b'{"/":' + nested(900).encode() + b"}", "recursion limit"),
+        ("/", b'{"/":' + nested(4000).encode() + b"}", "recursion limit"),
+        ("/", [["/ethdev/list"]], "0: Input should be a valid string"),
+        ("/ethdev/list", list(range(2000)), "at most 1024 items"),
+        ("/ethdev/list", [-1], "0: Input should be greater than or equal to 0"),
+        ("/ethdev/stats,0", port_stats(1, ipackets=10**400), "ipackets: .*less than"),
+        ("/ethdev/stats,0", port_stats(1, ipackets=-1), "ipackets: .*greater than"),
+        ("/ethdev/info,0", {"name": "x" * 2000}, "name: .*at most 1024 characters"),
+        ("/linerate/clock", {"tsc_hz": 0}, "tsc_hz: .*greater than 0"),
+        ("/linerate/clock", {"tsc_hz": 1, "clock_cost_cycles": float("nan")}, "clock_cost_cycles"),
+        ("/linerate/probe/clock", {"tsc_hz": 1, "clock_cost_cycles": 1e999}, "clock_cost_cycles"),
+    ],
+)
+def test_what_no_program_answers_is_an_error_that_names_it(
+    telemetry_server: Start, question: str, answer: object, message: str
+) -> None:
+    answers = probed_answers()
+    answers[question] = answer
+    if question == "/linerate/clock":
+        del answers["/linerate/probe/clock"]
+        answers["/"].remove("/linerate/probe/clock")
+    done = top(str(telemetry_server(answers).path), "--interval", "0.1", "--count", "1")
+    assert done.returncode == 4
+    assert re.search(f"{question}.*{message}", done.stderr), done.stderr
+    assert "fault of the lab" not in done.stderr
+
+
+def test_late_answers_of_many_ports_end_it(
+    telemetry_server: Start, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def late() -> dict[str, int]:
+        time.sleep(0.1)
+        return port_stats(1)
+
+    answers = plain_answers(ports=100)
+    answers |= {f"/ethdev/stats,{port}": late for port in range(100)}
+    monkeypatch.setattr(sample, "ROUND_S", 0.5)
+    with (
+        Telemetry(telemetry_server(answers).path) as telemetry,
+        pytest.raises(TelemetryError, match=r"a round of questions took longer than 0\.5 s"),
+    ):
+        sample.Sampler(telemetry).take()
 
 
 def test_no_interval_is_cut_short_after_a_late_answer(telemetry_server: Start) -> None:

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import pwd
 import socket
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,8 +13,10 @@ import pytest
 from conftest import TelemetryServer
 from fake_host import Instead
 
+from linerate.host import foreign
 from linerate.host.errors import LabError
 from linerate.telemetry.client import SOCKET_NAME
+from linerate.telemetry.top import discover
 from linerate.telemetry.top.discover import (
     Found,
     Program,
@@ -132,6 +135,40 @@ def test_find_by_the_path_of_a_socket(machine: Machine) -> None:
     assert find(str(live.parent)).prefix == "near"
     with pytest.raises(LabError, match="no DPDK program"):
         find(str(machine.leave("old")))
+
+
+def test_another_user_s_program_is_asked_only_by_name(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Anybody can make a socket below /tmp/dpdk, and say there what they like."""
+    monkeypatch.setattr(discover, "directories", lambda: [machine.folder])
+    monkeypatch.setattr(discover, "_listening", lambda host: [])
+    theirs = machine.run("theirs")
+    monkeypatch.setattr(foreign, "_trusted_users", lambda: {os.geteuid() + 1})
+    with pytest.raises(LabError, match=f"by name\n.*linerate top {theirs}"):
+        find(None)
+    name = pwd.getpwuid(os.geteuid()).pw_name
+    for wanted in ("theirs", str(theirs), str(theirs.parent)):
+        assert f", user {name})" in str(find(wanted))
+
+
+def test_a_program_of_one_s_own_comes_first(
+    machine: Machine, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    elsewhere = Machine(tmp_path / "b")
+    own, theirs = machine.run("rte"), elsewhere.run("rte")
+    machine.servers += elsewhere.servers
+    monkeypatch.setattr(discover, "directories", lambda: [elsewhere.folder, machine.folder])
+    monkeypatch.setattr(discover, "_listening", lambda host: [])
+    monkeypatch.setattr(discover, "_is_foreign", lambda path: path == theirs)
+    assert find(None).socket == own
+    assert find("rte").socket == own
+    assert find(str(theirs)).socket == theirs
+
+
+def test_so_many_sockets_are_asked_and_no_more(machine: Machine) -> None:
+    live = machine.run("x")
+    assert len(look([live] * 1000).programs) == 256
 
 
 def test_programs_that_cannot_be_asked() -> None:

@@ -137,7 +137,10 @@ def test_what_is_unknown_is_a_dash_and_never_0() -> None:
 
 
 def test_names_cannot_steer_the_terminal() -> None:
-    named = figures(program="l2\x1b[2Jfwd", ports=[PortFigures(port=0, name="\x9b31mred\n")])
+    named = figures(
+        program="l2\x1b[2Jfwd",
+        ports=[PortFigures(port=0, name="[/]\x9b31mred\n", link="\x1b[1m\x9b")],
+    )
     text = drawn(named, 80)
     assert "l2?[2Jfwd" in text
     assert "\x1b" not in text

@@ -72,14 +72,14 @@ def test_a_window_lasts_until_its_length_is_known(
         nonlocal now_ms
         now_ms += seconds * 1e3
 
-    def read_tight(command: str) -> Reading:
+    def port_stats_tight(_: int) -> Reading:
         nonlocal now_ms
         began, now_ms = now_ms, now_ms + answer_ms
         return Reading({}, round(began * MS), round(now_ms * MS))
 
     monkeypatch.setattr("linerate.trial.trial.time.sleep", sleep)
     running = cast(Any, SimpleNamespace(check=lambda: checks.append(now_ms)))
-    telemetry = cast(Any, SimpleNamespace(read_tight=read_tight))
+    telemetry = cast(Any, SimpleNamespace(port_stats_tight=port_stats_tight))
     first, last = read_window(running, telemetry, 1, 0.1)
     assert len(checks) == windows
     assert last[0].before_ns - first[0].after_ns >= windows * 100 * MS

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The certificate with which the API is served over HTTPS.
 
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -9,6 +11,9 @@ use rustls::ServerConfig;
 use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
+
+/// The most bytes that are read of each file; chains and keys have a few thousand. A device may have no end.
+const MOST: u64 = 1 << 20;
 
 /// Why a certificate cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -35,19 +40,47 @@ pub enum TlsError {
 /// See [`TlsError`]; each names the option.
 pub fn config(certificate: &Path, key: &Path) -> Result<RustlsConfig, TlsError> {
     let bad_chain = |error| TlsError::Certificate(certificate.to_owned(), error);
-    let chain = CertificateDer::pem_file_iter(certificate)
-        .map_err(bad_chain)?
+    let chain = CertificateDer::pem_slice_iter(&read(certificate).map_err(bad_chain)?)
         .collect::<Result<Vec<_>, _>>()
         .map_err(bad_chain)?;
     if chain.is_empty() {
         return Err(TlsError::Empty(certificate.to_owned()));
     }
-    let key =
-        PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Key(key.to_owned(), error))?;
+    let key = read(key)
+        .and_then(|data| PrivateKeyDer::from_pem_slice(&data))
+        .map_err(|error| TlsError::Key(key.to_owned(), error))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?
         .with_no_client_auth()
         .with_single_cert(chain, key)?;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(RustlsConfig::from_config(Arc::new(config)))
+}
+
+fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
+    let mut data = Vec::new();
+    File::open(path)
+        .and_then(|file| file.take(MOST + 1).read_to_end(&mut data))
+        .map_err(pem::Error::Io)?;
+    if data.len() as u64 > MOST {
+        let why = format!("larger than {} MiB", MOST >> 20);
+        return Err(pem::Error::Io(io::Error::new(io::ErrorKind::InvalidData, why)));
+    }
+    Ok(data)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, reason = "tests")]
+
+    use super::*;
+
+    #[test]
+    fn a_file_without_an_end_is_refused() {
+        let zero = Path::new("/dev/zero");
+        let error = config(zero, zero).unwrap_err().to_string();
+        assert!(error.starts_with("--tls-cert /dev/zero: "), "{error}");
+        assert!(error.contains("larger than 1 MiB"), "{error}");
+        assert!(matches!(read(zero), Err(pem::Error::Io(_))));
+    }
 }

@@ -51,7 +51,7 @@ def run(
     runs, notes = runs_at(directories)
     found = advise(asked, runs, machine.facts(), notes)
     if json_output:
-        print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
+        print(found.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2))
     else:
         show(asked, found, console)
     return _STATUS[found.answer]

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from linerate.host import elf
+from linerate.host import elf, foreign
 from linerate.host.builds import plugins
 from linerate.host.errors import MachineError, MissingError, ProcessError, UsageError
 
@@ -86,10 +86,8 @@ def prepare(
 def check_probe(probe: Path) -> None:
     """EAL loads any library, and the program would run without a probe."""
     hint = "leave it out for the one of this build"
-    if not probe.is_file():
-        raise UsageError(f"--probe {probe}: is no file", hint)
     try:
-        content = probe.read_bytes()
+        content = foreign.content(probe, foreign.MOST_PROGRAM)
     except OSError as error:
         raise UsageError(f"--probe {probe}: {error.strerror}", hint) from error
     if _PROBE_MARK not in content:
@@ -135,7 +133,7 @@ def check_program(path: Path, program: str, plugin: Path, environment: Mapping[s
     ends a program whose DPDK it cannot see (LINERATE_PROBE_REQUIRED).
     """
     try:
-        with path.open("rb") as file:
+        with foreign.opened(path, foreign.MOST_PROGRAM) as file:
             start = file.read(128)
     except OSError:
         return  # executable and not readable: for the kernel alone to judge
@@ -159,7 +157,7 @@ def check_program(path: Path, program: str, plugin: Path, environment: Mapping[s
     libraries = elf.libraries(found, environment)
     if libraries is None or any(_names_eal(library) for library in libraries):
         return
-    if _EAL_SYMBOL in path.read_bytes():
+    if _EAL_SYMBOL in foreign.content(path, foreign.MOST_PROGRAM):
         raise UsageError(
             f"{program} holds a DPDK of its own, linked statically: the probe cannot see into it",
             "build it against DPDK's shared libraries (pkg-config --libs libdpdk, no --static)",

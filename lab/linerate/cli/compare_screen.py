@@ -43,7 +43,7 @@ def run(
     runs = [stored(each) for each in (before, after)]
     found = compare(runs[0], runs[1], share)
     if json_output:
-        print(found.model_dump_json(by_alias=True, exclude_none=True, indent=2))
+        print(found.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2))
     else:
         for each in runs:
             if each.torn:

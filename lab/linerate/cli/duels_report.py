@@ -12,9 +12,12 @@ from rich.console import Console
 from linerate.experiments.duel.kept import last_lines, load
 from linerate.experiments.duel.reports import page
 from linerate.experiments.duel.reports.page import RunBelow, below
+from linerate.host import foreign
 from linerate.host.errors import RunError, UsageError
 from linerate.records.output import DUELS, REPORT, OutputDirectory
+from linerate.records.run_file import made_of
 from linerate.records.summary import SUMMARY, Summary
+from linerate.records.trial import first_complaint
 from linerate.runs.progress import say
 
 
@@ -32,7 +35,8 @@ def report(directories: Sequence[Path], out: Path | None, console: Console) -> N
     directory = directories[0]
     with OutputDirectory.existing(directory) as output:
         duels = load(directory)
-        output.write(REPORT, page.render(duels, _runs(directory)))
+        with made_of(directory, DUELS):
+            output.write(REPORT, page.render(duels, _runs(directory)))
     say(console, f"report: {directory / REPORT}")
     for line in last_lines(duels):
         say(console, line)
@@ -42,9 +46,12 @@ def _runs(directory: Path) -> list[RunBelow]:
     found = []
     for path in sorted(directory.glob(f"*/{SUMMARY}")):
         try:
-            summary = Summary.model_validate_json(path.read_bytes())
-        except (OSError, ValidationError) as error:
-            first = str(error).splitlines()[0]
-            raise RunError(f"{path}: {first}", f"linerate report {path.parent}") from error
+            summary = Summary.model_validate_json(foreign.content(path, foreign.MOST_SUMMARY))
+        except OSError as error:
+            raise RunError(f"cannot read {path}: {error.strerror}") from error
+        except ValidationError as error:
+            raise RunError(
+                f"{path}: {first_complaint(error)}", f"linerate report {path.parent}"
+            ) from error
         found.append(below(path.parent.name, summary))
     return found

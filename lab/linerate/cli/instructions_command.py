@@ -136,7 +136,7 @@ def run(words: Sequence[str], asked: Asked, console: Console, *, json_output: bo
             answer=answer,
             sentence=told,
         )
-        print(record.model_dump_json(by_alias=True, exclude_none=True, indent=2))
+        print(record.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2))
     else:
         for line in (*sentences.lines(found), told):
             say(console, line)

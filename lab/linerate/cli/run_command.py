@@ -196,7 +196,8 @@ def _status(found: Findings, fail_if: str | None) -> ExitStatus:
     """Return what the findings answer where something was asked."""
     if fail_if is None:
         return ExitStatus.DONE
+    from linerate.host.text import printable  # noqa: PLC0415
     from linerate.runs.fail_if import line_of, status_of  # noqa: PLC0415
 
-    print(line_of(found.summary.comparisons))
+    print(printable(line_of(found.summary.comparisons)))
     return status_of(found.summary.comparisons)

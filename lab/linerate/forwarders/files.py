@@ -23,6 +23,7 @@ from linerate.forwarders.definition import (
     Stop,
     alternatives,
 )
+from linerate.host import foreign
 from linerate.host.errors import UsageError
 from linerate.records.trial import TxBuffer
 
@@ -33,7 +34,7 @@ def read(path: Path) -> list[Definition]:
     Raises `UsageError` that names the file, the definition and the key.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        text = foreign.text(path, foreign.MOST_DEFINITIONS)
     except (OSError, UnicodeDecodeError) as error:
         why = error.strerror if isinstance(error, OSError) else "not UTF-8"
         raise UsageError(f"cannot read {path}: {why}") from error

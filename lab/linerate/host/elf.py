@@ -14,6 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from linerate.host import foreign
 from linerate.host.host import LOCAL, Host
 
 MAGIC = b"\x7fELF"
@@ -59,7 +60,7 @@ def read(path: Path) -> Elf:
 
 
 def _content(path: Path) -> bytes:
-    content = path.read_bytes()
+    content = foreign.content(path, foreign.MOST_PROGRAM)
     # ELFCLASS64, ELFDATA2LSB
     if content[:6] != MAGIC + b"\x02\x01":
         raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
@@ -168,7 +169,7 @@ def libraries(
 
 def holds_eal(path: Path) -> bool:
     """Whether DPDK's EAL is linked into this file itself; raises `OSError` as reading does."""
-    content = path.read_bytes()
+    content = foreign.content(path, foreign.MOST_PROGRAM)
     return content.startswith(MAGIC) and _SAID_BY_EAL in content
 
 

@@ -13,6 +13,8 @@ import sys
 from enum import IntEnum
 from typing import NoReturn
 
+from linerate.host.text import printable
+
 
 class ExitStatus(IntEnum):
     """SLOWER is said of programs that were measured, and of nothing else: scripts rely on it."""
@@ -45,10 +47,13 @@ def for_git(status: int) -> int:
 
 
 def say(message: object, status: int = ExitStatus.CANNOT_RUN) -> int:
-    """Print a message on standard error, if it can be written to, and return the status."""
+    """Print a message on standard error, if it can be written to, and return the status.
+
+    It may quote a file or a program: nothing in it steers the terminal.
+    """
     if sys.stderr is not None:
         with contextlib.suppress(OSError):
-            print(message, file=sys.stderr, flush=True)
+            print(printable(str(message), keep="\n\t"), file=sys.stderr, flush=True)
     return status
 
 

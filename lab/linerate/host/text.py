@@ -26,6 +26,18 @@ _CHATTER = re.compile(
 )
 
 
+def printable(text: str, keep: str = "") -> str:
+    """Text of somebody else's, such as a name or an error message with one, safe for a terminal.
+
+    What would move the cursor, colour or rename the window, or turn the direction of writing round
+    becomes `?`: control and format characters, and all separators but the plain space. `keep`:
+    further characters that stay, such as the newlines between lines of our own.
+    """
+    if text.isprintable():
+        return text
+    return "".join(each if each.isprintable() or each in keep else "?" for each in text)
+
+
 def counted(count: int, noun: str) -> str:
     """`1 block`, `12 blocks`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

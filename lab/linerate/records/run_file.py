@@ -18,9 +18,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
+from linerate.host import foreign
 from linerate.host.errors import RunError
 from linerate.host.machine import Machine
-from linerate.records.trial import RECORDS, content_of, first_complaint
+from linerate.records.trial import RECORDS, first_complaint
 
 RUN = "run.json"
 SCHEMA = "linerate/run-1"
@@ -135,15 +136,14 @@ def dump(run: Run) -> str:
 
 
 @contextmanager
-def made_of(directory: object) -> Iterator[None]:
+def made_of(directory: object, what: str = f"{RUN} and {RECORDS}") -> Iterator[None]:
     """Of files that somebody changed: what no check of theirs found is an error that names them."""
     try:
         yield
     except (ValueError, ArithmeticError, LookupError) as error:
-        what = first_complaint(error) if isinstance(error, ValidationError) else str(error)
+        why = first_complaint(error) if isinstance(error, ValidationError) else f"{error!s:.400}"
         raise RunError(
-            f"{directory}: nothing can be made of {RUN} and {RECORDS}: "
-            f"{type(error).__name__}: {what}",
+            f"{directory}: nothing can be made of {what}: {type(error).__name__}: {why}",
             "a file was changed, or another version of linerate wrote it",
         ) from error
 
@@ -154,22 +154,20 @@ def load(directory: Path) -> Run:
     if not directory.is_dir():
         raise RunError(f"{directory}: there is no such directory")
     try:
-        data = json.loads(content_of(path))
+        data = foreign.parsed(foreign.content(path, foreign.MOST_RUN))
     except FileNotFoundError:
         raise RunError(
             f"{directory} holds no run (there is no {RUN})",
             "name what a run's --out named; runs of earlier versions of linerate have no such file",
         ) from None
-    except (OSError, ValueError) as error:
-        raise RunError(f"cannot read {path}: {error}") from error
-    except RecursionError:
-        raise RunError(
-            f"cannot read {path}: it is nested too deeply", "the file was changed"
-        ) from None
+    except OSError as error:
+        raise RunError(f"cannot read {path}: {error.strerror}") from error
+    except ValueError as error:
+        raise RunError(f"cannot read {path}: {error}", "the file was changed") from error
     found = data.get("schema") if isinstance(data, dict) else None
     if found != SCHEMA:
         raise RunError(
-            f"{path}: its schema is {found!r}, not {SCHEMA!r}",
+            f"{path}: its schema is {found!r:.80}, not {SCHEMA!r}",
             "another version of linerate wrote it; use that one",
         )
     try:

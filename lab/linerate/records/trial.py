@@ -14,10 +14,8 @@ classes (a test compares them).
 
 from __future__ import annotations
 
-import errno
 import json
 import os
-import stat
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,6 +32,7 @@ from pydantic import (
 )
 from pydantic_core import from_json
 
+from linerate.host import foreign
 from linerate.host.errors import OutputError, RunError
 from linerate.records import trial_1
 from linerate.records.cells import TrialCell
@@ -428,7 +427,11 @@ class RecordWriter:
             raise OutputError(
                 f"cannot write {path}: {error.strerror}", "choose another --out"
             ) from error
-        content = path.read_bytes()
+        try:
+            content = foreign.content(path, foreign.MOST_RECORDS)
+        except OSError as error:
+            self.close()
+            raise OutputError(f"cannot read {path}: {error.strerror}") from error
         self._end = _whole_lines(content)
         self.torn = len(content) - self._end
         os.ftruncate(self._fd, self._end)
@@ -468,39 +471,54 @@ class Scan:
     torn: int
 
 
-def content_of(path: Path) -> bytes:
-    """What is in a run's file; raises `OSError`. A pipe or a device has no end to read to."""
-    with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as file:
-        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-            raise OSError(errno.EINVAL, "it is no file", str(path))
-        return file.read()
-
-
 def scan(path: Path) -> Scan:
     """Read a file that a crash may have left; raises `RunError` with the line that is no record."""
+    trials: list[Trial] = []
+    # By position, which no two trials of a run have in common: the line.
+    lines: dict[int, int] = {}
     try:
-        content = content_of(path)
+        with foreign.opened(path, foreign.MOST_RECORDS) as file:
+            number = 1
+            # One more than allowed: a line that is longer has no end there.
+            while (line := file.readline(foreign.MOST_RECORD + 1)).endswith(b"\n"):
+                trial = _record(path, number, line)
+                if (first := lines.setdefault(trial.position, number)) != number:
+                    raise RunError(
+                        f"{path}, line {number}: the trial at position {trial.position}, which is "
+                        f"in line {first} already",
+                        "lines were doubled: each trial would count twice",
+                    )
+                trials.append(trial)
+                number += 1
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
-    end = _whole_lines(content)
-    trials = []
-    # Not splitlines(), which takes other characters for the end of a line, too.
-    for number, line in enumerate(content[:end].split(b"\n")[:-1], start=1):
-        try:
-            trials.append(parse(line))
-        except ValidationError as error:
-            raise RunError(
-                f"{path}, line {number}: no record of a trial: {first_complaint(error)}",
-                "the file was changed, or another version of linerate wrote it",
-            ) from error
-    return Scan(trials, len(content) - end)
+    if len(line) > foreign.MOST_RECORD:
+        raise RunError(
+            f"{path}, line {number}: no record of a trial: longer than "
+            f"{foreign.MOST_RECORD // foreign.MIB} MiB",
+            "the file was changed",
+        )
+    return Scan(trials, len(line))
+
+
+def _record(path: Path, number: int, line: bytes) -> Trial:
+    try:
+        return parse(line.removesuffix(b"\n"))
+    except ValidationError as error:
+        raise RunError(
+            f"{path}, line {number}: no record of a trial: {first_complaint(error)}",
+            "the file was changed, or another version of linerate wrote it",
+        ) from error
 
 
 def first_complaint(error: ValidationError) -> str:
-    """The first thing that is wrong, with the field's name."""
-    first = error.errors()[0]
-    where = ".".join(str(part) for part in first["loc"])
-    return f"{where}: {first['msg']}" if where else first["msg"]
+    """The first thing that is wrong, with the field's name; both may be of any length in a file
+    that somebody changed, and are cut.
+    """
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(f"{part!s:.80}" for part in first["loc"])
+    message = f"{first['msg']:.400}"
+    return f"{where:.200}: {message}" if where else message
 
 
 def read(path: Path) -> list[Trial]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import time
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
 
 from linerate.records.cells import cell_words
@@ -47,10 +46,10 @@ class Monitor:
         self._telling = False
         self._printed = 0.0
         self._progress = Progress(
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(),
             MofNCompleteColumn(),
-            TextColumn("{task.fields[left]}"),
+            TextColumn("{task.fields[left]}", markup=False),
             console=console,
             auto_refresh=False,
             transient=True,
@@ -78,7 +77,7 @@ class Monitor:
 
     def announce(self, text: str) -> None:
         if self.console.is_terminal:
-            self._progress.update(self._task, description=escape(text))
+            self._progress.update(self._task, description=text)
             self._progress.refresh()
         else:
             say(self.console, text)
@@ -128,7 +127,7 @@ class Monitor:
         self._voided = 0
         if self.console.is_terminal:
             what = f"{cell_words(link, size)} {arm}, block {block}"
-            self._progress.update(self._task, description=escape(what), refresh=True)
+            self._progress.update(self._task, description=what, refresh=True)
 
     def item(self, link: str, size: int, arm: str, found: str, *, fresh: bool) -> None:
         """It is over; `fresh`: not all of it is of earlier sessions."""

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from linerate import __version__
 from linerate.forwarders import FORWARDERS, Definition, add, forwarder
-from linerate.host import machine
+from linerate.host import foreign, machine
 from linerate.host.builds.plugins import PROBE
 from linerate.host.errors import RunError
 from linerate.host.machine import Machine
@@ -90,7 +90,8 @@ def digests(files: Mapping[str, Path]) -> dict[str, str]:
 
 def _digest(path: Path) -> str | None:
     try:
-        return hashlib.sha256(path.read_bytes()).hexdigest()
+        with foreign.opened(path, foreign.MOST_PROGRAM) as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
 

@@ -18,7 +18,7 @@ from typing import Any
 
 from rich.console import Console
 
-from linerate.host import machine
+from linerate.host import foreign, machine
 from linerate.host.cores import weight
 from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted, LabError, RunError, UsageError
@@ -113,6 +113,7 @@ def resume(
 
     `given`: the options on the command line; one that contradicts the run's is refused.
     """
+    _refuse_other_users(directory)
     with interruptible(), OutputDirectory.existing(directory) as output:
         run = run_file.load(directory)
         experiment = find(run.experiment)
@@ -160,6 +161,18 @@ def resume(
             return _session(
                 experiment, run, output, earlier=earlier, console=console, command=command
             )
+
+
+def _refuse_other_users(directory: Path) -> None:
+    """Raise `UsageError` where another user could say which programs are started."""
+    for place in (directory, *extension.places(directory)):
+        for path in (place, place / RUN, place / RECORDS):
+            if path.exists():
+                foreign.refuse_other_users(
+                    path,
+                    f"commands in {RUN} are run to go on with it",
+                    "read them, then go on with a copy of your own (cp -r)",
+                )
 
 
 def _extend(

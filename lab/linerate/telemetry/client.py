@@ -4,26 +4,54 @@
 Lifecycle: a `Telemetry` holds one connection; use it as a context manager. Threading: one thread
 per connection. The socket is SOCK_SEQPACKET: one request is one packet, one answer is one packet of
 JSON, and the server greets with its version and the longest answer it sends.
+
+The program at the other end may be anybody's, and whatever it sends is a `TelemetryError` at worst:
+answers are at most `LONGEST_ANSWER` bytes, however long it says they are, and JSON is nested at
+most as `linerate.host.foreign.parsed` allows. Whether its user is trusted is for the caller to ask
+(`peer_user`). Files of others: `linerate.host.foreign`.
 """
 
 from __future__ import annotations
 
 import contextlib
-import json
 import select
 import socket
 import struct
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from linerate.host.errors import DisconnectedError, SilentError, TelemetryError, UnknownCommandError
+from linerate.host.foreign import parsed
 
 SOCKET_NAME = "dpdk_telemetry.v2"
 # sockaddr_un.sun_path, its terminating zero included.
 UNIX_PATH_LIMIT = 108
+# In bytes. DPDK says 16 KiB; a library that asks for more room gets up to so much from here.
+LONGEST_ANSWER = 1 << 20
+_LONGEST_GREETING = 4096
+_LONGEST_VERSION = 200
+# The kernel's largest (PID_MAX_LIMIT).
+_LARGEST_PID = 1 << 22
+_CREDENTIALS = struct.Struct("iII")
+_NAMES = TypeAdapter(list[str])
+# Some drivers have lists among them, one figure for each queue.
+_Counter = Annotated[int, Field(ge=0, lt=2**64)]
+_STATS = TypeAdapter(dict[str, _Counter | list[_Counter]])
+
+
+class _Greeting(BaseModel):
+    """What a server says first."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+    version: Annotated[str, Field(max_length=_LONGEST_VERSION)]
+    pid: Annotated[int, Field(ge=0, le=_LARGEST_PID)]
+    max_output_len: Annotated[int, Field(gt=0, le=LONGEST_ANSWER)]
 
 
 @dataclass(frozen=True)
@@ -71,13 +99,16 @@ class Telemetry:
         self._socket.settimeout(timeout_s)
         try:
             self._socket.connect(str(path))
-            greeting = json.loads(self._socket.recv(4096))
-            self.version: str = str(greeting["version"])
-            self.pid: int = int(greeting["pid"])
-            self._max_answer = int(greeting["max_output_len"])
-        except (OSError, ValueError, KeyError, TypeError, RecursionError) as error:
+            greeting = _Greeting.model_validate(parsed(self._socket.recv(_LONGEST_GREETING)))
+        except ValidationError as error:
+            self._socket.close()
+            raise TelemetryError(f"no telemetry on {path}: {complaint(error)}") from error
+        except (OSError, ValueError) as error:
             self._socket.close()
             raise TelemetryError(f"no telemetry on {path}: {error}") from error
+        self.version = greeting.version
+        self.pid = greeting.pid
+        self._max_answer = greeting.max_output_len
 
     def __enter__(self) -> Telemetry:
         return self
@@ -105,8 +136,8 @@ class Telemetry:
         if not raw:
             raise DisconnectedError(f"telemetry {self.path}: the program closed the connection")
         try:
-            answer = json.loads(raw)
-        except (ValueError, RecursionError) as error:
+            answer = parsed(raw)
+        except ValueError as error:
             raise TelemetryError(f"telemetry {self.path}: {command}: not JSON: {error}") from error
         name = command.split(",", 1)[0]
         if not isinstance(answer, dict) or name not in answer:
@@ -131,6 +162,27 @@ class Telemetry:
             if reading.uncertainty_ns < best.uncertainty_ns:
                 best = reading
         return best
+
+    def port_stats(self, port: int) -> Reading:
+        """The counters of a port; `value` has whole numbers from 0 to 2^64 - 1 only."""
+        command = f"/ethdev/stats,{port}"
+        return self._counted(command, self.read(command))
+
+    def port_stats_tight(self, port: int) -> Reading:
+        """The same by `read_tight`."""
+        command = f"/ethdev/stats,{port}"
+        return self._counted(command, self.read_tight(command))
+
+    def _counted(self, command: str, reading: Reading) -> Reading:
+        try:
+            counters = _STATS.validate_python(reading.value)
+        except ValidationError as error:
+            raise TelemetryError(f"telemetry {self.path}: {command}: {complaint(error)}") from error
+        if lacking := {"ipackets", "opackets"} - counters.keys():
+            raise TelemetryError(
+                f"telemetry {self.path}: {command}: lacks {', '.join(sorted(lacking))}"
+            )
+        return replace(reading, value=counters)
 
     def disconnected(self, timeout_s: float) -> bool:
         """Wait, and say whether the program closed the connection meanwhile.
@@ -158,13 +210,30 @@ class Telemetry:
 
     def peer_pid(self) -> int:
         """The program's pid as it is seen from here; in a container it knows itself by another."""
-        size = struct.calcsize("3i")
-        raw = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, size)
-        pid: int = struct.unpack("3i", raw)[0]
-        return pid or self.pid
+        return self._peer()[0] or self.pid
+
+    def peer_user(self) -> int:
+        """The user id of the program, as it was when it began to listen."""
+        return self._peer()[1]
+
+    def _peer(self) -> tuple[int, int, int]:
+        """Process, user and group, by the kernel (struct ucred)."""
+        raw = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+        pid, user, group = _CREDENTIALS.unpack(raw)
+        return pid, user, group
 
     def commands(self) -> list[str]:
-        return [str(name) for name in self.ask("/")]
+        try:
+            return _NAMES.validate_python(self.ask("/"))
+        except ValidationError as error:
+            raise TelemetryError(f"telemetry {self.path}: /: {complaint(error)}") from error
+
+
+def complaint(error: ValidationError) -> str:
+    """What is wrong first, with its name."""
+    first = error.errors(include_url=False, include_input=False)[0]
+    where = ".".join(map(str, first["loc"]))
+    return f"{where}: {first['msg']}" if where else f"{first['msg']}"
 
 
 def ask_when_known(

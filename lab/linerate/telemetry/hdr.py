@@ -8,7 +8,9 @@ difference is the histogram of what happened between them.
 
 from __future__ import annotations
 
+import base64
 import math
+import struct
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -19,8 +21,17 @@ from hdrh.histogram import HdrHistogram
 
 _DECODING_ERRORS = (
     HdrCookieException, HdrHistogramSettingsException, HdrLengthException,
-    zlib.error, ValueError, TypeError, IndexError, OverflowError, MemoryError,
+    zlib.error, struct.error, ValueError, TypeError, IndexError, OverflowError, MemoryError,
+    # What the library raises for a length of 0.
+    RuntimeError,
 )  # fmt: skip
+# Our programs' have two digits; HdrHistogram's tools suggest three at most.
+_MOST_DIGITS = 3
+# In bytes: all buckets of three digits, at the nine bytes that a count can take.
+_MOST_PACKED, _MOST_UNPACKED = 1 << 20, 1 << 20
+# Cookie and length of the compressed form; then of what is in it: cookie, length, offset, digits.
+_HEADER = 8
+_CONTENT = struct.Struct(">iiii")
 
 
 @dataclass(frozen=True)
@@ -58,8 +69,11 @@ class Histogram:
 
 
 def decode(text: str) -> Histogram:
-    """Raises `ValueError` for anything that is no such histogram."""
+    """Raises `ValueError` for anything that is no such histogram, and for one larger than any that
+    a program here makes: little text may stand for much memory.
+    """
     try:
+        _refuse_large(text)
         histogram = HdrHistogram.decode(text)
         # Buckets are named by their highest value: their number, and with it their place in an
         # array, changes when the program's histogram grows.
@@ -75,6 +89,19 @@ def decode(text: str) -> Histogram:
         )
     except _DECODING_ERRORS as error:
         raise ValueError(f"no HDR histogram: {error}") from error
+
+
+def _refuse_large(text: str) -> None:
+    """Raise `ValueError`, `zlib.error` or `struct.error`."""
+    if len(text) > _MOST_PACKED:
+        raise ValueError(f"longer than {_MOST_PACKED} bytes")
+    packed = base64.b64decode(text)[_HEADER:]
+    content = zlib.decompressobj().decompress(packed, _MOST_UNPACKED + 1)
+    if len(content) > _MOST_UNPACKED:
+        raise ValueError(f"longer than {_MOST_UNPACKED} bytes when unpacked")
+    _, _, _, digits = _CONTENT.unpack_from(content)
+    if not 0 < digits <= _MOST_DIGITS:
+        raise ValueError(f"{digits} significant digits, from 1 to {_MOST_DIGITS} are read")
 
 
 def difference(now: Histogram, before: Histogram) -> Histogram | None:

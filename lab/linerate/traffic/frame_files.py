@@ -19,6 +19,7 @@ from typing import Any
 
 import yaml
 
+from linerate.host import foreign
 from linerate.host.errors import UsageError
 from linerate.host.host import LOCAL
 from linerate.host.places import rust_binary
@@ -143,9 +144,7 @@ def _of_configuration(word: str, ports: int, directory: Path, max_frame: int) ->
 
 def _read(path: Path) -> dict[str, Any]:
     """Flows that ports send, of ports that are called p0, p1, ... in their order."""
-    text = path.read_text()
-    if len(text) > _LONGEST:
-        raise ValueError(f"longer than {_LONGEST} bytes")
+    text = foreign.text(path, _LONGEST)
     given = yaml.safe_load(text)
     names = {str(port["name"]): f"p{number}" for number, port in enumerate(given["ports"])}
     flows = []

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, unquote, urlsplit
 
+from linerate.host import foreign
 from linerate.host.errors import GeneratorError, LabError, LinkError, UsageError
 from linerate.host.process import pause
 from linerate.links import Wire
@@ -173,9 +174,10 @@ def _user(user: str | None, given: Named) -> tuple[str, str] | None:
     if not user:
         raise UsageError(f"{option}: for which user?", f"{GENERATOR} https://USER@HOST:PORT")
     try:
-        lines = Path(given.password_file).read_text(encoding="utf-8").splitlines()
+        lines = foreign.text(Path(given.password_file), foreign.MOST_SECRET).splitlines()
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{option}: cannot read it: {error}") from error
+        why = error.strerror if isinstance(error, OSError) else "not UTF-8"
+        raise UsageError(f"{option}: cannot read it: {why}") from error
     if len(lines) != 1 or not lines[0]:
         raise UsageError(f"{option}: the password must be its only line")
     return unquote(user), lines[0]
@@ -189,6 +191,10 @@ def _verify(scheme: str, given: Named) -> bool | str:
         return not given.insecure
     if given.insecure:
         raise UsageError(f"{INSECURE}: {CA} asks for the opposite", "give one of them")
+    try:
+        foreign.content(Path(given.ca), foreign.MOST_CERTIFICATES)
+    except OSError as error:
+        raise UsageError(f"{CA} {given.ca}: cannot read it: {error.strerror}") from error
     try:
         ssl.create_default_context(cafile=given.ca)
     except OSError as error:

@@ -62,11 +62,11 @@ class ToldPorts(Ports):
         self._numbers = range(count)
 
     def readings(self) -> list[Reading]:
-        return [self._telemetry.read(f"/ethdev/stats,{n}") for n in self._numbers]
+        return [self._telemetry.port_stats(n) for n in self._numbers]
 
     def up(self) -> bool:
         answers = (self._telemetry.ask(f"/ethdev/link_status,{n}") for n in self._numbers)
-        return all(answer["status"] == "UP" for answer in answers)
+        return all(isinstance(each, dict) and each.get("status") == "UP" for each in answers)
 
 
 class KernelPorts(Ports):

@@ -331,12 +331,11 @@ def read_window(
     On a busy machine an answer takes as long as the scheduler's time slices, and it is not known
     when in that time the program counted. The window is then made longer, until this matters less.
     """
-    commands = [f"/ethdev/stats,{port}" for port in range(ports)]
-    first = [telemetry.read_tight(command) for command in commands]
+    first = [telemetry.port_stats_tight(port) for port in range(ports)]
     for _ in range(LONGEST):
         time.sleep(window_s)
         running.check()
-        last = [telemetry.read_tight(command) for command in commands]
+        last = [telemetry.port_stats_tight(port) for port in range(ports)]
         if _uncertainty_s(first, last) <= UNCERTAINTY_LIMIT * _duration_s(first, last):
             break
     return first, last

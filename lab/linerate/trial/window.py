@@ -112,7 +112,7 @@ class Polls:
         answer = self.telemetry.ask(self.command)
         try:
             return [Polling.model_validate(entry) for entry in answer]
-        except ValidationError as error:
+        except (TypeError, ValidationError) as error:
             raise TelemetryError(f"{self.command} answered {answer!r:.200}") from error
 
 

@@ -6,9 +6,10 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
-use std::{fs, io};
 
 use serde_json::Value;
 
@@ -30,6 +31,8 @@ const ETHERNET: u32 = 1;
 /// Most bytes of a frame that readers must expect.
 const SNAP: u32 = 65_535;
 const NANOSECONDS: u64 = 1_000_000_000;
+/// Most bytes of a configuration in a file. A device may have no end.
+const MOST_CONFIGURATION: u64 = 64 << 20;
 
 /// A file that a port's frames are written to: `PORT=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -116,7 +119,14 @@ pub enum WriteError {
 /// [`WriteError`], which names the file.
 pub fn read_plan(file: &Path, limits: &config::Limits) -> Result<Plan, WriteError> {
     let failed = |source| WriteError::Io { path: file.to_owned(), source };
-    let text = fs::read(file).map_err(failed)?;
+    let mut text = Vec::new();
+    File::open(file)
+        .and_then(|opened| opened.take(MOST_CONFIGURATION + 1).read_to_end(&mut text))
+        .map_err(failed)?;
+    if text.len() as u64 > MOST_CONFIGURATION {
+        let why = format!("larger than {} MiB", MOST_CONFIGURATION >> 20);
+        return Err(failed(io::Error::new(io::ErrorKind::InvalidData, why)));
+    }
     let config: Value = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
     let (plan, warnings) = config::validate(&config, limits)?;
     for warning in warnings {

@@ -17,6 +17,7 @@ from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.page import page as cloud_page
 from linerate.experiments.cloud.page.table import print_summary
 from linerate.experiments.cloud.session.plan import Cloud
+from linerate.host.text import printable
 from linerate.records.run_file import Run
 from linerate.records.trial import Trial
 from linerate.runs.experiment import Comparable, Experiment
@@ -45,7 +46,7 @@ class CloudRuns(Experiment[Options, CloudDesign]):
         if option == "--plan":
             plan_table.show(console, self.make_options(values, resuming=False))
         else:
-            print(values["preset"].text, end="")
+            print(printable(values["preset"].text, keep="\n\t"), end="")
 
     def design_of(self, options: Options) -> CloudDesign:
         return design_of(options)

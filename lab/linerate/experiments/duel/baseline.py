@@ -25,9 +25,10 @@ from pydantic import ConfigDict, Field, ValidationError
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import Definition
 from linerate.forwarders.template import Template
-from linerate.host import elf
+from linerate.host import elf, foreign
 from linerate.host.errors import MissingError, OutputError, UsageError
 from linerate.records.output import OutputFile
+from linerate.records.trial import first_complaint
 from linerate.records.types import Strict
 
 OPTION = "--keep-baseline"
@@ -95,10 +96,15 @@ def keep(path: Path, given: str, program: Forwarder) -> Baseline:
 def restore(path: Path) -> tuple[Baseline, Forwarder]:
     """The program that was kept in `path`; raises `LabError` if it is not what it was."""
     found = _read(path, "--baseline")
+    for file in (path, copy_of(path.resolve())):
+        if file.exists():
+            foreign.refuse_other_users(
+                file, "a program that it names would be started", "keep a baseline of your own"
+            )
     try:
         definition = Definition.model_validate(found.definition)
     except ValidationError as error:
-        raise _no_baseline(path, "--baseline", str(error.errors()[0]["msg"])) from error
+        raise _no_baseline(path, "--baseline", first_complaint(error)) from error
     for library in found.libraries:
         if _digest(Path(library.path)) != library.sha256:
             raise UsageError(
@@ -135,13 +141,13 @@ def notes(baseline: Baseline) -> list[str]:
 
 def _read(path: Path, option: str) -> Baseline:
     try:
-        return Baseline.model_validate_json(path.read_text(encoding="utf-8"))
+        return Baseline.model_validate_json(foreign.text(path, foreign.MOST_BASELINE))
     except OSError as error:
         raise UsageError(
             f"{option} {path}: {error.strerror}", f"linerate duel {OPTION} {path} PROGRAM makes it"
         ) from error
     except ValidationError as error:
-        raise _no_baseline(path, option, str(error.errors()[0]["msg"])) from error
+        raise _no_baseline(path, option, first_complaint(error)) from error
     except ValueError as error:
         raise _no_baseline(path, option, "not text") from error
 
@@ -153,7 +159,7 @@ def _no_baseline(path: Path, option: str, why: str) -> UsageError:
 def _digest(path: Path) -> str | None:
     """SHA-256 of a file; None: it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with foreign.opened(path, foreign.MOST_PROGRAM) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
     except OSError:
         return None
@@ -168,7 +174,7 @@ def _contents(path: Path) -> Contents:
 
 def _refuse_starters(given: str, definition: Definition, executable: Path) -> None:
     """Raise `UsageError` for what starts another program: that one would not be kept."""
-    with executable.open("rb") as file:
+    with foreign.opened(executable, foreign.MOST_PROGRAM) as file:
         if file.read(len(elf.MAGIC)) != elf.MAGIC:
             raise UsageError(
                 f"{OPTION}: {executable} is a script, and what it starts would not be kept",

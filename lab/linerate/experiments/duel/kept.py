@@ -12,9 +12,11 @@ from pydantic import ConfigDict, Field, ValidationError
 
 from linerate.experiments.duel.record import DuelRecord
 from linerate.experiments.duel.sentences import on_link
+from linerate.host import foreign
 from linerate.host.errors import RunError
 from linerate.host.machine import Machine
 from linerate.records.output import DUELS
+from linerate.records.trial import first_complaint
 from linerate.records.types import Strict
 
 
@@ -59,17 +61,16 @@ def schema() -> dict[str, Any]:
 
 def dump(duels: Duels) -> str:
     """The content of the file."""
-    return duels.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n"
+    found = duels.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2)
+    return found + "\n"
 
 
 def load(directory: Path) -> Duels:
     """Raises `RunError` for a file that is not there or not as it should be."""
     path = directory / DUELS
     try:
-        return Duels.model_validate_json(path.read_bytes())
+        return Duels.model_validate_json(foreign.content(path, foreign.MOST_SUMMARY))
     except OSError as error:
         raise RunError(f"cannot read {path}: {error.strerror}") from error
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        where = ".".join(map(str, first["loc"])) or "the file"
-        raise RunError(f"{path}: {where}: {first['msg']}") from error
+        raise RunError(f"{path}: {first_complaint(error)}", "the file was changed") from error

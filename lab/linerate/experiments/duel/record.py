@@ -173,7 +173,8 @@ class DuelRecord(Strict):
 
     def as_json(self) -> str:
         """What `--json` prints."""
-        return self.model_dump_json(by_alias=True, exclude_none=True, indent=2) + "\n"
+        found = self.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2)
+        return found + "\n"
 
 
 def described(files: Sequence[Path], ports: int) -> list[FrameFile]:

@@ -21,7 +21,6 @@ hold a lock, but not in secret: who holds it is read from /proc/locks, not from 
 from __future__ import annotations
 
 import os
-import pwd
 import stat
 import sys
 import time
@@ -33,7 +32,9 @@ from pathlib import Path
 from linerate.host import locks
 from linerate.host.cores.cpus import Cores, siblings
 from linerate.host.errors import BusyError, MachineError
+from linerate.host.foreign import user_name
 from linerate.host.process import await_end, pause
+from linerate.host.text import printable
 
 PLACES = (Path("/run/lock"), Path("/tmp"))
 PATIENCE_S = 24 * 3600.0
@@ -258,7 +259,7 @@ def _check(path: Path) -> None:
 def _unfit(path: Path, why: str | None) -> MachineError:
     owner = ""
     with suppress(OSError):
-        owner = f", of user {_user(path.lstat().st_uid)}"
+        owner = f", of user {user_name(path.lstat().st_uid)}"
     return MachineError(
         f"{path}{owner}: {why}; it has to be a file that shows whether a lab uses this CPU",
         f"remove it: sudo rm -r {path}",
@@ -294,7 +295,7 @@ def _process(pid: int) -> Holder:
     place = Path(f"/proc/{pid}")
     try:
         words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        user = _user(place.stat().st_uid)
+        user = user_name(place.stat().st_uid)
     except OSError:
         return Holder(pid, "command unknown", "unknown")
     return Holder(pid, _shown(words) or "command unknown", user)
@@ -305,12 +306,5 @@ def _shown(argv: list[str]) -> str:
     if len(argv) > 1 and Path(argv[0]).name.startswith("python") and not argv[1].startswith("-"):
         argv = argv[1:]
     words = [Path(argv[0]).name, *argv[1:]]
-    line = "".join(each if each.isprintable() else "?" for each in " ".join(words).strip())
+    line = printable(" ".join(words).strip())
     return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."
-
-
-def _user(uid: int) -> str:
-    try:
-        return pwd.getpwuid(uid).pw_name
-    except KeyError:
-        return str(uid)

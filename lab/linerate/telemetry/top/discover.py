@@ -10,47 +10,57 @@ sockets adds those with other directories: a run of the lab, a service with a Ru
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import re
+import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host.errors import MissingError, TelemetryError, UsageError
+from linerate.host.foreign import is_trusted, user_name
 from linerate.host.host import LOCAL, Host
+from linerate.host.text import printable
 from linerate.telemetry.client import SOCKET_NAME, Telemetry
 
 # Of a socket that listens: __SO_ACCEPTCON.
 _LISTENS = 0x10000
 _ANSWER_WITHIN_S = 1.0
+_MOST_ASKED = 256
 _NAME = re.compile(re.escape(SOCKET_NAME) + r"(:[0-9]+)?")
-
-
-def printable(text: str) -> str:
-    """Names come from another program: they must not steer the terminal."""
-    return "".join(letter if letter.isprintable() else "?" for letter in text)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A program that answers. `prefix`: its file prefix, with `:1` for a second one of the same."""
+    """A program that answers. `prefix`: its file prefix, with `:1` for a second one of the same.
+
+    `user`: its name, where that is neither root nor whoever asks.
+    """
 
     prefix: str
     socket: Path
     pid: int
     name: str
+    user: str | None = None
 
     def __str__(self) -> str:
-        return printable(f"{self.prefix} (pid {self.pid}, {self.name})")
+        of = f", user {self.user}" if self.user else ""
+        return printable(f"{self.prefix} (pid {self.pid}, {self.name}{of})")
 
 
 @dataclass(frozen=True)
 class Found:
-    """Programs that answer, and sockets that listen but could not be asked: whose, is not known."""
+    """Programs that answer, and sockets that listen but were not asked or did not answer.
+
+    `forbidden`: of programs that this user may not ask. `foreign`: of another user's programs,
+    which were not asked because nobody named them.
+    """
 
     programs: tuple[Program, ...]
     forbidden: tuple[Path, ...] = ()
     silent: tuple[Path, ...] = ()
+    foreign: tuple[Path, ...] = ()
 
 
 def prefix_of(socket: Path) -> str:
@@ -104,22 +114,45 @@ def program_name(pid: int) -> str:
     return "unknown"
 
 
-def look(paths: Iterable[Path]) -> Found:
-    """Ask each socket who is there. One that nobody listens on is passed over."""
+def look(paths: Iterable[Path], *, foreign: bool = True) -> Found:
+    """Ask each socket who is there. One that nobody listens on is passed over, and so are those
+    behind the first `_MOST_ASKED`: each may take `_ANSWER_WITHIN_S`.
+
+    `foreign`: ask sockets of other users as well. Anybody can make one below /tmp that says it is
+    anything; root is in no danger by asking, but would watch figures that somebody made up.
+    """
     programs: list[Program] = []
     forbidden: list[Path] = []
     silent: list[Path] = []
-    for path in paths:
+    others: list[Path] = []
+    for path in itertools.islice(paths, _MOST_ASKED):
+        if not foreign and _is_foreign(path):
+            # The kernel asks for the right to write.
+            (others if os.access(path, os.W_OK) else forbidden).append(path)
+            continue
         try:
             with Telemetry(path, _ANSWER_WITHIN_S) as telemetry:
-                pid = telemetry.peer_pid()
-                programs.append(Program(prefix_of(path), path, pid, program_name(pid)))
+                pid, user = telemetry.peer_pid(), telemetry.peer_user()
+                trusted = is_trusted(user)
+                if not trusted and not foreign:
+                    others.append(path)
+                    continue
+                of = None if trusted else user_name(user)
+                programs.append(Program(prefix_of(path), path, pid, program_name(pid), of))
         except TelemetryError as error:
             if isinstance(error.__cause__, PermissionError):
                 forbidden.append(path)
             elif isinstance(error.__cause__, TimeoutError):
                 silent.append(path)
-    return Found(tuple(programs), tuple(forbidden), tuple(silent))
+    return Found(tuple(programs), tuple(forbidden), tuple(silent), tuple(others))
+
+
+def _is_foreign(path: Path) -> bool:
+    """Whether another user made it; what is gone is nobody's."""
+    try:
+        return not is_trusted(path.stat().st_uid)
+    except OSError:
+        return False
 
 
 def choose(found: Found, wanted: str | None) -> Program:
@@ -146,6 +179,13 @@ def choose(found: Found, wanted: str | None) -> Program:
         raise MissingError(
             f"{wanted or 'the only DPDK program'} belongs to another user", "run as root or as them"
         )
+    if found.foreign and not found.programs and wanted is None:
+        raise MissingError(
+            "no DPDK program of yours or root's answers telemetry here, and those of other users "
+            "are only asked by name",
+            "to watch one of theirs: linerate top "
+            + printable(" or ".join(shlex.quote(str(each)) for each in found.foreign[:3])),
+        )
     if found.programs:
         raise MissingError(
             f"no DPDK program with the file prefix {wanted}",
@@ -166,8 +206,13 @@ def _is_at(path: Path, wanted: str | None) -> bool:
 
 def find(wanted: str | None) -> Program:
     """Look everywhere, and choose."""
-    paths = sockets(directories())
     if wanted is not None and "/" in wanted:
         given = Path(wanted)
-        paths = [given / SOCKET_NAME if given.is_dir() else given]
-    return choose(look(paths), wanted)
+        return choose(look([given / SOCKET_NAME if given.is_dir() else given]), wanted)
+    paths = sorted(sockets(directories()), key=_is_foreign)
+    found = look(paths, foreign=False)
+    named = [path for path in found.foreign if wanted == prefix_of(path)]
+    if named and not any(_is_at(program.socket, wanted) for program in found.programs):
+        # A program of one's own comes before another user's with the same prefix.
+        return choose(look(named), wanted)
+    return choose(found, wanted)

@@ -167,8 +167,10 @@ def schema() -> dict[str, Any]:
 
 
 def dump(figures: Figures) -> str:
-    """One line, without what is absent."""
-    return figures.model_dump_json(by_alias=True, exclude_none=True)
+    """One line, without what is absent. Characters other than ASCII, which might steer a terminal,
+    are escaped.
+    """
+    return figures.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True)
 
 
 def compare(program: Program, dpdk: str, before: Sample, now: Sample, time: datetime) -> Figures:

@@ -4,19 +4,24 @@
 Any DPDK program answers for its ports. Polling, latency and clock come from the probe under
 `/linerate/probe/`, else from the program itself under `/linerate/`; DPDK 23.03 and later answer for
 lcores under `/eal/lcore/usage` when the program counts its cycles. What nobody answers is None.
+
+The program may be anybody's: figures and lists that no DPDK program has are a `TelemetryError`, and
+so is one that answers each question late, and many of them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import time
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, field_validator
 
 from linerate.host.errors import TelemetryError, UnknownCommandError
-from linerate.telemetry.client import Reading, Telemetry
+from linerate.host.process import checkpoint
+from linerate.telemetry.client import Reading, Telemetry, complaint
 from linerate.telemetry.hdr import Histogram, decode
 
 PROBE = "/linerate/probe"
@@ -25,11 +30,21 @@ NO_LCORE = 2**32 - 1
 
 T = TypeVar("T")
 
+# DPDK's counters have 64 bits.
+Counter = Annotated[int, Field(ge=0, lt=2**64)]
+# Histograms of bursts end at 511, and EAL knows 1,024 lcores at most (RTE_MAX_LCORE).
+Counters = Annotated[tuple[Counter, ...], Field(max_length=4096)]
+Word = Annotated[str, Field(max_length=1024)]
+# RTE_MAX_ETHPORTS is 32 where nobody changes it.
+Numbers = Annotated[list[Annotated[int, Field(ge=0, lt=2**16)]], Field(max_length=1024)]
+# All questions of a round, in seconds; a thousand ports that answer at once take less than one.
+ROUND_S = 30.0
+
 
 class _Answer(BaseModel):
     """Later releases may answer more than is known here."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True)
+    model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
 
 class PortStats(_Answer):
@@ -38,27 +53,27 @@ class PortStats(_Answer):
     `obytes`: absent where what left is known in frames only (xdp-fwd, when a driver refused some).
     """
 
-    ipackets: int
-    opackets: int
-    ibytes: int
-    obytes: int | None = None
-    imissed: int
-    ierrors: int
-    oerrors: int
-    rx_nombuf: int
+    ipackets: Counter
+    opackets: Counter
+    ibytes: Counter
+    obytes: Counter | None = None
+    imissed: Counter
+    ierrors: Counter
+    oerrors: Counter
+    rx_nombuf: Counter
 
 
 class Info(_Answer):
     """/ethdev/info"""
 
-    name: str | None = None
+    name: Word | None = None
 
 
 class Link(_Answer):
     """/ethdev/link_status"""
 
-    status: str
-    speed: int | None = None
+    status: Word
+    speed: Counter | None = None
 
 
 class Polling(_Answer):
@@ -68,16 +83,16 @@ class Polling(_Answer):
     last call, and ends at 511, which then stands for all above.
     """
 
-    lcore: int
-    port: int
-    queue: int
-    polls: int
-    empty_polls: int
-    packets: int
-    burst_limit: int
-    burst_histogram: tuple[int, ...] | None = None
-    busy_tsc: int
-    total_tsc: int
+    lcore: Counter
+    port: Counter
+    queue: Counter
+    polls: Counter
+    empty_polls: Counter
+    packets: Counter
+    burst_limit: Counter
+    burst_histogram: Counters | None = None
+    busy_tsc: Counter
+    total_tsc: Counter
 
     @property
     def key(self) -> tuple[int, int, int]:
@@ -87,12 +102,12 @@ class Polling(_Answer):
 class Latency(_Answer):
     """One (port, TX queue) of /linerate/latency. `histogram` (`hdr`) is absent if `count` is 0."""
 
-    port: int
-    queue: int
-    span: str
-    one_in: int | None = None
-    count: int
-    max_tsc: int | None = None
+    port: Counter
+    queue: Counter
+    span: Word
+    one_in: Counter | None = None
+    count: Counter
+    max_tsc: Counter | None = None
     histogram: Histogram | None = Field(default=None, alias="hdr")
 
     @field_validator("histogram", mode="before")
@@ -109,27 +124,27 @@ class Latency(_Answer):
 class Clock(_Answer):
     """/linerate/clock"""
 
-    tsc_hz: int
-    clock_cost_cycles: float | None = None
+    tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
+    clock_cost_cycles: Annotated[float, Field(ge=0)] | None = None
 
 
 class Probe(_Answer):
     """/linerate/probe. `one_in` 0: it measures no latency."""
 
-    version: str
-    polling: str
-    one_in: int
-    rx_queues: int | None = None
-    tx_queues: int | None = None
-    stamped: int | None = None
+    version: Word
+    polling: Word
+    one_in: Counter
+    rx_queues: Counter | None = None
+    tx_queues: Counter | None = None
+    stamped: Counter | None = None
 
 
 class LcoreUsage(_Answer):
     """/eal/lcore/usage: three lists of the same length."""
 
-    lcore_ids: tuple[int, ...]
-    total_cycles: tuple[int, ...]
-    busy_cycles: tuple[int, ...]
+    lcore_ids: Counters
+    total_cycles: Counters
+    busy_cycles: Counters
 
 
 @dataclass(frozen=True)
@@ -161,9 +176,11 @@ class Sampler:
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
+        self._until = 0.0
 
     def take(self) -> Sample:
         """Raises `TelemetryError`, and `DisconnectedError` when the program has ended."""
+        self._until = time.monotonic() + ROUND_S
         # Asked each time: the probe's plain names appear when the program begins to poll.
         names = set(self._telemetry.commands())
         ports = self._ports() if "/ethdev/list" in names else {}
@@ -181,7 +198,7 @@ class Sampler:
 
     def _ports(self) -> dict[int, Port]:
         found: dict[int, Port] = {}
-        numbers = self._parse(list[int], "/ethdev/list", self._telemetry.ask("/ethdev/list") or [])
+        numbers = self._parse(Numbers, "/ethdev/list", self._telemetry.ask("/ethdev/list") or [])
         for port in numbers:
             command = f"/ethdev/stats,{port}"
             reading = self._read(command)
@@ -264,6 +281,13 @@ class Sampler:
 
     def _read(self, command: str) -> Reading | None:
         """None when the program has no answer, or none for this port or queue (any more)."""
+        checkpoint()
+        if time.monotonic() > self._until:
+            raise TelemetryError(
+                f"telemetry {self._telemetry.path}: a round of questions took longer than "
+                f"{ROUND_S:g} s",
+                "the program answers each one late, or has far too many ports and queues",
+            )
         with contextlib.suppress(UnknownCommandError):
             return self._telemetry.read(command)
         return None
@@ -280,10 +304,8 @@ class Sampler:
         try:
             return TypeAdapter(kind).validate_python(value)
         except ValidationError as error:
-            first = error.errors()[0]
-            where = ".".join(str(part) for part in first["loc"])
             raise TelemetryError(
-                f"{command} answered something else than expected: {where}: {first['msg']}"
+                f"{command} answered something else than expected: {complaint(error)}"
             ) from error
 
 

@@ -13,7 +13,7 @@ from rich.segment import Segment
 from rich.table import Table
 from rich.text import Text
 
-from linerate.telemetry.top.discover import printable
+from linerate.host.text import printable
 from linerate.telemetry.top.figures import (
     Figures,
     LatencyFigures,
@@ -196,7 +196,7 @@ def ports_table(figures: Figures, style: Style) -> Table:
     table = _table(_PORT_COLUMNS, style)
     for port in figures.ports:
         name = _tail(printable(port.name), style) if port.name else DASH
-        table.add_row(str(port.port), name, _link(port, style), *_traffic(port))
+        table.add_row(str(port.port), Text(name), _link(port, style), *_traffic(port))
     if len(figures.ports) > 1:
         table.add_row("sum", "", "", *_traffic(_total(figures)), style="dim")
     return table
@@ -238,7 +238,7 @@ def _link(port: PortFigures, style: Style) -> Text:
     if port.link is None:
         return Text(DASH)
     if port.link != "up":
-        return Text(port.link.upper(), style="bold red")
+        return Text(printable(port.link.upper()), style="bold red")
     # The driver's "unknown" is the largest 32-bit number.
     known = port.speed_mbps and port.speed_mbps < 2**32 - 1
     return Text(f"up {_speed(port.speed_mbps or 0)}" if style.wide and known else "up")

@@ -24,8 +24,9 @@ from rich.text import Text
 
 from linerate.host.errors import DisconnectedError, SilentError, TelemetryError
 from linerate.host.process import checkpoint, interruptible
+from linerate.host.text import printable
 from linerate.telemetry.client import Telemetry
-from linerate.telemetry.top.discover import Program, printable
+from linerate.telemetry.top.discover import Program
 from linerate.telemetry.top.figures import Figures, compare, dump
 from linerate.telemetry.top.sample import Sample, Sampler
 from linerate.telemetry.top.screen import fit, render, too_narrow

@@ -43,14 +43,13 @@ from pydantic import Field, ValidationError
 from linerate.experiments.cloud.design.parts import Part, TenantShape
 from linerate.forwarders import FORWARDERS
 from linerate.forwarders.files import toml
+from linerate.host import foreign
 from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, TABLES
 from linerate.records.cloud_summary import CpuName
 from linerate.records.types import Strict
 from linerate.runs.options import MAX_SIZE, MIN_SIZE
 
-# Of a design's file, in bytes: the study's has 2,000.
-_MOST_BYTES = 1 << 20
 _FOLDER = "designs"
 
 _Loads = Annotated[list[Annotated[str, Field(pattern="^(idle|cpu|io|network|mixed)$")]],
@@ -131,12 +130,7 @@ def text_of(design: str) -> str:
             f"--design {design}: no such design", f"a file, or one of: {', '.join(names())}"
         )
     try:
-        # A device may have no end.
-        with path.open("rb") as file:
-            told = file.read(_MOST_BYTES + 1)
-        if len(told) > _MOST_BYTES:
-            raise UsageError(f"--design {design}: more than {_MOST_BYTES} bytes are no design")
-        return told.decode()
+        return foreign.text(path, foreign.MOST_DESIGN)
     except OSError as error:
         raise UsageError(f"--design {design}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -146,6 +140,13 @@ def text_of(design: str) -> str:
 def parse(text: str, name: str) -> DesignFile:
     """What a file says. `name`: of the file, for errors."""
     data = toml(text, name)
+    if not data.keys() - {"note"}:
+        raise UsageError(
+            f"{name}: the design says nothing but its note" if data else f"{name}: an empty design",
+            "all defaults together are a study of hours: name what is to be crossed, for instance "
+            "frameworks, loads and tenants; linerate run cloud --print-design prints one to begin "
+            "with",
+        )
     try:
         found = DesignFile.model_validate(data)
     except ValidationError as error:

@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Reading files that somebody else may have made: runs, definitions, designs, programs, passwords.
+
+Every such file is read here and nowhere else. A pipe or a device is refused before it is opened,
+because it may have no end, and opening it may block or act on the device. Each kind of file has a
+size limit, and JSON a limit of nested levels. Where the lab would do what a file says, its owner is
+checked as well.
+
+Sockets of other programs: `linerate.telemetry.client`. Text of others on a terminal:
+`linerate.host.text.printable`.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import pwd
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from pydantic_core import from_json
+
+from linerate.host.errors import UsageError
+
+MIB = 1 << 20
+# Size limits in bytes, by kind of file. The comments say what real files have.
+MOST_DEFINITIONS = MIB  # up to 5 KB
+MOST_DESIGN = MIB  # 2 KB
+MOST_BASELINE = MIB  # 10 KB
+MOST_SECRET = 4096  # one line
+MOST_CERTIFICATES = 16 * MIB  # a system's bundle: 250 KB
+MOST_RUN = 16 * MIB  # 10 KB for each session
+MOST_SUMMARY = 64 * MIB  # up to 1 MB
+MOST_RECORDS = 256 * MIB  # 1 to 20 KB for each trial
+MOST_RECORD = 4 * MIB
+MOST_PROGRAM = 2048 * MIB  # with everything for a debugger
+
+_KINDS = (
+    (stat.S_ISFIFO, "a pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+@contextmanager
+def opened(path: Path, most: int) -> Iterator[BinaryIO]:
+    """A regular file of at most `most` bytes, for reading; symbolic links to one are followed.
+
+    Raises `OSError` whose `strerror` says what is wrong.
+    """
+    _refuse_others_than_files(path, path.stat())
+    # Another file may have taken its place since: a pipe must not be waited for.
+    number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
+    with os.fdopen(number, "rb") as file:
+        found = os.fstat(number)
+        _refuse_others_than_files(path, found)
+        if found.st_size > most:
+            raise _too_large(path, most)
+        yield file
+
+
+def content(path: Path, most: int) -> bytes:
+    """All that is in a file; raises `OSError` as `opened`."""
+    with opened(path, most) as file:
+        # It may grow, and files of the kernel's have no size.
+        found = file.read(most + 1)
+    if len(found) > most:
+        raise _too_large(path, most)
+    return found
+
+
+def text(path: Path, most: int) -> str:
+    """The same, as text. Raises `UnicodeDecodeError` for what is not UTF-8."""
+    return content(path, most).decode()
+
+
+def parsed(json: bytes | str) -> Any:
+    """The value of JSON of somebody else's.
+
+    Raises `ValueError`, also for more than 200 levels of lists and objects in each other. Python's
+    own parser allows about as many as its stack has room for, and what later walks through them
+    (comparing, printing) runs out of it.
+    """
+    return from_json(json)
+
+
+def refuse_other_users(path: Path, purpose: str, hint: str) -> None:
+    """Raise `UsageError` where another user decides what is in a file or directory.
+
+    `purpose`: what it is used for. Root is trusted, and so is whoever became root by sudo.
+    """
+    found = path.stat()
+    if found.st_uid not in _trusted_users():
+        raise UsageError(f"{path} belongs to user {user_name(found.st_uid)}, and {purpose}", hint)
+    if found.st_mode & stat.S_IWOTH:
+        raise UsageError(f"every user may write to {path}, and {purpose}", hint)
+
+
+def is_trusted(user: int) -> bool:
+    """Whether what this user made is taken as if it were one's own."""
+    return user in _trusted_users()
+
+
+def user_name(user: int) -> str:
+    try:
+        return pwd.getpwuid(user).pw_name
+    except KeyError:
+        return str(user)
+
+
+def _trusted_users() -> set[int]:
+    own = os.geteuid()
+    found = {0, own}
+    by_sudo = os.environ.get("SUDO_UID", "")
+    if own == 0 and by_sudo.isascii() and by_sudo.isdigit():
+        found.add(int(by_sudo))
+    return found
+
+
+def _refuse_others_than_files(path: Path, found: os.stat_result) -> None:
+    if stat.S_ISREG(found.st_mode):
+        return
+    if stat.S_ISDIR(found.st_mode):
+        raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
+    kind = next((words for fits, words in _KINDS if fits(found.st_mode)), "something else")
+    raise OSError(errno.EINVAL, f"{kind}, not a regular file", str(path))
+
+
+def _too_large(path: Path, most: int) -> OSError:
+    size = f"{most // MIB} MiB" if most >= MIB else f"{most} bytes"
+    return OSError(errno.EFBIG, f"larger than {size}, the most that is read", str(path))
