@@ -42,6 +42,10 @@ pub fn config(certificate: &Path, key: &Path) -> Result<RustlsConfig, TlsError> 
     if chain.is_empty() {
         return Err(TlsError::Empty(certificate.to_owned()));
     }
+    let opened = std::fs::File::open(key).ok();
+    if let Some(exposure) = opened.and_then(|opened| host::files::exposure(&opened, key)) {
+        tracing::warn!("--tls-key {}: {exposure}", key.display());
+    }
     let key =
         PrivateKeyDer::from_pem_file(key).map_err(|error| TlsError::Key(key.to_owned(), error))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
