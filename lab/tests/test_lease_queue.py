@@ -67,7 +67,8 @@ class Labs:
         self.labs: list[subprocess.Popen[str]] = []
 
     def start(self, name: str, seconds: float) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", LAB, self.place, self.journal, name, str(seconds)]
+        where = (str(self.place), str(self.journal))
+        command = [sys.executable, "-c", LAB, *where, name, str(seconds)]
         lab = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.labs.append(lab)
         return lab

@@ -95,25 +95,23 @@ def files() -> list[Path]:
 def test_a_lab_that_makes_no_namespaces_removes_those_of_a_killed_one(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    pid = kill(VETH)
-
-    def left() -> list[Path]:
+    def left(pid: int) -> list[Path]:
         places = (Path("/run/netns"), Path(os.environ["XDG_RUNTIME_DIR"]))
         return [path for place in places for path in place.glob(f"linerate-*{pid}-*")]
 
-    assert len(left()) == 2
+    # Labs of others on this machine remove namespaces, too.
+    pid = next(pid for pid in (kill(VETH) for _ in range(5)) if len(left(pid)) == 2)
     start(tmp_path / "run")
     assert simulation.ran
-    assert left() == []
+    assert left(pid) == []
 
 
 def test_what_was_undone_is_said() -> None:
     pid = kill(VETH)
-    undone = leftovers.remove()
-    (name,) = [name for name in undone["network namespaces"] if f"-{pid}-" in name]
-    assert leftovers.sentence({"network namespaces": [name, "b"], "run directories": ["c"]}) == (
-        "undone what labs that were killed had left: "
-        f"network namespaces {name}, b; run directories c"
+    (path,) = leftovers.remove()["run directories"]
+    assert f"-{pid}-" in path
+    assert leftovers.sentence({"network namespaces": ["a", "b"], "run directories": [path]}) == (
+        f"undone what labs that were killed had left: network namespaces a, b; run directories {path}"
     )
 
 
