@@ -111,7 +111,8 @@ def test_what_was_undone_is_said() -> None:
     (path,) = leftovers.remove()["run directories"]
     assert f"-{pid}-" in path
     assert leftovers.sentence({"network namespaces": ["a", "b"], "run directories": [path]}) == (
-        f"undone what labs that were killed had left: network namespaces a, b; run directories {path}"
+        "undone what labs that were killed had left: "
+        f"network namespaces a, b; run directories {path}"
     )
 
 
