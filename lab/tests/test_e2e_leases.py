@@ -1,9 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two labs at once on one machine: neither spoils a trial of the other."""
+"""Several labs at once on one machine: none spoils a trial of another."""
 
 from __future__ import annotations
 
+import itertools
 import os
+import random
 import re
 import resource
 import time
@@ -16,6 +18,8 @@ from test_e2e import STARVED, Run, disturbed, need, runtime
 
 from linerate.host.cores.cpus import CPUS
 from linerate.host.host import LOCAL
+from linerate.host.process import remove_stale
+from linerate.records import run_file
 
 pytestmark = pytest.mark.e2e
 
@@ -70,3 +74,40 @@ def test_two_labs_at_once_take_turns(runtime: Path, tmp_path: Path) -> None:
     assert max(times(first)) < min(times(second))
     for trial in (*first.trials(), *second.trials()):
         assert trial.valid or (others > QUIET and disturbed(trial, STARVED)), trial.invalid
+
+
+def measured(run: Run) -> tuple[float, float]:
+    """When a run that has ended began to measure, and when it ended, in seconds."""
+    (session,) = run_file.load(run.out).sessions
+    assert session.ended_at
+    began, ended = map(datetime.fromisoformat, (session.started_at, session.ended_at))
+    return began.timestamp(), ended.timestamp()
+
+
+@pytest.mark.second_tier
+@pytest.mark.skipif(
+    len(os.sched_getaffinity(0)) >= 4, reason="two labs have two CPUs each, and do not wait"
+)
+def test_of_ten_labs_killed_at_random_none_spoils_another_s_trials(
+    runtime: Path, tmp_path: Path
+) -> None:
+    need("reflect")
+    dice = random.Random(39)
+    least = ("--link", "null", "--blocks", "2", "--no-probe", "--forwarders", "reflect")
+    labs = [Run(runtime, tmp_path / f"{number}", *least) for number in range(10)]
+    doomed = dice.sample(labs, 5)
+    for lab in doomed:
+        time.sleep(dice.uniform(0, 5))
+        lab.lab.kill()
+        lab.lab.communicate()
+    others = [lab for lab in labs if lab not in doomed]
+    for lab in others:
+        status, _, errors = lab.finish(TIMEOUT_S)
+        assert status == 0, errors
+    turns = sorted(map(measured, others))
+    for (_, ended), (began, _) in itertools.pairwise(turns):
+        assert ended <= began
+    for time_s in [each for lab in doomed for each in times(lab)]:
+        assert not any(began <= time_s <= ended for began, ended in turns)
+    # The last may have been killed when no other lab came to begin.
+    remove_stale(runtime)

@@ -21,7 +21,8 @@ from linerate.cli import doctor
 from linerate.host import locks
 from linerate.host.cores import cpus, leases
 from linerate.host.cores.cpus import Cores
-from linerate.host.cores.leases import Holder, choice, described, holders, leased
+from linerate.host.cores.leases import choice, described, holders, leased
+from linerate.host.cores.lock_holders import Holder, _shown
 from linerate.host.errors import BusyError, LabError, MachineError
 from linerate.host.exit_status import ExitStatus
 from linerate.runs import session
@@ -396,8 +397,12 @@ def test_another_user_s_lock_is_waited_for_and_named(place: Path, how: str) -> N
 def test_a_file_that_cannot_be_opened_is_named(
     place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def refused(*_: object) -> int:
-        raise PermissionError(13, "Permission denied")
+    hold = locks.hold
+
+    def refused(path: Path, *more: int, shared: bool = False) -> int | None:
+        if "-cpu-" in path.name:
+            raise PermissionError(13, "Permission denied")
+        return hold(path, *more, shared=shared)
 
     (place / f"linerate-cpu-{max(ALLOWED)}").touch(0o600)
     monkeypatch.setattr(locks, "hold", refused)
@@ -441,7 +446,7 @@ def test_words() -> None:
     ],
 )
 def test_a_command_is_shown_as_its_user_knows_it(argv: list[str], shown: str) -> None:
-    assert leases._shown(argv) == shown
+    assert _shown(argv) == shown
 
 
 # -- other programs on the forwarder's CPU -------------------------------------------------------

@@ -196,7 +196,11 @@ def test_credentials_come_from_the_file(server: OtgServer, tmp_path: Path) -> No
     url = server.url.replace("//", "//the%20lab@")
     found = named(url, None, file, insecure=False)
     assert found is not None
-    OtherGenerator(found).prepare(TRAFFIC)
+    for mode, told in ((0o644, "read"), (0o622, "change"), (0o640, None)):
+        file.chmod(mode)
+        note = f"--generator-password-file {file}: all users may {told} it: chmod 600 {file}"
+        notes = [each for each in OtherGenerator(found).prepare(TRAFFIC) if "password" in each]
+        assert notes == ([note] if told else [])
     # "the lab:correct horse" in base64.
     assert server.authorizations == {"Basic dGhlIGxhYjpjb3JyZWN0IGhvcnNl"}
 

@@ -14,7 +14,7 @@ use devices::{PATIENCE, cross, frame, queues, remove, start};
 use dpdk::vdev::{AfPacket, AfXdp, Tap, TapMac};
 use dpdk::{
     Burst, Eal, ExternalBuffer, ForeignMemory, Lack, Mbuf, Mempool, PoolConfig, Port, PortConfig,
-    PortId, Queues, Request, Rss, RxOffloads, Started, TxOffloads,
+    PortControl, PortId, Queues, Request, Rss, RxOffloads, Started, TxOffloads,
 };
 use support::namespace::in_network_namespace;
 use support::skip::skip;
@@ -56,6 +56,30 @@ fn both_ways<'eal>(pool: &Mempool<'eal>, a: &mut Port<'eal, Started>, b: &mut Po
     cross(pool, &mut far, &mut near, 200);
 }
 
+/// The kernel ends it when the process ends, however that comes: the interface's flag is nobody's to clear then.
+fn promiscuous_mode_goes_with_the_port(control: &PortControl<'_>) {
+    let shown = || {
+        let shown = ip("-o -d link show va");
+        (shown.contains("promiscuity 1"), shown.contains("PROMISC"))
+    };
+    assert_eq!(shown(), (false, false));
+    for _ in 0..2 {
+        control.set_promiscuous(true).unwrap();
+        assert_eq!((shown(), control.promiscuous().unwrap()), ((true, false), true));
+    }
+    control.set_promiscuous(false).unwrap();
+    assert_eq!((shown(), control.promiscuous().unwrap()), ((false, false), false));
+    // What somebody else has set stays.
+    ip("link set va promisc on");
+    for on in [true, false] {
+        control.set_promiscuous(on).unwrap();
+        assert!(ip("-o link show va").contains("PROMISC"));
+    }
+    ip("link set va promisc off");
+    assert_eq!(shown(), (false, false));
+    control.set_promiscuous(true).unwrap();
+}
+
 fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     let sized = AfPacket::new("net_af_packet_a", "va").block_size(8192).frame_count(128);
     let mut a = start(eal, pool, &sized.frame_size(1024).qdisc_bypass(true));
@@ -69,12 +93,15 @@ fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(control.macs().unwrap(), [mac]);
     control.set_mtu(900).unwrap();
     assert!(ip("-o link show va").contains("mtu 900"));
-    control.set_promiscuous(true).unwrap();
-    assert!(ip("-o -d link show va").contains("PROMISC") && control.promiscuous().unwrap());
-    control.set_promiscuous(false).unwrap();
+    promiscuous_mode_goes_with_the_port(&control);
     assert!(control.set_mtu(1500).is_err(), "longer than its slots");
     ip("link set va mtu 1500");
+    // DPDK switches the mode on again when it starts the port.
+    let a = a.stop().unwrap().start().unwrap();
+    let shown = ip("-o -d link show va");
+    assert!(shown.contains("promiscuity 1") && !shown.contains("PROMISC"), "{shown}");
     remove(eal, a);
+    assert!(ip("-o -d link show va").contains("promiscuity 0"));
     remove(eal, b);
     tags_fit(eal, pool);
     // The kernel spreads connections over queues; the driver has no RSS to be told about.

@@ -6,7 +6,7 @@
 //! `linerate-forwarders-kernel`.
 #![forbid(unsafe_code)]
 
-mod console;
+pub mod console;
 pub mod document;
 pub mod ethernet;
 pub mod getopt;

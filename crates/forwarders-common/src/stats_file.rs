@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A file that is replaced as a whole, so that a reader never sees half a document.
 //!
-//! Each document is written to `.NAME.PID.tmp` beside the file and renamed over it. A process that is
-//! killed in between leaves that one behind; the next [`StatsFile::open`] of the same file removes it.
-//! Nothing is forced to the disk: what counts is what readers see, not what survives a power cut.
+//! `host::files` says how, and what a process that is killed meanwhile leaves behind.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
 
+use host::files::{self, Temporary};
 use telemetry::Value;
 
 /// Why a statistics file is not written.
@@ -40,7 +37,6 @@ pub enum StatsFileError {
 pub struct StatsFile {
     option: &'static str,
     path: PathBuf,
-    temporary: PathBuf,
 }
 
 impl StatsFile {
@@ -59,20 +55,15 @@ impl StatsFile {
     pub fn open_for(option: &'static str, path: &Path) -> Result<Self, StatsFileError> {
         let not_a_file = || StatsFileError::NotAFile { option, path: path.to_owned() };
         let trailing = path.as_os_str().as_bytes().ends_with(b"/");
-        let name = path.file_name().filter(|_| !trailing).ok_or_else(not_a_file)?;
+        if trailing || path.file_name().is_none() {
+            return Err(not_a_file());
+        }
         // A rename would replace a device or a symbolic link such as /dev/stdout.
         if path.symlink_metadata().is_ok_and(|found| !found.is_file()) {
             return Err(not_a_file());
         }
-        let dir = match path.parent() {
-            Some(dir) if dir != Path::new("") => dir,
-            _ => Path::new("."),
-        };
-        remove_stale(dir, name);
-        let temporary = dir.join(temporary_name(name, std::process::id()));
-        let file = Self { option, path: path.to_owned(), temporary };
-        file.create().map(drop).map_err(|source| file.error(source))?;
-        let _ = fs::remove_file(&file.temporary);
+        let file = Self { option, path: path.to_owned() };
+        files::check(path).map_err(|source| file.error(source))?;
         Ok(file)
     }
 
@@ -81,23 +72,15 @@ impl StatsFile {
     /// # Errors
     /// [`StatsFileError::Write`]. The file is then as it was before.
     pub fn write(&self, document: &Value) -> Result<(), StatsFileError> {
-        self.replace(document).map_err(|source| {
-            let _ = fs::remove_file(&self.temporary);
-            self.error(source)
-        })
+        self.replace(document).map_err(|source| self.error(source))
     }
 
     fn replace(&self, document: &Value) -> io::Result<()> {
         let mut text = serde_json::to_string(document)?;
         text.push('\n');
-        self.create()?.write_all(text.as_bytes())?;
-        fs::rename(&self.temporary, &self.path)
-    }
-
-    fn create(&self) -> io::Result<fs::File> {
-        // Never follows a link that somebody put there.
-        let _ = fs::remove_file(&self.temporary);
-        OpenOptions::new().write(true).create_new(true).open(&self.temporary)
+        let mut temporary = Temporary::create(&self.path)?;
+        temporary.file.write_all(text.as_bytes())?;
+        temporary.rename().map(drop)
     }
 
     /// An error of the system that names the file.
@@ -106,31 +89,10 @@ impl StatsFile {
     }
 }
 
-fn temporary_name(name: &OsStr, pid: u32) -> OsString {
-    let mut temporary = OsString::from(".");
-    temporary.push(name);
-    temporary.push(format!(".{pid}.tmp"));
-    temporary
-}
-
-/// Removes what processes that are gone were writing.
-fn remove_stale(dir: &Path, name: &OsStr) {
-    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if writer(&entry.file_name(), name).is_some_and(host::is_gone) {
-            let _ = fs::remove_file(entry.path());
-        }
-    }
-}
-
-/// The process that writes `name` by way of a file called `temporary`, if that is what it is.
-fn writer(temporary: &OsStr, name: &OsStr) -> Option<u32> {
-    let rest = temporary.as_bytes().strip_prefix(b".")?.strip_prefix(name.as_bytes())?;
-    let pid = rest.strip_prefix(b".")?.strip_suffix(b".tmp")?;
-    std::str::from_utf8(pid).ok()?.parse().ok()
-}
-
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A number that no process has: it is larger than the kernel's limit.

@@ -13,6 +13,7 @@ use crate::error::RunError;
 use crate::memif::Memif;
 use crate::options::{CommandLine, OptionsError};
 use crate::stop::Stop;
+use forwarders_common::console::exit_code;
 use forwarders_common::{complain, say_on};
 
 /// A forwarder's name, and what it does with its options.
@@ -45,13 +46,7 @@ impl<O: CommandLine, P: fmt::Debug + fmt::Display> Program<O, P> {
     /// Runs the program on the process's arguments; 1 after any mistake, as the C examples.
     #[must_use]
     pub fn main(&self) -> ExitCode {
-        match self.start(std::env::args_os().collect()) {
-            Ok(()) => ExitCode::SUCCESS,
-            Err(error) => {
-                complain!("{}: {error}", self.name);
-                ExitCode::FAILURE
-            }
-        }
+        exit_code(self.name, self.start(std::env::args_os().collect()))
     }
 
     fn start(&self, arguments: Vec<OsString>) -> Result<(), ProgramError<P>> {

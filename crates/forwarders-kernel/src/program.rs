@@ -6,6 +6,7 @@ use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 
+use forwarders_common::console::exit_code;
 use forwarders_common::document::Kept;
 use forwarders_common::ethernet::mac_text;
 use forwarders_common::l2fwd::{self, Document, Plan, PlanError, PortFacts, Screen};
@@ -77,13 +78,7 @@ pub fn xdp_fwd() -> ExitCode {
 }
 
 fn run<W: Way>() -> ExitCode {
-    match start::<W>(std::env::args_os().skip(1).collect()) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain!("{}: {error}", W::NAME);
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(W::NAME, start::<W>(std::env::args_os().skip(1).collect()))
 }
 
 fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {

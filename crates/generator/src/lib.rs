@@ -24,7 +24,6 @@ pub mod location;
 pub mod mailbox;
 pub mod obstacle;
 pub mod otg;
-pub mod output;
 pub mod pacing;
 pub mod plan;
 pub mod ranges;

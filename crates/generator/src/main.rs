@@ -4,7 +4,6 @@
 
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
-use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -28,7 +27,8 @@ use generator::otg::replays::{ReplayOptionError, Replays};
 use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
-use generator::{output, stale, start};
+use generator::{stale, start};
+use host::console;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::{mpsc, oneshot};
 
@@ -65,6 +65,8 @@ enum Failure {
     Signals(std::io::Error),
     #[error("the HTTP thread: {0}")]
     Http(std::io::Error),
+    #[error("standard output: {0}; what it printed is not complete")]
+    Output(std::io::Error),
     #[error(transparent)]
     Run(#[from] RunError),
     #[error(transparent)]
@@ -83,7 +85,9 @@ fn main() -> ExitCode {
         Some(address) => run_server(eal_options, &options, address).map(|()| ExitCode::SUCCESS),
         None => run_command(eal_options, &options),
     };
-    done.unwrap_or_else(|error| {
+    // Also of what succeeded otherwise.
+    let written = console::check().map_err(Failure::Output);
+    done.and_then(|code| written.map(|()| code)).unwrap_or_else(|error| {
         eprintln!("generator: {error}");
         ExitCode::FAILURE
     })
@@ -121,7 +125,7 @@ fn run_server(
     let served = serve(&eal, door, options, rules, &signals.came);
     drop(eal);
     if let Some(file) = &options.port_file {
-        output::remove(file);
+        host::files::remove(file);
     }
     served
 }
@@ -166,7 +170,7 @@ fn write_frames(options: &Options, limits: &Limits) -> Result<ExitCode, Failure>
     let limit = command.write_limit.and_then(|limit| usize::try_from(limit).ok());
     let written = write::write(&plan, &command.write, options.line_rate, limit)?;
     for (spec, frames) in command.write.iter().zip(written) {
-        println!("{}: {frames} frames", spec.path.display());
+        console::print(format_args!("{}: {frames} frames\n", spec.path.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -358,14 +362,11 @@ fn serve_http(
 /// Tells the caller where we are: two lines on standard output, and the port file.
 fn announce(eal: &Eal, url: &str, port: u16, options: &Options) -> Result<(), Failure> {
     let socket = eal.runtime_dir().join("dpdk_telemetry.v2");
-    let mut out = std::io::stdout().lock();
-    // A closed standard output is no reason to end.
-    let _ = writeln!(out, "OTG on {url}\ntelemetry {}", socket.display());
-    let _ = out.flush();
+    console::print(format_args!("OTG on {url}\ntelemetry {}\n", socket.display()));
     match &options.port_file {
         Some(file) => {
             let text = format!("{port}\n");
-            output::write(file, &text).map_err(|error| Failure::PortFile(file.clone(), error))
+            host::files::write(file, &text).map_err(|error| Failure::PortFile(file.clone(), error))
         }
         None => Ok(()),
     }

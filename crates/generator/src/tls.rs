@@ -46,8 +46,12 @@ pub fn config(certificate: &Path, key: &Path) -> Result<RustlsConfig, TlsError> 
     if chain.is_empty() {
         return Err(TlsError::Empty(certificate.to_owned()));
     }
-    let key = read(key)
-        .and_then(|data| PrivateKeyDer::from_pem_slice(&data))
+    let private = read(key).map_err(|error| TlsError::Key(key.to_owned(), error))?;
+    let opened = std::fs::File::open(key).ok();
+    if let Some(exposure) = opened.and_then(|opened| host::files::exposure(&opened, key)) {
+        tracing::warn!("--tls-key {}: {exposure}", key.display());
+    }
+    let key = PrivateKeyDer::from_pem_slice(&private)
         .map_err(|error| TlsError::Key(key.to_owned(), error))?;
     let mut config = ServerConfig::builder_with_provider(Arc::new(ring::default_provider()))
         .with_safe_default_protocol_versions()?

@@ -18,6 +18,7 @@ const RTM_GETLINK: u16 = 18;
 /// Length of `struct ifinfomsg`.
 const INFO: usize = 16;
 const IFF_UP: u32 = 1;
+const IFF_PROMISC: u32 = 0x100;
 /// Bytes of an interface's name at most (`IFNAMSIZ` without the 0 at its end).
 const LONGEST_NAME: usize = 15;
 
@@ -45,6 +46,9 @@ pub struct Interface {
     pub index: u32,
     /// Somebody has set it up (`ip link set NAME up`).
     pub is_up: bool,
+    /// Somebody has it receive frames for others by its flag (`ip link set NAME promisc on`). What programs ask
+    /// for by sockets does not show here.
+    pub is_promiscuous: bool,
     /// There is a link. A veth has one when both of its ends are up.
     pub has_carrier: bool,
     /// Its Ethernet address; none of interfaces that have no such one.
@@ -121,6 +125,19 @@ impl Interface {
     }
 }
 
+/// Sets or clears the flag by which an interface of this namespace receives frames for others.
+///
+/// # Errors
+/// The kernel's: it takes CAP_NET_ADMIN.
+pub fn set_promiscuous(index: u32, on: bool) -> io::Result<()> {
+    let mut info = [0; INFO];
+    put(&mut info, 4, &index.to_ne_bytes());
+    put(&mut info, 8, &if on { IFF_PROMISC } else { 0 }.to_ne_bytes());
+    // Which flags are meant.
+    put(&mut info, 12, &IFF_PROMISC.to_ne_bytes());
+    netlink::tell(RTM_NEWLINK, &info)
+}
+
 /// In how many queues an interface of this namespace receives; none when `/sys` is another one's.
 #[must_use]
 pub fn receive_queues(name: &str) -> Option<usize> {
@@ -153,6 +170,7 @@ fn read_link(answer: &[u8]) -> io::Result<Interface> {
     let mut found = Interface {
         index: u32_at(answer, 4).ok_or_else(short)?,
         is_up: flags & IFF_UP != 0,
+        is_promiscuous: flags & IFF_PROMISC != 0,
         ..Interface::default()
     };
     for (kind, value) in Attributes(attributes) {
@@ -222,7 +240,7 @@ mod tests {
         let xdp = message(&[], &[(IFLA_XDP_ATTACHED, &[1])]);
         let mut head = [0; INFO];
         put(&mut head, 4, &5u32.to_ne_bytes());
-        put(&mut head, 8, &0x1003u32.to_ne_bytes());
+        put(&mut head, 8, &0x1103u32.to_ne_bytes());
         let answer = message(
             &head,
             &[
@@ -241,6 +259,7 @@ mod tests {
             name: "veth0".to_owned(),
             index: 5,
             is_up: true,
+            is_promiscuous: true,
             has_carrier: true,
             mac: Some([2, 0, 0, 0, 0, 9]),
             mtu: 1500,

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
-//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory.
+//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory; the files that
+//! it writes for others, and its standard output.
 #![forbid(unsafe_code)]
 
+pub mod console;
+pub mod files;
 mod interface;
 mod namespace;
 mod netdev;
@@ -14,7 +17,9 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
 
-pub use interface::{Interface, has_interface, interface, interface_by_number, receive_queues};
+pub use interface::{
+    Interface, has_interface, interface, interface_by_number, receive_queues, set_promiscuous,
+};
 pub use namespace::enter_network_namespace;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};

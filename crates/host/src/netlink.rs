@@ -12,6 +12,7 @@ use rustix::net::{
 
 const NLMSG_ERROR: u16 = 2;
 const NLM_F_REQUEST: u16 = 1;
+const NLM_F_ACK: u16 = 4;
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
@@ -25,20 +26,42 @@ pub fn ask(
     head: &[u8],
     attributes: &[(u16, &[u8])],
 ) -> io::Result<(u16, Vec<u8>)> {
+    read(&exchange(protocol, kind, NLM_F_REQUEST, &message(head, attributes))?)
+}
+
+/// Has the kernel change something of routing's.
+///
+/// # Errors
+/// The kernel's own.
+pub fn tell(kind: u16, head: &[u8]) -> io::Result<()> {
+    match read(&exchange(None, kind, NLM_F_REQUEST | NLM_F_ACK, head)?)? {
+        // Error 0: it is done.
+        (NLMSG_ERROR, _) => Ok(()),
+        _ => Err(io::ErrorKind::InvalidData.into()),
+    }
+}
+
+/// Sends a request and returns the answer, with its header.
+fn exchange(
+    protocol: Option<Protocol>,
+    kind: u16,
+    flags: u16,
+    content: &[u8],
+) -> io::Result<Vec<u8>> {
     let socket =
         socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
     let mut request = vec![0; HEADER];
-    request.extend(message(head, attributes));
+    request.extend(content);
     let length = request.len() as u32;
     put(&mut request, 0, &length.to_ne_bytes());
     put(&mut request, 4, &kind.to_ne_bytes());
-    put(&mut request, 6, &NLM_F_REQUEST.to_ne_bytes());
+    put(&mut request, 6, &flags.to_ne_bytes());
     sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     // The kernel has answered before the request counts as sent. This is longer than any answer here.
     let mut answer = vec![0; 1 << 15];
     let (length, _) = recv(&socket, &mut answer[..], RecvFlags::DONTWAIT)?;
     answer.truncate(length);
-    read(&answer)
+    Ok(answer)
 }
 
 fn read(answer: &[u8]) -> io::Result<(u16, Vec<u8>)> {
@@ -47,6 +70,9 @@ fn read(answer: &[u8]) -> io::Result<(u16, Vec<u8>)> {
     let content = answer.get(HEADER..).ok_or_else(short)?;
     if kind == NLMSG_ERROR {
         let number = i32_at(content, 0).ok_or_else(short)?;
+        if number == 0 {
+            return Ok((kind, Vec::new()));
+        }
         return Err(Errno::from_raw_os_error(number.wrapping_neg()).into());
     }
     Ok((kind, content.to_vec()))

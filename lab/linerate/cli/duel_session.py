@@ -46,6 +46,7 @@ from linerate.host.process import RunDirectory
 from linerate.host.text import counted
 from linerate.links import Link
 from linerate.links.eal import Memory
+from linerate.runs import leftovers
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
 from linerate.trial.starts.faults import FaultError
@@ -115,6 +116,7 @@ class DuelSession:
             leased(max(2, count + link.has_generator), patience_s=self.where.wait_s),
             weight.raised(1 if link.receives_by_softirq else self.where.cpu_weight),
         ):
+            leftovers.remove()
             for program, _ in every:
                 program.prepare()
             link.prepare()

@@ -18,15 +18,16 @@ PATIENCE_S = 0.3
 _LOOK_S = 0.005
 
 
-def hold(path: Path, flags: int = 0) -> int | None:
+def hold(path: Path, flags: int = 0, *, shared: bool = False) -> int | None:
     """Hold a path until the result, a file descriptor, is closed. `flags`: more of `os.open`.
 
-    None: somebody else does, or has removed it.
+    None: somebody else does, or has removed it. `shared`: others may hold it like this as well.
     """
     lock = -1
+    kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
     try:
         lock = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | flags)
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(lock, kind | fcntl.LOCK_NB)
         if os.path.samestat(os.fstat(lock), path.lstat()):
             return lock
     except OSError as error:

@@ -8,13 +8,14 @@ location of OTG that the generator takes; a forwarder's is what EAL can be told 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host.errors import UsageError
 from linerate.host.host import LOCAL
+from linerate.host.interface_state import kept
 from linerate.links.base import Link, LinkContext, Wire
 
 NAME = "ports"
@@ -28,6 +29,7 @@ _GENERATOR_KINDS = (
 )  # fmt: skip
 _FORWARDER_KINDS = ("pci:ADDRESS", "vdev:ARGUMENTS", "INTERFACE", "af_packet:", "af_xdp:", "tap:")
 _PCI = re.compile(r"(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
+_VDEV_INTERFACE = re.compile(r"vdev:net_af_(?:packet|xdp)[^,]*,(?:.*,)?iface=([^,]+)")
 # These work on one file of memory that the other process maps.
 _ONE_FILE = ("net_vhost", "eth_vhost", "net_virtio_user", "vhost:", "virtio_user:")
 
@@ -123,10 +125,12 @@ class Ports(Link):
         shared = any(part in text for text in texts for part in _ONE_FILE)
         return ("--single-file-segments",) if shared and hugepages else ()
 
-    def open(self, context: LinkContext) -> AbstractContextManager[Wire]:
+    @contextmanager
+    def open(self, context: LinkContext) -> Iterator[Wire]:
         shared = self.eal_options(hugepages=context.hugepages)
-        return nullcontext(
-            Wire(
+        texts = (*self._ours, *self.forwarder)
+        with kept([name for name in map(_interface, texts) if name]):
+            yield Wire(
                 vdevs=tuple(device.vdev for device in self.devices if device.vdev),
                 pci=tuple(device.pci for device in self.devices if device.pci),
                 eal_options=shared,
@@ -138,7 +142,15 @@ class Ports(Link):
                 ),
                 sender_eal_options=shared,
             )
-        )
+
+
+def _interface(text: str) -> str | None:
+    """The interface of the kernel that a location is at, if it is at one that is there."""
+    if found := _VDEV_INTERFACE.match(text):
+        return found[1]
+    kind, _, rest = text.rpartition(":")
+    name = rest.split(",")[0]
+    return name if kind in ("", "af_packet", "af_xdp") and rest != "null" else None
 
 
 def _is_interface(text: str) -> bool:

@@ -13,6 +13,7 @@ import errno
 import fcntl
 import os
 import shutil
+import stat
 import tempfile
 from pathlib import Path
 
@@ -79,7 +80,8 @@ class OutputDirectory:
 
     def _refuse_a_run(self) -> None:
         for name in _ANY:
-            if (self.path / name).exists():
+            # Also a link to nowhere: what it leads to would be made.
+            if os.path.lexists(self.path / name):
                 self.close()
                 raise UsageError(
                     f"{self.path} already has a run ({name})",
@@ -143,6 +145,7 @@ class OutputFile:
     def __init__(self, path: Path, option: str) -> None:
         """`option`: that names the file, for messages. Raises `UsageError`, or `OutputError`."""
         self.option = option
+        _refuse_others_link(path, option)
         # Not a symbolic link such as /dev/stdout would be replaced, but what it leads to.
         self.path = path.resolve()
         if self.path.exists() and not self.path.is_file():
@@ -162,6 +165,17 @@ class OutputFile:
         write_atomically(self.path, content, self.option)
 
 
+def _refuse_others_link(path: Path, option: str) -> None:
+    """Whoever made a link may not write to what it leads to, but the lab may."""
+    with contextlib.suppress(OSError):
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode) and found.st_uid not in (0, os.geteuid()):
+            raise UsageError(
+                f"{option} {path}: a link of user {found.st_uid}'s is not followed",
+                "remove it, or name another file",
+            )
+
+
 def _not_writable(path: Path, error: OSError, hint: str) -> LabError:
     kind = UsageError if error.errno in _WRONGLY_NAMED else OutputError
     return kind(f"cannot write to {path}: {error.strerror}", hint)
@@ -170,7 +184,9 @@ def _not_writable(path: Path, error: OSError, hint: str) -> LabError:
 def write_atomically(path: Path, content: str, option: str = "--out") -> Path:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with temporary.open("w", encoding="utf-8") as file:
+        # Never follows a link that somebody put there.
+        temporary.unlink(missing_ok=True)
+        with temporary.open("x", encoding="utf-8") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

@@ -30,6 +30,7 @@ from linerate.records.journal import Journal
 from linerate.records.output import OutputDirectory
 from linerate.records.run_file import RUN, End, Run, Session, made_of
 from linerate.records.trial import DISTURBED, RECORDS, RecordWriter, Trial
+from linerate.runs import leftovers
 from linerate.runs.engine.engine import Engine
 from linerate.runs.experiment import Experiment, Findings
 from linerate.runs.kept import extension
@@ -253,6 +254,8 @@ def _session(
         began = run.sessions[0]
     if began:
         options = experiment.with_memory(options, began.memory)
+    if undone := leftovers.remove():
+        say(console, leftovers.sentence(undone))
     with RunDirectory() as place:
         writer = RecordWriter(output.path / RECORDS)
         try:

@@ -85,6 +85,7 @@ class OtherGenerator:
         address = parts.netloc.rpartition("@")[2]
         self.url = f"{parts.scheme}://{address}{parts.path.rstrip('/')}"
         self.name = f"{GENERATOR} {self.url}"
+        self._password_file = given.password_file
         self.access = Access(
             name=self.name,
             user=_user(parts.username, given),
@@ -114,6 +115,7 @@ class OtherGenerator:
         notes = [f"frames are sent by {self.url} ({version}); {NOTE}"]
         if self.latency:
             notes.append(f"latency is what that generator takes for {self.access.latency_mode}")
+        notes += exposure(self._password_file)
         return notes + [f"{self.name} warns: {each}" for each in warnings]
 
     def _must_be_idle(self, client: OtgClient) -> None:
@@ -130,6 +132,15 @@ class OtherGenerator:
     def start(self, wire: Wire) -> OtherSender:
         """A sender for the traffic of one setup; `wire` has no end that it could need."""
         return OtherSender(OtgClient(self.url, self.access))
+
+
+def exposure(file: str | None) -> list[str]:
+    """What other users of this machine may do with the password in this file."""
+    others = Path(file).stat().st_mode & 0o006 if file else 0
+    if not others:
+        return []
+    what = "change" if others & 0o002 else "read"
+    return [f"{PASSWORD} {file}: all users may {what} it: chmod 600 {file}"]
 
 
 def _hint(message: str) -> str:

@@ -13,6 +13,7 @@ use super::id::{PortId, valid_ports};
 use super::info;
 use super::leftover;
 use super::lock::lock;
+use super::promiscuity;
 use super::state::{Port, Unconfigured};
 use crate::eal::Eal;
 use crate::errno::Errno;
@@ -124,6 +125,7 @@ impl Eal {
         // SAFETY: as above; `device` is the one that the driver named, and no other port is on it.
         check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) })?;
         leftover::close(id);
+        promiscuity::release(id);
         match id.exists() {
             true => Err(PortError::Remains(id)),
             false => Ok(()),

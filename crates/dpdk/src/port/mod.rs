@@ -21,6 +21,7 @@ mod info;
 mod leftover;
 mod lock;
 mod offloads;
+mod promiscuity;
 mod rss;
 mod rss_key;
 mod rx;

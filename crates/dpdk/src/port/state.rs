@@ -15,6 +15,7 @@ use super::info::{self, PortInfo};
 use super::leftover;
 use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
+use super::promiscuity::Flag;
 use super::rss_key;
 use super::rx::RxQueue;
 use super::shortfall::Shortfall;
@@ -300,8 +301,14 @@ impl<'eal> Port<'eal, Configured> {
     pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
         let id = self.claim.id;
         let alone = lock();
+        // DPDK switches modes on again that were on before.
+        let flag = Flag::of(id);
         // SAFETY: the claim makes this the only user of the port, whose queues are set up.
-        check(id, "rte_eth_dev_start", unsafe { dpdk_sys::rte_eth_dev_start(id.0) })?;
+        let code = unsafe { dpdk_sys::rte_eth_dev_start(id.0) };
+        if let Some(flag) = flag {
+            flag.restore();
+        }
+        check(id, "rte_eth_dev_start", code)?;
         self.claim.started = true;
         let mut agreement = std::mem::take(&mut self.agreement);
         agreement.started(id);

@@ -2,13 +2,13 @@
 //! The screen that shows the counters of each port, and when it does.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::thread::sleep;
 use std::time::Duration;
 
 use measure::clock;
 
 use super::counters::{Counted, Counts};
+use crate::say_on;
 use crate::stop::Stop;
 
 /// Shows the counters every `period` TSC cycles; never when that is 0.
@@ -81,7 +81,5 @@ fn show(counters: &dyn Counted) {
          \nTotal packets dropped: {dropped:>15}\
          \n====================================================\n"
     );
-    let mut out = std::io::stdout().lock();
-    // A terminal that is gone is no reason to stop forwarding.
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    say_on!("{text}");
 }

@@ -2,10 +2,10 @@
 //! What happens in the nodes, once a second.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use forwarders_common::say_on;
 use graph::NodeStats;
 
 use super::desk::Desk;
@@ -41,9 +41,7 @@ impl Screen {
         let nodes = together(self.desks.iter().map(|desk| desk.stats()));
         let text = table(&nodes, &self.before, elapsed.as_secs_f64());
         self.before = nodes.iter().map(|node| node.objects.unwrap_or(0)).collect();
-        let mut out = std::io::stdout().lock();
-        // A terminal that is gone is no reason to stop forwarding.
-        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+        say_on!("{text}");
     }
 }
 

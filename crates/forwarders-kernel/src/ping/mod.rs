@@ -13,10 +13,11 @@ mod request;
 use std::io;
 use std::process::ExitCode;
 
+use forwarders_common::console::exit_code;
 use forwarders_common::options::{CommandLine as _, OptionsError};
 use forwarders_common::stats_file::{StatsFile, StatsFileError};
 use forwarders_common::stop::Stop;
-use forwarders_common::{complain, say_on};
+use forwarders_common::say_on;
 
 use exchange::Exchange;
 use options::Options;
@@ -54,13 +55,7 @@ enum PingError {
 /// Runs `af-packet-ping` on the process's arguments; 1 after any mistake.
 #[must_use]
 pub fn af_packet_ping() -> ExitCode {
-    match start() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            complain!("{NAME}: {error}");
-            ExitCode::FAILURE
-        }
-    }
+    exit_code(NAME, start())
 }
 
 fn start() -> Result<(), PingError> {

@@ -68,7 +68,7 @@ pub struct Sink {
 }
 
 impl Sink {
-    /// Makes the file, or empties it, and the taps, one for each thread that receives on the port. The
+    /// Makes the file, in the place of one that was there, and the taps, one for each thread that receives on the port. The
     /// capture starts at the TSC `now`; the file is never longer than
     /// `max_bytes`, apart from the statistics at its end.
     ///
@@ -84,7 +84,7 @@ impl Sink {
         let mut head = Vec::new();
         settings.format.head(&mut head, &settings.port, settings.snap);
         let create = |source| SinkError::Create { path: path.to_owned(), source };
-        let mut file = File::create(path).map_err(create)?;
+        let mut file = host::files::create(path).map_err(create)?;
         file.write_all(&head).map_err(|source| {
             if file.metadata().is_ok_and(|about| about.is_file()) {
                 // The error that matters is the one before.

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use dpdk::Eal;
+use host::files;
 
 use super::ceiling::{CeilingError, ceiling};
 use super::client::Client;
@@ -21,7 +22,6 @@ use crate::control::Rules;
 use crate::engine::Mode;
 use crate::location::Location;
 use crate::otg::{ApiError, config};
-use crate::output;
 use crate::pacing::FrameRate;
 use crate::plan::{Plan, Rate};
 
@@ -78,7 +78,7 @@ pub fn run(
     let json = |path: &PathBuf, error| RunError::Json(path.clone(), error);
     if let Some(path) = &options.json {
         // Not when the traffic is over.
-        output::check(path).map_err(|error| json(path, error))?;
+        files::check(path).map_err(|error| json(path, error))?;
     }
     let sent = session(eal, rules.clone(), |client| {
         let Some(ceilings) = resolve_percents(client, &rules, &mut job.plan, signal)? else {
@@ -96,7 +96,7 @@ pub fn run(
     };
     print(&report.text());
     if let Some(path) = &options.json {
-        output::write(path, format!("{:#}\n", report.json())).map_err(|error| json(path, error))?;
+        files::write(path, format!("{:#}\n", report.json())).map_err(|error| json(path, error))?;
     }
     let captures = sent.snapshot.ports.iter().filter_map(|port| port.capture.as_ref());
     match captures.filter_map(|capture| capture.error.clone()).next() {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Tables of text, and a place where they are drawn anew each second.
 
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, IsTerminal};
 
 use super::figures::{Flow, Port, Snapshot};
 
@@ -247,10 +247,9 @@ impl Default for Screen {
     }
 }
 
-/// Prints. A closed standard output is no reason to end.
+/// Prints. What cannot be written is no reason to end early.
 pub fn print(text: &str) {
-    let mut out = io::stdout().lock();
-    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    host::console::print(format_args!("{text}"));
 }
 
 #[cfg(test)]

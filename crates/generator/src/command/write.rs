@@ -19,7 +19,6 @@ use crate::engine::source::FrameSource;
 use crate::engine::timetable::Timetable;
 use crate::engine::{FlowSetup, Limit};
 use crate::otg::{ApiError, config};
-use crate::output;
 use crate::pacing::LineRate;
 use crate::plan::Plan;
 use crate::replay::Limits;
@@ -167,7 +166,7 @@ pub fn write(
         contents.push(capture(plan, &spec.port, mine, limit)?);
     }
     for (spec, (bytes, _)) in specs.iter().zip(&contents) {
-        output::write(&spec.path, bytes)
+        host::files::write(&spec.path, bytes)
             .map_err(|source| WriteError::Io { path: spec.path.clone(), source })?;
     }
     Ok(contents.into_iter().map(|(_, frames)| frames).collect())

@@ -67,9 +67,12 @@ impl Credentials {
     pub fn read(user: &str, file: &Path) -> Result<Self, AuthError> {
         let mut text = String::new();
         let most = *PASSWORD.end() as u64 + 3;
-        std::fs::File::open(file)
-            .and_then(|opened| opened.take(most).read_to_string(&mut text))
-            .map_err(|error| AuthError::File(file.to_owned(), error))?;
+        let unread = |error| AuthError::File(file.to_owned(), error);
+        let opened = std::fs::File::open(file).map_err(unread)?;
+        if let Some(exposure) = host::files::exposure(&opened, file) {
+            tracing::warn!("--otg-password-file {}: {exposure}", file.display());
+        }
+        opened.take(most).read_to_string(&mut text).map_err(unread)?;
         let line = text.strip_suffix('\n').unwrap_or(&text);
         let password = line.strip_suffix('\r').unwrap_or(line);
         if user.is_empty() || user.len() > MAX_USER || user.contains(':') || !is_printable(user) {

@@ -5,17 +5,17 @@ Each CPU has a lock file, and a lab holds a lock (flock) on those of its CPUs an
 hyperthread siblings. The generator's CPU is leased like the forwarder's: a generator that waits for
 its CPU sends late.
 
-Lifecycle: `leased` takes all locks that it needs or none, waits while it cannot, and restricts the
-calling thread to these CPUs, so that `Cores.choose` chooses from them. They are free again when its
-context ends. The kernel frees them when the lab ends in any other way: the descriptors are closed
-on exec, so no child keeps them. Children of a killed lab may run for some milliseconds more;
-`cpus.await_free` waits for that.
+Lifecycle: `leased` takes all locks that it needs or none, waits in a queue (`lease_queue.py`) while
+it cannot, and restricts the calling thread to these CPUs, so that `Cores.choose` chooses from them.
+They are free again when its context ends. The kernel frees them when the lab ends in any other way:
+the descriptors are closed on exec, so no child keeps them. Children of a killed lab may run for
+some milliseconds more; `cpus.await_free` waits for that.
 
 Users: files are in the first of `PLACES` that all users may write to and in which none can remove
 another's file (sticky bit). That depends on the machine only, so that all labs agree. Files are
 empty, readable by all and stay. Nothing is ever written to them, cut or followed through a symbolic
 link: whatever is planted at such a path, a lab of root's does no more than lock it. Any user can
-hold a lock, but not in secret: who holds it is read from /proc/locks, not from the file.
+hold a lock, but not in secret: `lock_holders.py` tells who does.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host import locks
 from linerate.host.cores.cpus import Cores, siblings
+from linerate.host.cores.lease_queue import FLAGS, Ticket
+from linerate.host.cores.lock_holders import Holder, holder
 from linerate.host.errors import BusyError, MachineError
 from linerate.host.foreign import user_name
 from linerate.host.process import await_end, pause
-from linerate.host.text import printable
 
 PLACES = (Path("/run/lock"), Path("/tmp"))
 PATIENCE_S = 24 * 3600.0
@@ -46,23 +46,7 @@ _AT_LEAST_S = 0.1
 _REPEAT_S = 60.0
 # Labs that choose at the same moment see each other's attempts: these are not worth a message.
 _RETRY_S = 0.01
-# A FIFO would wait for its other end, and a terminal could become the lab's.
-_FLAGS = os.O_NONBLOCK | os.O_NOCTTY
-_MOST_SHOWN = 80
-
-
-@dataclass(frozen=True)
-class Holder:
-    """The process that leases a CPU. `pid` is None when it is not visible from this container."""
-
-    pid: int | None
-    command: str = ""
-    user: str = ""
-
-    def __str__(self) -> str:
-        if self.pid is None:
-            return "a process that is not visible here, for instance in another container"
-        return f"pid {self.pid} ({self.command}, user {self.user})"
+_MOST_NAMED = 3
 
 
 @contextmanager
@@ -78,7 +62,7 @@ def leased(
     allowed = os.sched_getaffinity(0)
     held: dict[int, int] = {}
     try:
-        held = _take(allowed, count) or _wait(allowed, count, say or _to_stderr, patience_s)
+        held = _wait(allowed, count, say or _to_stderr, patience_s)
         os.sched_setaffinity(0, allowed & held.keys())
         yield
     finally:
@@ -88,15 +72,15 @@ def leased(
 
 def holders(cpus: Iterable[int]) -> dict[int, Holder]:
     """The CPUs among these that are leased, and who leases each. Raises `MachineError`."""
-    return {cpu: _holder(_path(cpu)) for cpu in sorted(cpus) if _is_leased(cpu)}
+    return {cpu: holder(_path(cpu)) for cpu in sorted(cpus) if _is_leased(cpu)}
 
 
 def described(found: Mapping[int, Holder]) -> str:
     """`CPUs 0 and 1: pid 42 (linerate run overload, user root)`."""
     by_holder: dict[Holder, list[int]] = {}
-    for cpu, holder in found.items():
-        by_holder.setdefault(holder, []).append(cpu)
-    return "; ".join(f"{_named(cpus)}: {holder}" for holder, cpus in by_holder.items())
+    for cpu, who in found.items():
+        by_holder.setdefault(who, []).append(cpu)
+    return "; ".join(f"{_named(cpus)}: {who}" for who, cpus in by_holder.items())
 
 
 def choice(allowed: set[int], free: set[int], count: int) -> set[int] | None:
@@ -151,31 +135,57 @@ def _release(held: dict[int, int]) -> None:
 def _wait(
     allowed: set[int], count: int, say: Callable[[str], None], patience_s: float
 ) -> dict[int, int]:
+    """Stand in the queue until there are enough CPUs; those, as of `_take`."""
     began = time.monotonic()
     told, told_at = "", began
-    if len(allowed) >= 2:
-        # Not on the CPU of a forwarder that is measured.
-        os.sched_setaffinity(0, {Cores.among(allowed).control})
-    while True:
-        waited = time.monotonic() - began
-        pause(_RETRY_S if waited < locks.PATIENCE_S else _AT_LEAST_S)
-        if (held := _take(allowed, count)) is not None:
+    with Ticket(_place(), _whole_cores(allowed)) as ticket:
+        if not ticket.ahead() and (held := _take(allowed, count)) is not None:
             return held
-        if waited < locks.PATIENCE_S:
-            continue
-        found = holders(_whole_cores(allowed))
-        who = described(found) or "others take them in turn"
-        if waited >= patience_s:
-            raise BusyError(
-                f"too few CPUs are free, and still were after {_time(patience_s)}; {who}",
-                "wait until that ends, or end it: kill PID",
-            )
-        if (found and who != told) or waited + began - told_at >= _REPEAT_S:
-            since = f"for {_time(waited)} " if told else ""
-            say(f"waiting {since}for free CPUs, at most {_time(patience_s)} (Ctrl-C stops); {who}")
-            told, told_at = who, waited + began
-        pids = {holder.pid for holder in found.values() if holder.pid is not None}
-        await_end(pids, min(_LOOK_S, patience_s - waited) if found else 0)
+        if len(allowed) >= 2:
+            # Not on the CPU of a forwarder that is measured.
+            os.sched_setaffinity(0, {Cores.among(allowed).control})
+        while True:
+            waited = time.monotonic() - began
+            pause(_RETRY_S if waited < locks.PATIENCE_S else _AT_LEAST_S)
+            ahead = ticket.ahead()
+            if not ahead and (held := _take(allowed, count)) is not None:
+                return held
+            if waited < locks.PATIENCE_S:
+                continue
+            # Who is not the first takes no lock to look: the first could fail by it.
+            found = _seen(_whole_cores(allowed)) if ahead else holders(_whole_cores(allowed))
+            who = described(found)
+            if waited >= patience_s:
+                raise BusyError(
+                    f"too few CPUs are free, and still were after {_time(patience_s)}; "
+                    f"{_whom(who, ahead)}",
+                    "wait until that ends, or end it: kill PID",
+                )
+            now = f"{who} {len(ahead) or ''}".strip()
+            if (now and now != told) or waited + began - told_at >= _REPEAT_S:
+                since = f"for {_time(waited)} " if told else ""
+                say(
+                    f"waiting {since}for free CPUs, at most {_time(patience_s)} (Ctrl-C stops); "
+                    f"{_whom(who, ahead)}"
+                )
+                told, told_at = now, waited + began
+            waits_for = ahead or found.values()
+            pids = {each.pid for each in waits_for if each.pid is not None}
+            await_end(pids, min(_LOOK_S, patience_s - waited) if waits_for else 0)
+
+
+def _seen(cpus: Iterable[int]) -> dict[int, Holder]:
+    """As `holders`, without a lock: those that are visible here."""
+    found = {cpu: holder(_path(cpu)) for cpu in sorted(cpus)}
+    return {cpu: each for cpu, each in found.items() if each.pid is not None}
+
+
+def _whom(have: str, ahead: list[Holder]) -> str:
+    """Who has the CPUs, and who comes before this lab."""
+    first = "; ".join(map(str, ahead[:_MOST_NAMED]))
+    more = f" and {len(ahead) - _MOST_NAMED} more" if len(ahead) > _MOST_NAMED else ""
+    queue = f"before this one in the queue: {first}{more}" if ahead else ""
+    return "; ".join(filter(None, [have, queue])) or "others take them in turn"
 
 
 def _time(seconds: float) -> str:
@@ -217,7 +227,7 @@ def _is_leased(cpu: int) -> bool:
     try:
         _check(path)
         # Alone, not shared: a shared lock of somebody else is in the way, too.
-        lock = locks.hold(path, _FLAGS)
+        lock = locks.hold(path, FLAGS)
     except FileNotFoundError:
         return False
     except OSError as error:
@@ -232,7 +242,7 @@ def _hold(cpu: int) -> int | None:
     try:
         _make(path)
         _check(path)
-        return locks.hold(path, _FLAGS)
+        return locks.hold(path, FLAGS)
     except OSError as error:
         raise _unfit(path, error.strerror) from error
 
@@ -264,47 +274,3 @@ def _unfit(path: Path, why: str | None) -> MachineError:
         f"{path}{owner}: {why}; it has to be a file that shows whether a lab uses this CPU",
         f"remove it: sudo rm -r {path}",
     )
-
-
-# -- who holds a lock --------------------------------------------------------------------------
-
-
-def _holder(path: Path) -> Holder:
-    with suppress(OSError):
-        found = path.lstat()
-        device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
-        fallback = None
-        for line in Path("/proc/locks").read_text().splitlines():
-            # 1: FLOCK  ADVISORY  WRITE 4242 fe:00:9805825 0 EOF
-            words = line.split()
-            if words[1] != "FLOCK" or int(words[4]) <= 0:
-                continue
-            place, _, inode = words[5].rpartition(":")
-            if int(inode) != found.st_ino:
-                continue
-            if place == device:
-                return _process(int(words[4]))
-            # Btrfs tells another device here than by stat.
-            fallback = int(words[4])
-        if fallback is not None:
-            return _process(fallback)
-    return Holder(None)
-
-
-def _process(pid: int) -> Holder:
-    place = Path(f"/proc/{pid}")
-    try:
-        words = (place / "cmdline").read_bytes().decode(errors="replace").split("\0")
-        user = user_name(place.stat().st_uid)
-    except OSError:
-        return Holder(pid, "command unknown", "unknown")
-    return Holder(pid, _shown(words) or "command unknown", user)
-
-
-def _shown(argv: list[str]) -> str:
-    """A command as a user knows it, without the interpreter; another user may have chosen it."""
-    if len(argv) > 1 and Path(argv[0]).name.startswith("python") and not argv[1].startswith("-"):
-        argv = argv[1:]
-    words = [Path(argv[0]).name, *argv[1:]]
-    line = printable(" ".join(words).strip())
-    return line if len(line) <= _MOST_SHOWN else f"{line[:_MOST_SHOWN]}..."

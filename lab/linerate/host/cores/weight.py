@@ -179,7 +179,14 @@ def _remove(group: Path, above: Path) -> None:
             time.sleep(_LOOK_S)
 
 
-def _remove_stale(found: Mount) -> None:
+def remove_stale(host: Host = LOCAL) -> list[Path]:
+    """Remove groups of labs that no longer run, where this user may; returns them."""
+    found = _mount(host)
+    return [] if found is None or _obstacle(found, host) else _remove_stale(found)
+
+
+def _remove_stale(found: Mount) -> list[Path]:
+    removed = []
     for path in found.path.glob(f"{_PREFIX}-*"):
         named = _OURS.fullmatch(path.name)
         if named and start_time(int(named[1])) != int(named[2]):
@@ -188,3 +195,5 @@ def _remove_stale(found: Mount) -> None:
                 if (lock := hold(path, os.O_DIRECTORY)) is not None:
                     _remove(path, found.path)
                     os.close(lock)
+                    removed.append(path)
+    return removed

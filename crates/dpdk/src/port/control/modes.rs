@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::{Link, PortControl, lock};
 use crate::port::error::{PortError, check};
+use crate::port::promiscuity::Flag;
 
 /// Time between two looks at a link.
 const LOOK: Duration = Duration::from_millis(2);
@@ -41,15 +42,22 @@ impl PortControl<'_> {
     }
 
     /// Switches promiscuous mode on or off: frames for any address are received (`rte_eth_promiscuous_enable` and `rte_eth_promiscuous_disable`).
+    /// On kernel interfaces (net_af_packet, net_af_xdp) it ends with the process: the interface's own flag is left as it was.
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
     pub fn set_promiscuous(&self, on: bool) -> Result<(), PortError> {
-        if on {
-            self.call("rte_eth_promiscuous_enable", dpdk_sys::rte_eth_promiscuous_enable)
+        let _alone = lock();
+        let flag = Flag::of(self.id);
+        let done = if on {
+            self.call_alone("rte_eth_promiscuous_enable", dpdk_sys::rte_eth_promiscuous_enable)
         } else {
-            self.call("rte_eth_promiscuous_disable", dpdk_sys::rte_eth_promiscuous_disable)
+            self.call_alone("rte_eth_promiscuous_disable", dpdk_sys::rte_eth_promiscuous_disable)
+        };
+        if let Some(flag) = flag {
+            flag.restore();
         }
+        done
     }
 
     /// Whether promiscuous mode is on, as DPDK has it in its books (`rte_eth_promiscuous_get`).
@@ -115,6 +123,15 @@ impl PortControl<'_> {
         function: unsafe extern "C" fn(u16) -> c_int,
     ) -> Result<(), PortError> {
         let _alone = lock();
+        self.call_alone(name, function)
+    }
+
+    /// Under the lock of ports.
+    fn call_alone(
+        &self,
+        name: &'static str,
+        function: unsafe extern "C" fn(u16) -> c_int,
+    ) -> Result<(), PortError> {
         // SAFETY: those above, control functions, which take any port number.
         check(self.id, name, unsafe { function(self.id.0) }).map(drop)
     }

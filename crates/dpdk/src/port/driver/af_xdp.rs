@@ -21,6 +21,7 @@ pub(super) const DRIVER: Driver = Driver {
     tx_guard,
     after_rx_setup,
     leaves_sockets: true,
+    sets_promiscuous_flag: true,
     ..Driver::PLAIN
 };
 

@@ -62,6 +62,8 @@ pub(super) struct Driver {
     pub after_rx_setup: fn(queue: u16, code: i32) -> Restrictions,
     /// It may leave the AF_XDP sockets of its receive queues open when the port is closed.
     pub leaves_sockets: bool,
+    /// It has an interface receive frames for others by a flag that stays set when the process is gone.
+    pub sets_promiscuous_flag: bool,
     /// A hash table that it looks up by this name, and whose values it takes for pointers.
     pub hash_table: Option<&'static str>,
     /// It looks up rings whose names begin so, and takes what is inside for packets.
@@ -88,6 +90,7 @@ impl Driver {
         tx_guard: |_, _| None,
         after_rx_setup: |_, _| Restrictions { no_configure: false, no_close: false },
         leaves_sockets: false,
+        sets_promiscuous_flag: false,
         hash_table: None,
         ring_prefix: None,
     };

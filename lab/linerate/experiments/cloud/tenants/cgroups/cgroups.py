@@ -236,6 +236,12 @@ def remove_stale(found: Hierarchy) -> list[Path]:
     return removed
 
 
+def remove_all_stale() -> list[Path]:
+    """The same wherever this user may make groups."""
+    found = hierarchy()
+    return [] if found is None or missing(found) else remove_stale(found)
+
+
 def _labs(root: Path) -> list[Path]:
     """Groups whose lab is not among the processes seen here, wherever these are in the tree.
 

@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Promiscuous mode of a port on a kernel interface, which ends with the process.
+//!
+//! net_af_packet and net_af_xdp set a flag of the interface (`IFF_PROMISC`), which stays set when they are closed, or
+//! their process is killed. Here a packet socket asks for the mode instead (`PACKET_MR_PROMISC`, see packet(7)), which
+//! the kernel ends when the socket is closed, however that comes; and the flag is put back to what it was before
+//! the driver changed it. All is called under the lock of ports.
+
+use std::io;
+use std::mem;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Mutex;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socket_with};
+
+use super::driver::Driver;
+use super::id::PortId;
+use super::info::{self, PortInfo};
+use crate::mutex::locked;
+
+/// The sockets by which ports are promiscuous.
+static HELD: Mutex<Vec<(PortId, OwnedFd)>> = Mutex::new(Vec::new());
+
+/// The flag of a port's interface before a call in which its driver may change it.
+#[derive(Debug)]
+pub(super) struct Flag {
+    id: PortId,
+    interface: u32,
+    was_set: bool,
+}
+
+impl Flag {
+    /// `None` if the port's driver changes no flag, or nobody knows of which interface.
+    pub(super) fn of(id: PortId) -> Option<Self> {
+        let info = info::query(id).ok()?;
+        // SAFETY: the driver has just filled it in.
+        let known = unsafe { PortInfo::from_dpdk(&info) };
+        let interface = info.if_index;
+        if interface == 0 || !Driver::of_port(&known.driver).sets_promiscuous_flag {
+            return None;
+        }
+        let was_set = host::interface_by_number(interface, None).ok()??.is_promiscuous;
+        Some(Self { id, interface, was_set })
+    }
+
+    /// After the call: asks for the mode by a socket if DPDK has it on, gives that socket up if not, and puts the
+    /// flag back. Where the kernel refuses, the port is as promiscuous as its driver has made it.
+    pub(super) fn restore(self) {
+        // SAFETY: control functions take any port number.
+        if unsafe { dpdk_sys::rte_eth_promiscuous_get(self.id.0) } == 1 {
+            let mut held = locked(&HELD);
+            if !held.iter().any(|(port, _)| *port == self.id) {
+                let Ok(socket) = promiscuous_socket(self.interface) else { return };
+                held.push((self.id, socket));
+            }
+        } else {
+            release(self.id);
+        }
+        let now = host::interface_by_number(self.interface, None);
+        if now.is_ok_and(|now| now.is_some_and(|now| now.is_promiscuous != self.was_set)) {
+            let _ = host::set_promiscuous(self.interface, self.was_set);
+        }
+    }
+}
+
+/// Ends the mode of a port that is closed.
+pub(super) fn release(id: PortId) {
+    locked(&HELD).retain(|(port, _)| *port != id);
+}
+
+/// A socket that receives nothing, and for which the interface receives what is addressed to others.
+fn promiscuous_socket(interface: u32) -> io::Result<OwnedFd> {
+    let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+    let request = libc::packet_mreq {
+        mr_ifindex: i32::try_from(interface).map_err(io::Error::other)?,
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    // SAFETY: the kernel reads a value of that size during the call.
+    let code = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_PACKET,
+            libc::PACKET_ADD_MEMBERSHIP,
+            (&raw const request).cast(),
+            mem::size_of_val(&request) as libc::socklen_t,
+        )
+    };
+    if code < 0 { Err(io::Error::last_os_error()) } else { Ok(socket) }
+}

@@ -1,0 +1,332 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! Files that a program writes where its user says: whole or not at all, and never through a link that somebody
+//! else has put there.
+//!
+//! A file is written beside its place, as `.NAME.PID.tmp`, and renamed into it. Neither step follows a link, so
+//! that whoever may write to the directory, as everybody may to `/tmp`, cannot have another file overwritten. A
+//! process that is killed in between leaves its temporary file behind, which the next one that writes the same file
+//! removes. Devices, pipes, and links of root's or the user's own, such as `/dev/stdout`, stay what they are
+//! and are written into.
+//!
+//! Nothing is forced to the disk: what counts is what readers see, not what survives a power cut.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Write as _};
+use std::os::unix::ffi::OsStrExt as _;
+use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::OFlags;
+
+use crate::{is_gone, user};
+
+/// What other users may do with a secret, such as a password, that is in this file; none if nothing.
+#[must_use]
+pub fn exposure(file: &File, path: &Path) -> Option<String> {
+    let mode = file.metadata().ok()?.mode();
+    let what = match (mode & 0o004 != 0, mode & 0o002 != 0) {
+        (_, true) => "change",
+        (true, false) => "read",
+        (false, false) => return None,
+    };
+    let path = path.display();
+    Some(format!("all users may {what} it (mode {:o}): chmod 600 {path}", mode & 0o777))
+}
+
+/// What is at a path that is to be written.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Place {
+    /// Nothing, or a file that may be replaced.
+    File,
+    /// A device, a pipe or a socket.
+    Special,
+    /// A link of root's or of the user's own.
+    Link,
+}
+
+impl Place {
+    fn of(path: &Path) -> io::Result<Self> {
+        let found = match path.symlink_metadata() {
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::File),
+            found => found?,
+        };
+        let kind = found.file_type();
+        match () {
+            () if path.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            () if kind.is_file() => Ok(Self::File),
+            () if kind.is_symlink() && is_trusted(found.uid(), user()) => Ok(Self::Link),
+            () if kind.is_symlink() => Err(io::Error::new(
+                ErrorKind::PermissionDenied,
+                format!("a link of user {}'s is not followed; remove it or name another file", found.uid()),
+            )),
+            () => Ok(Self::Special),
+        }
+    }
+}
+
+/// Whether a link may be followed by `user`: who has made it could have written what it leads to.
+fn is_trusted(owner: u32, user: u32) -> bool {
+    owner == 0 || owner == user
+}
+
+/// Whether a file can be written there, as far as can be said without doing it.
+///
+/// # Errors
+/// The kernel's, or that somebody else's link is there.
+pub fn check(path: &Path) -> io::Result<()> {
+    // A pipe would be opened, and its reader see it closed again.
+    if Place::of(path)? == Place::File {
+        remove_stale(path);
+        drop(Temporary::create(path)?);
+    }
+    Ok(())
+}
+
+/// Writes a file whole or not at all; into a device, a pipe or what a link leads to, as it comes.
+///
+/// # Errors
+/// As [`check`].
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
+    match open_other(path)? {
+        Some(mut other) => other.write_all(content.as_ref()),
+        None => {
+            remove_stale(path);
+            let mut temporary = Temporary::create(path)?;
+            temporary.file.write_all(content.as_ref())?;
+            temporary.rename().map(drop)
+        }
+    }
+}
+
+/// An empty file to write into, in the place of what was there; or a device, a pipe or what a link leads to,
+/// opened.
+///
+/// # Errors
+/// As [`check`].
+pub fn create(path: &Path) -> io::Result<File> {
+    match open_other(path)? {
+        Some(other) => Ok(other),
+        None => {
+            remove_stale(path);
+            Temporary::create(path)?.rename()
+        }
+    }
+}
+
+/// Removes what [`write`] or [`create`] has made, and nothing else.
+pub fn remove(path: &Path) {
+    if Place::of(path).is_ok_and(|place| place == Place::File) {
+        let _ = fs::remove_file(path);
+    }
+}
+
+/// What is at a path, opened to write, if it is no file that may be replaced.
+fn open_other(path: &Path) -> io::Result<Option<File>> {
+    let place = Place::of(path)?;
+    let mut how = OpenOptions::new();
+    match place {
+        Place::File => return Ok(None),
+        Place::Link => how.write(true).create(true).truncate(true),
+        Place::Special => how.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32),
+    };
+    let file = how.open(path)?;
+    let kind = file.metadata()?.file_type();
+    // Another one since the look.
+    if place == Place::Special && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo()) {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    Ok(Some(file))
+}
+
+/// A file that is being written beside its place. Dropped, it is removed.
+#[derive(Debug)]
+pub struct Temporary {
+    /// Where to write.
+    pub file: File,
+    beside: PathBuf,
+    path: PathBuf,
+    renamed: bool,
+}
+
+impl Temporary {
+    /// An empty one.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn create(path: &Path) -> io::Result<Self> {
+        let (directory, name) = parts(path).ok_or(ErrorKind::InvalidInput)?;
+        let beside = directory.join(temporary_name(name, std::process::id()));
+        // It may be one of an earlier process of this number.
+        let _ = fs::remove_file(&beside);
+        let file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        Ok(Self { file, beside, path: path.to_owned(), renamed: false })
+    }
+
+    /// Puts it in its place.
+    ///
+    /// # Errors
+    /// The kernel's. What was there before stays.
+    pub fn rename(mut self) -> io::Result<File> {
+        let file = self.file.try_clone()?;
+        fs::rename(&self.beside, &self.path)?;
+        self.renamed = true;
+        Ok(file)
+    }
+}
+
+impl Drop for Temporary {
+    fn drop(&mut self) {
+        if !self.renamed {
+            let _ = fs::remove_file(&self.beside);
+        }
+    }
+}
+
+fn temporary_name(name: &OsStr, pid: u32) -> OsString {
+    let mut temporary = OsString::from(".");
+    temporary.push(name);
+    temporary.push(format!(".{pid}.tmp"));
+    temporary
+}
+
+/// The directory that a file is in, and its name.
+fn parts(path: &Path) -> Option<(&Path, &OsStr)> {
+    let directory = path.parent().filter(|directory| *directory != Path::new(""));
+    Some((directory.unwrap_or(Path::new(".")), path.file_name()?))
+}
+
+/// Removes what processes that are gone were writing to be put in a file's place.
+pub fn remove_stale(path: &Path) {
+    let Some((directory, name)) = parts(path) else { return };
+    for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+        if writer(&entry.file_name(), name).is_some_and(is_gone) {
+            let _ = fs::remove_file(entry.path());
+        }
+    }
+}
+
+/// The process that writes `name` by way of a file called `temporary`, if that is what it is.
+fn writer(temporary: &OsStr, name: &OsStr) -> Option<u32> {
+    let rest = temporary.as_bytes().strip_prefix(b".")?.strip_prefix(name.as_bytes())?;
+    let pid = rest.strip_prefix(b".")?.strip_suffix(b".tmp")?;
+    std::str::from_utf8(pid).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::{lchown, symlink};
+
+    use super::*;
+
+    /// A number that no process has: it is larger than the kernel's limit.
+    const NOBODY: u32 = 1 << 23;
+
+    fn names(directory: &Path) -> Vec<String> {
+        let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
+        let mut names: Vec<String> = entries.map(|name| name.into_string().unwrap()).collect();
+        names.sort();
+        names
+    }
+
+    #[test]
+    fn files_are_replaced_and_leave_nothing_beside_them() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("figures.json");
+        let other = format!(".other.json.{NOBODY}.tmp");
+        fs::write(directory.path().join(format!(".figures.json.{NOBODY}.tmp")), "half").unwrap();
+        fs::write(directory.path().join(&other), "another's").unwrap();
+        for text in ["first", "second"] {
+            check(&path).unwrap();
+            write(&path, text).unwrap();
+            assert_eq!(fs::read_to_string(&path).unwrap(), text);
+        }
+        create(&path).unwrap().write_all(b"third").unwrap();
+        assert_eq!(fs::read_to_string(&path).unwrap(), "third");
+        assert_eq!(names(directory.path()), [other.as_str(), "figures.json"]);
+        remove(&path);
+        assert!(!path.exists());
+        let nowhere = directory.path().join("nowhere/figures.json");
+        assert!(check(&nowhere).is_err() && write(&nowhere, "").is_err());
+        assert!(check(directory.path()).is_err() && write(directory.path(), "").is_err());
+        assert!(create(directory.path()).is_err());
+    }
+
+    #[test]
+    fn devices_and_links_of_one_s_own_stay_what_they_are() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("file"), directory.path().join("link"));
+        fs::write(&file, "something longer").unwrap();
+        symlink(&file, &link).unwrap();
+        check(&link).unwrap();
+        write(&link, "figures").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "figures");
+        create(&link).unwrap().write_all(b"frames").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "frames");
+        remove(&link);
+        assert!(link.is_symlink());
+        assert_eq!(write(Path::new("/dev/full"), "x").unwrap_err().kind(), ErrorKind::StorageFull);
+        assert!(!Path::new("/dev/full").is_file());
+        write(Path::new("/dev/null"), "x").unwrap();
+        check(Path::new("/dev/stdout")).unwrap();
+    }
+
+    #[test]
+    fn a_link_of_another_user_s_is_not_followed() {
+        assert!(is_trusted(0, 1000) && is_trusted(1000, 1000) && !is_trusted(1000, 0));
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("precious"), directory.path().join("link"));
+        fs::write(&file, "precious").unwrap();
+        symlink(&file, &link).unwrap();
+        if lchown(&link, Some(65534), None).is_err() {
+            // Only root gives links away; `is_trusted` was looked at.
+            return;
+        }
+        for refused in [check(&link), write(&link, "x"), create(&link).map(drop)] {
+            let error = refused.unwrap_err().to_string();
+            assert_eq!(
+                error,
+                "a link of user 65534's is not followed; remove it or name another file"
+            );
+        }
+        remove(&link);
+        assert!(link.is_symlink());
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+        // Nor is one in the way of the temporary file.
+        let path = directory.path().join("new");
+        let beside = directory.path().join(temporary_name(OsStr::new("new"), std::process::id()));
+        symlink(&file, &beside).unwrap();
+        write(&path, "figures").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "figures");
+    }
+
+    #[test]
+    fn what_others_may_do_with_a_secret_is_said() {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("password");
+        let file = File::create(&path).unwrap();
+        let mut said = |mode| {
+            fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
+            exposure(&file, &path)
+        };
+        assert_eq!(said(0o600), None);
+        assert_eq!(said(0o640), None);
+        let hint = format!(": chmod 600 {}", path.display());
+        assert_eq!(said(0o644), Some(format!("all users may read it (mode 644){hint}")));
+        assert_eq!(said(0o666), Some(format!("all users may change it (mode 666){hint}")));
+    }
+
+    #[test]
+    fn a_hard_link_is_replaced_and_its_file_stays() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, link) = (directory.path().join("precious"), directory.path().join("link"));
+        fs::write(&file, "precious").unwrap();
+        fs::hard_link(&file, &link).unwrap();
+        create(&link).unwrap().write_all(b"frames").unwrap();
+        assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
+        assert_eq!(fs::read_to_string(&link).unwrap(), "frames");
+    }
+}

@@ -1,0 +1,162 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Interfaces that are not the lab's: what programs change on them is put back.
+
+DPDK's net_af_packet and net_af_xdp have an interface receive frames for others by a flag that stays
+when they end (PROMISC); programs can set its MTU; and net_af_xdp's XDP program stays when its
+process is killed.
+
+Lifecycle: `kept` notes how the interfaces are, in a file beside the run directories that the lab
+holds a lock on, and puts them back when its context ends. If the lab is killed, the next one does
+(`remove_stale`): it reads only files of its own user, and changes only interfaces of the network
+namespace and the start of the machine that the file is of.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import re
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from linerate.host.errors import LinkError
+from linerate.host.host import LOCAL
+from linerate.host.locks import hold
+from linerate.host.netns import ip
+from linerate.host.process import base_directory, start_time
+
+_PREFIX = "linerate-interfaces"
+# Pid and start time of the lab, and the number of an interface.
+_NAME = re.compile(r"-(\d+)-(\d+)-\d+")
+_BOOT = "/proc/sys/kernel/random/boot_id"
+# More is no file of ours.
+_MOST_BYTES = 1 << 16
+
+
+@dataclass(frozen=True)
+class _State:
+    """`promiscuous`: by its flag. `mtu` is in bytes. `xdp`: it has an XDP program."""
+
+    index: int
+    name: str
+    promiscuous: bool
+    mtu: int
+    xdp: bool
+
+    @classmethod
+    def of(cls, shown: dict[str, Any]) -> _State:
+        """Of what `ip -json link show` tells of an interface."""
+        return cls(
+            int(shown["ifindex"]), str(shown["ifname"]), "PROMISC" in shown["flags"],
+            int(shown["mtu"]), "xdp" in shown,
+        )  # fmt: skip
+
+    def restore(self, now: _State) -> None:
+        """Undo what differs."""
+        wanted: list[tuple[bool, str, str]] = [
+            (self.promiscuous != now.promiscuous, "promisc", "on" if self.promiscuous else "off"),
+            (self.mtu != now.mtu, "mtu", str(self.mtu)),
+            # One that was there before is another's to mend.
+            (now.xdp and not self.xdp, "xdp", "off"),
+        ]
+        for differs, what, value in wanted:
+            if differs:
+                # Who may not change it may not have changed it.
+                with suppress(LinkError):
+                    ip("link", "set", "dev", self.name, what, value)
+
+
+@contextmanager
+def kept(names: Sequence[str]) -> Iterator[None]:
+    """Put interfaces of this network namespace back when the context ends, also after a kill."""
+    asked = names and LOCAL.which("ip") is not None
+    before = [each for each in _now() if each.name in names] if asked else []
+    if not before:
+        yield
+        return
+    path = base_directory() / f"{_stem()}-{os.getpid()}-{start_time(os.getpid())}-{before[0].index}"
+    flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC
+    with contextlib.ExitStack() as opened:
+        file = opened.enter_context(os.fdopen(os.open(path, flags, 0o600), "w"))
+        opened.callback(path.unlink, missing_ok=True)
+        # Until it is locked it has nothing to undo.
+        lock = hold(path)
+        if lock is not None:
+            opened.callback(os.close, lock)
+        file.write(json.dumps({**_here(), "interfaces": [asdict(each) for each in before]}))
+        file.flush()
+        opened.callback(_restore, before)
+        yield
+
+
+def remove_stale() -> list[str]:
+    """Put back what labs that no longer run left changed; returns the names of the interfaces."""
+    restored: list[str] = []
+    for path in base_directory().glob(f"{_stem()}-*"):
+        named = _NAME.fullmatch(path.name.removeprefix(_stem()))
+        if not named or start_time(int(named[1])) == int(named[2]):
+            continue
+        # Its owner may be in another container, or remove it at any moment.
+        with suppress(OSError):
+            if (lock := hold(path, os.O_NONBLOCK)) is not None:
+                try:
+                    restored += _undo(path, lock)
+                finally:
+                    os.close(lock)
+    return restored
+
+
+def _undo(path: Path, lock: int) -> list[str]:
+    """By the file that is open as `lock`; removes it, unless it is of another network namespace."""
+    found = os.fstat(lock)
+    if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
+        return []
+    names: list[str] = []
+    # Half a file is of a lab that was killed before it changed anything.
+    with suppress(ValueError, KeyError, TypeError):
+        told = json.loads(os.pread(lock, _MOST_BYTES, 0))
+        here = _here()
+        if told["boot"] == here["boot"]:
+            if told["namespace"] != here["namespace"]:
+                return []
+            before = [_State(**each) for each in told["interfaces"]]
+            names = _restore(before)
+    path.unlink()
+    return names
+
+
+def _restore(before: Sequence[_State]) -> list[str]:
+    """Returns the names of those that had been changed."""
+    try:
+        now = {(each.index, each.name): each for each in _now()}
+    except LinkError:
+        return []
+    changed = []
+    for each in before:
+        found = now.get((each.index, each.name))
+        if found is not None and found != each:
+            each.restore(found)
+            changed.append(each.name)
+    return changed
+
+
+def _now() -> list[_State]:
+    shown = json.loads(ip("-json", "link", "show"))
+    return [_State.of(each) for each in shown]
+
+
+def _stem() -> str:
+    return f"{_PREFIX}-{os.getuid()}"
+
+
+def _here() -> dict[str, str]:
+    """This start of the machine, and this network namespace."""
+    return {
+        "boot": LOCAL.read_text(_BOOT).strip(),
+        "namespace": str(Path("/proc/thread-self/ns/net").stat().st_ino),
+    }

@@ -1,0 +1,54 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""The inventory of what a lab makes or changes outside its processes.
+
+A lab undoes all of it when it ends, however it ends; after a SIGKILL the next lab does, whatever
+that one is for. Each kind tells by itself which lab it is of (by pid and start time) and is held by
+a lock for as long as that lab runs, so that nothing of a lab in another container is touched.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from linerate.experiments.cloud.tenants.cgroups import cgroups
+from linerate.host import interface_state, netns, process
+from linerate.host.cores import weight
+from linerate.host.errors import LabError
+
+
+@dataclass(frozen=True)
+class Kind:
+    """`remove` undoes what labs that no longer run left, and tells what that was."""
+
+    name: str
+    remove: Callable[[], Iterable[object]]
+
+
+# First what may hold processes that use the rest.
+KINDS = (
+    Kind("control groups of tenants", cgroups.remove_all_stale),
+    Kind("control groups of labs", weight.remove_stale),
+    Kind("run directories", process.remove_stale),
+    Kind("network namespaces", netns.remove_stale),
+    Kind("changed interfaces", interface_state.remove_stale),
+)
+
+
+def sentence(removed: Mapping[str, Sequence[str]]) -> str:
+    """`undone what labs that were killed had left: network namespaces a, b`."""
+    told = "; ".join(f"{name} {', '.join(found)}" for name, found in removed.items())
+    return f"undone what labs that were killed had left: {told}"
+
+
+def remove() -> dict[str, list[str]]:
+    """Undo what labs that were killed left; returns it by kind. What this user may not stays."""
+    removed = {}
+    for kind in KINDS:
+        try:
+            found = [str(each) for each in kind.remove()]
+        except (LabError, OSError):
+            continue
+        if found:
+            removed[kind.name] = found
+    return removed

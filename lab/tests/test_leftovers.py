@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What a killed lab made or changed outside its processes is undone by the next lab."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+from fake_host import inside
+from simulated import Simulation, start
+
+from linerate.host import interface_state, netns
+from linerate.host.errors import LabError
+from linerate.host.interface_state import kept, remove_stale
+from linerate.host.netns import Namespaces, ip
+from linerate.links.ports import _interface
+from linerate.runs import leftovers
+
+ROOT = Path(__file__).resolve().parents[2]
+# A number that no process has: it is larger than the kernel's limit.
+NOBODY = 1 << 23
+
+# Labs that wait to be killed.
+LAB = """
+import os, sys
+from linerate.host.process import RunDirectory
+{}
+    print("ready", flush=True)
+    sys.stdin.read()
+"""
+VETH = LAB.format("""
+from linerate.host.netns import Namespaces
+with RunDirectory() as run, Namespaces(("x",)):
+""")
+PORTS = LAB.format("""
+from linerate.host.interface_state import kept
+from linerate.host.netns import ip
+with kept(["ours"]):
+    ip("link", "set", "ours", "promisc", "on", "mtu", "900")
+""")
+
+
+@pytest.fixture(autouse=True)
+def _may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In a directory of the test's own: others' labs run meanwhile."""
+    try:
+        netns.prepare()
+    except LabError as error:
+        pytest.skip(str(error))
+    runtime = Path("/tmp") / f"leftovers-{os.getpid()}"
+    runtime.mkdir(exist_ok=True)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
+
+
+def kill(script: str) -> int:
+    """Start a lab and kill it; its pid."""
+    with subprocess.Popen(
+        [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as lab:
+        assert lab.stdout
+        assert lab.stdout.readline() == "ready\n"
+        lab.send_signal(signal.SIGKILL)
+        lab.wait(10)
+    return lab.pid
+
+
+@contextmanager
+def own_network() -> Iterator[None]:
+    """This thread and what it starts in a network namespace with the interface `ours`."""
+    with Namespaces(("mine",)) as made, inside(made.host("mine")):
+        ip("link", "add", "ours", "type", "veth", "peer", "name", "theirs")
+        yield
+
+
+def state() -> tuple[bool, int]:
+    (shown,) = json.loads(ip("-json", "link", "show", "dev", "ours"))
+    return "PROMISC" in shown["flags"], shown["mtu"]
+
+
+def files() -> list[Path]:
+    return sorted(Path(os.environ["XDG_RUNTIME_DIR"]).glob("linerate-interfaces-*"))
+
+
+# -- the inventory -----------------------------------------------------------------------------
+
+
+def test_a_lab_that_makes_no_namespaces_removes_those_of_a_killed_one(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    def left(pid: int) -> list[Path]:
+        places = (Path("/run/netns"), Path(os.environ["XDG_RUNTIME_DIR"]))
+        return [path for place in places for path in place.glob(f"linerate-*{pid}-*")]
+
+    # Labs of others on this machine remove namespaces, too.
+    pid = next(pid for pid in (kill(VETH) for _ in range(5)) if len(left(pid)) == 2)
+    start(tmp_path / "run")
+    assert simulation.ran
+    assert left(pid) == []
+
+
+def test_what_was_undone_is_said() -> None:
+    pid = kill(VETH)
+    (path,) = leftovers.remove()["run directories"]
+    assert f"-{pid}-" in path
+    assert leftovers.sentence({"network namespaces": ["a", "b"], "run directories": [path]}) == (
+        "undone what labs that were killed had left: "
+        f"network namespaces a, b; run directories {path}"
+    )
+
+
+def test_a_kind_that_cannot_be_undone_hides_no_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> list[str]:
+        raise PermissionError(1, "Operation not permitted")
+
+    kinds = (leftovers.Kind("a", refused), leftovers.Kind("b", lambda: ["x"]))
+    monkeypatch.setattr(leftovers, "KINDS", kinds)
+    assert leftovers.remove() == {"b": ["x"]}
+
+
+def test_the_table_of_the_architecture_has_every_kind() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    _, _, table = text.partition("### What is left behind")
+    rows = re.findall(r"^\| ([^|]+?) \|", table.partition("\n#")[0], re.MULTILINE)
+    assert {kind.name for kind in leftovers.KINDS} <= set(rows)
+
+
+# -- interfaces that are not the lab's ---------------------------------------------------------
+
+
+def test_interfaces_are_put_back() -> None:
+    with own_network():
+        before = state()
+        with suppress(ZeroDivisionError), kept(["ours", "no-such"]):
+            assert len(files()) == 1
+            ip("link", "set", "ours", "promisc", "on", "mtu", "900")
+            assert state() == (True, 900)
+            raise ZeroDivisionError
+        assert state() == before == (False, 1500)
+        ip("link", "set", "ours", "promisc", "on")
+        with kept(["ours"]):
+            pass
+        # Somebody wants it so.
+        assert state() == (True, 1500)
+        assert files() == []
+
+
+def test_interfaces_are_put_back_by_the_next_lab() -> None:
+    with own_network():
+        kill(PORTS)
+        assert state() == (True, 900)
+        assert leftovers.remove()["changed interfaces"] == ["ours"]
+        assert state() == (False, 1500)
+        assert files() == []
+        assert "changed interfaces" not in leftovers.remove()
+
+
+def test_interfaces_of_a_lab_that_runs_or_of_another_place_are_left_alone() -> None:
+    with own_network():
+        with kept(["ours"]):
+            ip("link", "set", "ours", "mtu", "900")
+            assert remove_stale() == []
+            assert state() == (False, 900)
+            (path,) = files()
+            told = json.loads(path.read_text())
+        assert state() == (False, 1500)
+        ip("link", "set", "ours", "mtu", "900")
+        left = path.with_name(f"linerate-interfaces-{os.getuid()}-{NOBODY}-1-7")
+        # Labs of that namespace may need it; nothing outlives a start of the machine.
+        for change, stays in (({"namespace": "1"}, True), ({"boot": "x"}, False)):
+            left.write_text(json.dumps({**told, **change}))
+            assert remove_stale() == []
+            assert left.exists() == stays
+        # The kernel gives numbers of interfaces again.
+        told["interfaces"][0]["index"] += 1000
+        left.write_text(json.dumps(told))
+        assert remove_stale() == []
+        assert state() == (False, 900)
+
+
+def test_what_others_put_there_is_not_obeyed(tmp_path: Path) -> None:
+    with own_network():
+        with kept(["ours"]):
+            (path,) = files()
+            told = path.read_text()
+        ip("link", "set", "ours", "mtu", "900")
+        left = path.with_name(f"linerate-interfaces-{os.getuid()}-{NOBODY}-1-7")
+        planted = tmp_path / "planted"
+        planted.write_text(told)
+        left.symlink_to(planted)
+        assert remove_stale() == []
+        left.unlink()
+        os.mkfifo(left)
+        assert remove_stale() == []
+        left.unlink()
+        if os.geteuid() == 0:
+            left.write_text(told)
+            os.chown(left, 65534, 65534)
+            assert remove_stale() == []
+            left.unlink()
+        for broken in ("", told[:40], "[]", '{"boot": 1}', told.replace('"mtu"', '"mut"')):
+            left.write_text(broken)
+            assert remove_stale() == []
+            assert not left.exists()
+        for name in ("x", "1-x-2", "-", f"{NOBODY}"):
+            path.with_name(f"linerate-interfaces-{os.getuid()}-{name}").write_text(told)
+        assert remove_stale() == []
+        assert state() == (False, 900)
+        for path in files():
+            path.unlink()
+
+
+def test_who_has_no_ip_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(type(interface_state.LOCAL), "which", lambda *_: None)
+    with kept(["lo"]):
+        assert files() == []
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [
+        ("eth0", "eth0"),
+        ("af_packet:eth0,qpairs=2", "eth0"),
+        ("af_xdp:eth0", "eth0"),
+        ("vdev:net_af_packet0,iface=eth0", "eth0"),
+        ("vdev:net_af_xdp1,force_copy=1,iface=eth0,start_queue=1", "eth0"),
+        ("vdev:net_memif0,socket=/run/s", None),
+        ("memif:/run/s", None),
+        ("pci:0000:01:00.0", None),
+        ("tap:t0", None),
+        ("null", None),
+    ],
+)
+def test_locations_at_interfaces(text: str, name: str | None) -> None:
+    assert _interface(text) == name
