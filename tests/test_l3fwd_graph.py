@@ -265,6 +265,7 @@ def test_routes_are_read_as_the_c_l3fwd_reads_them(executor: str, tmp_path: Path
             ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=lpm", "--parse-ptype",
              f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"],
             workers=0,
+            sending=550,
         )  # fmt: skip
         options = [*BOTH, "--routes_ipv6", str(routes6), "--executor", executor]
         made = through(run, rust_binary("l3fwd-graph"), frames, options)
@@ -505,6 +506,7 @@ def test_flags_of_classbench_are_checked_and_a_rule_twice_is_read(
             ["-p", "1", "-P", "--config", "(0,0,0)", "--lookup=acl", "--parse-ptype",
              *(f"--rule_{name}={file}" for name, file in files.items())],
             workers=0,
+            sending=len(passing[True]),
         )  # fmt: skip
         assert carried(in_c) == carried([passing[True]])
         for as_c, expected in passing.items():
@@ -516,8 +518,8 @@ def test_flags_of_classbench_are_checked_and_a_rule_twice_is_read(
             assert telemetry.ask("/linerate/rules")[family.name]["warnings"] == 2
             said = child.output(1 << 20)
             assert child.stop() == 0
-    said = [line for line in said.splitlines() if "warning" in line]
-    assert said == [f"l3fwd-graph: warning: {rules}: {line}" for line in warnings]
+    told = [line for line in said.splitlines() if "warning" in line]
+    assert told == [f"l3fwd-graph: warning: {rules}: {line}" for line in warnings]
     assert f'{rules}: line 1: "0x0200/0x1200" behind' in l3fwd_graph_says([*mine, "--strict"])
 
 

@@ -11,7 +11,18 @@ from pathlib import Path
 
 import pytest
 from programs import Forwarder, Program, need_bpf
-from wires import LEFT, RIGHT, TIMEOUT_S, end, eventually, inside, ip, set_gro, wires
+from wires import (
+    LEFT,
+    RIGHT,
+    TIMEOUT_S,
+    clear_tx_checksums,
+    end,
+    eventually,
+    inside,
+    ip,
+    set_gro,
+    wires,
+)
 
 AF_PACKET = Program("af-packet-fwd", "net_af_packet")
 AF_XDP = Program("af-xdp-fwd", "net_af_xdp")
@@ -107,7 +118,7 @@ def test_tcp_and_udp_get_through(
 def test_complete_checksums_stay(directory: Path, program: Program) -> None:
     """Also wrong ones, which the receiver is to see."""
     for namespace, interface in ((LEFT, "l0"), (RIGHT, "r0")):
-        ip("netns", "exec", namespace, "ethtool", "-K", interface, "tx", "off")
+        clear_tx_checksums(namespace, interface)
     with program.running(directory, "--no-mac-updating", "-P") as running:
         talk(socket.AF_INET)
         assert counted(running) == [(0, 0), (0, 0)]
