@@ -151,8 +151,13 @@ def through(
     *,
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
+    sending: int = 0,
 ) -> list[list[bytes]]:
-    """What leaves by each port when these frames have come in by each, queue after queue."""
+    """What leaves by each port when these frames have come in by each, queue after queue.
+
+    `sending`: frames that are to leave at least. The C l3fwd keeps the last ones in a buffer for
+    0.1 ms, and loses them if it is ended meanwhile.
+    """
     folder = run.path / run.new_prefix("frames")
     folder.mkdir()
     vdevs, sent = [], []
@@ -167,6 +172,9 @@ def through(
     ):
         child.wait_until(
             lambda: count(telemetry, "ipackets", len(frames)) == total, TIMEOUT_S, "frames: not"
+        )
+        child.wait_until(
+            lambda: count(telemetry, "opackets", len(frames)) >= sending, TIMEOUT_S, "sent: not"
         )
         # What an lcore received it also sends before it looks whether it is to end.
         assert child.stop() == 0, child.output()

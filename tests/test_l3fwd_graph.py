@@ -240,6 +240,53 @@ def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> 
     assert list(map(sorted, as_in_c)) == list(map(sorted, with_route))
 
 
+@each_executor
+def test_routes_are_read_as_the_c_l3fwd_reads_them(executor: str, tmp_path: Path) -> None:
+    """Routes to ports that are not enabled, a network twice, and words after the last field."""
+    rng = random.Random(5)
+    routes4, routes6 = tmp_path / "routes4", tmp_path / "routes6"
+    routes4.write_text("R198.18.0.0/24 0\n")
+    routes6.write_text(
+        "R2001:db8::/32 0\nR2001:db8:1::/48 1 # a word\nR2001:db8:2::/48 2\n"
+        "R2001:db8:3::/48 0\nR2001:db8:3::/48 1\nR2001:db8:4::/48 1\nR2001:db8:4::/48 7\n"
+    )
+    frames = [
+        [
+            ipv6(f"2001:db8:{net}::{rng.randrange(1, 65536):x}", f"2001:db8:9:{port}::{number:x}")
+            for number, net in enumerate(rng.choices(range(6), k=300))
+        ]
+        for port in range(2)
+    ]
+    with RunDirectory() as run:
+        expected = through(
+            run,
+            c_examples.build("l3fwd", include="linerate_ports.h").program,
+            frames,
+            ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=lpm", "--parse-ptype",
+             f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"],
+            workers=0,
+            sending=550,
+        )  # fmt: skip
+        options = [*BOTH, "--routes_ipv6", str(routes6), "--executor", executor]
+        made = through(run, rust_binary("l3fwd-graph"), frames, options)
+        refused = l3fwd_graph_says(["-p", "3", "--routes_ipv6", str(routes6), "--strict"])
+    as_in_c = [[frame[:21] + b"\x40" + frame[22:] for frame in port] for port in made]
+    assert list(map(sorted, as_in_c)) == list(map(sorted, expected))
+    assert f'{routes6}: line 2: "#" behind the last field' in refused
+
+
+def l3fwd_graph_says(options: list[str]) -> str:
+    """What the program prints that does not start with these options."""
+    with RunDirectory() as run:
+        done = subprocess.run(
+            [str(rust_binary("l3fwd-graph")), *MEMORY, "--file-prefix", "wrong", "--lcores=0,1",
+             "--vdev", "net_null0", "--vdev", "net_null1", "--", *options],
+            env=run.environment(), capture_output=True, text=True, timeout=TIMEOUT_S, check=False,
+        )  # fmt: skip
+    assert done.returncode == 1, done.stderr
+    return done.stderr
+
+
 @each_workers
 @each_executor
 def test_every_frame_has_one_end_and_is_counted_there(
@@ -390,13 +437,90 @@ def test_rules_decide_in_their_order_and_each_is_counted(
     assert (part["first"], part["line"], part["hits"]) == (3, [5, 6], hits["hits"][3:])
     unmatched = decided[None] + len(none)
     assert "".join(summary[family.name].pop("file")) == str(file)
-    assert summary == {family.name: {"rules": 5, "denying": 3, "unmatched": unmatched}}
+    numbers = {"rules": 5, "denying": 3, "unmatched": unmatched, "warnings": 0}
+    assert summary == {family.name: numbers}
     assert "no rules" in "".join(none_there["error"])
     for told in misspelt:
         assert "".join(told["error"]) == "takes ipv4 or ipv6[,first rule]"
     assert counted["classify"] == passing + len(others)
     assert counted["denied"] == len(frames) - passing + len(none)
     assert counted["tx"] == passing + len(others)
+
+
+def tcp(frame: bytes, flags: int, headers: int) -> bytes:
+    """The frame with these flags where TCP has them, and of 80 bytes or more."""
+    frame = frame.ljust(80, b"\0")
+    return frame[: headers + 13] + bytes([flags]) + frame[headers + 14 :]
+
+
+SYN, ACK = 0x02, 0x10
+
+
+@each_family
+def test_flags_of_classbench_are_checked_and_a_rule_twice_is_read(
+    family: Family, tmp_path: Path
+) -> None:
+    """Each line that l3fwd reads otherwise has its warning; as C all is as in the C l3fwd."""
+    rules, routes, other = tmp_path / "rules", tmp_path / "routes", tmp_path / "other"
+    whole = {"ipv4": "0.0.0.0/0", "ipv6": "0:0:0:0:0:0:0:0/0"}[family.name]
+    any_ports = f"{whole} 0 : 65535 0 : 65535"
+    rules.write_text(
+        f"@{whole}\t{any_ports}\t0x06/0xFF\t0x0200/0x1200\t\n"
+        f"@{whole}\t{whole}\t0 : 65535\t7 : 7\t0x11/0xFF\t0x0000/0x0000\t\n"
+        f"@{whole} {whole} 0 : 65535 7 : 7 0x11/0xFF\n"
+        f"R{whole} {any_ports} 0x00/0x00 0\n"
+    )
+    other.write_text(
+        "R0.0.0.0/0 0.0.0.0/0 0 : 65535 0 : 65535 0/0 0\n"
+        if family.name == "ipv6"
+        else "R0:0:0:0:0:0:0:0/0 0:0:0:0:0:0:0:0/0 0 : 65535 0 : 65535 0/0 0\n"
+    )
+    routes.write_text(f"R{family.behind} 0\n")
+    coming = [
+        tcp(family.coming(0, to, protocol=protocol), flags, family.headers)
+        for to, protocol, flags in (
+            (80, 6, SYN),
+            (80, 6, SYN | ACK),
+            (80, 6, ACK),
+            (7, 17, 0),
+            (8, 17, SYN),
+        )
+    ]
+    passing = {False: coming[1:3] + coming[4:], True: coming[4:]}
+    warnings = [
+        "line 1: TCP flags are checked; l3fwd ignores this column, and so does --acl-as-c",
+        "line 3: matches the same packets as line 2, which comes first: this rule never counts",
+    ]
+    mine = ["-p", "1", f"--rule_{family.name}", str(rules), f"--routes_{family.name}", str(routes)]
+    files = {family.name: rules, ("ipv4" if family.name == "ipv6" else "ipv6"): other}
+
+    def carried(made: list[list[bytes]]) -> list[bytes]:
+        """What is the same before and after: ports and what follows them."""
+        return sorted(frame[family.headers :] for port in made for frame in port)
+
+    with RunDirectory() as run:
+        in_c = through(
+            run,
+            c_examples.build("l3fwd", include="linerate_ports.h").program,
+            [coming],
+            ["-p", "1", "-P", "--config", "(0,0,0)", "--lookup=acl", "--parse-ptype",
+             *(f"--rule_{name}={file}" for name, file in files.items())],
+            workers=0,
+            sending=len(passing[True]),
+        )  # fmt: skip
+        assert carried(in_c) == carried([passing[True]])
+        for as_c, expected in passing.items():
+            options = [*mine, "-P", *(["--acl-as-c"] if as_c else [])]
+            made = through(run, rust_binary("l3fwd-graph"), [coming], options)
+            assert carried(made) == carried([expected])
+        with routing(run, rust_binary("l3fwd-graph"), ["net_null0"], mine) as (child, telemetry):
+            ask_when_known(telemetry, "/linerate/rules", TIMEOUT_S, child.check)
+            assert telemetry.ask("/linerate/rules")[family.name]["warnings"] == 2
+            said = child.output(1 << 20)
+            assert child.stop() == 0
+    told = [line for line in said.splitlines() if "warning" in line]
+    assert told == [f"l3fwd-graph: warning: {rules}: {line}" for line in warnings]
+    assert f'{rules}: line 1: "0x0200/0x1200" behind' in l3fwd_graph_says([*mine, "--strict"])
 
 
 @each_workers
@@ -459,7 +583,6 @@ def refused_stay_out(
     )
     many = "".join(family.rule("R", source) for source in sources)
     for content, said in (
-        (every + every, "line 2: matches the same packets as line 1, which hides it"),
         (every.replace(" 0\n", " 2\n"), "line 1: port 2 is not enabled: see -p"),
         (every.replace(" 0\n", "\n"), "line 1: no port"),
         (family.rule("@"), "no line begins with R: every packet would be dropped"),

@@ -5,7 +5,9 @@ use std::fmt::Debug;
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::path::Path;
 
-use forwarders_common::rules::{AclRule, Address, Route, RuleFileError, acl_of, routes_of};
+use forwarders_common::rules::{
+    AclRule, Address, Contents, Route, RuleFileError, Strictness, acl_of, routes_of,
+};
 
 const PORTS: u32 = 0b1101;
 
@@ -22,18 +24,36 @@ pub fn routes(bytes: &[u8]) {
 }
 
 fn rules_of<A: Address + Debug>(bytes: &[u8]) {
-    let found: Result<Vec<AclRule<A>>, _> = acl_of(bytes, Path::new("fuzzed"), PORTS);
-    let lines = found.map(|rules| rules.iter().map(|rule| rule.line).collect());
-    in_order(lines, bytes);
+    let read = |strictness| acl_of(bytes, Path::new("fuzzed"), PORTS, strictness);
+    let lines = |rules: &[AclRule<A>]| rules.iter().map(|rule| rule.line).collect();
+    both(read, lines, bytes);
 }
 
 fn routes_for<A: Address + Debug>(bytes: &[u8]) {
-    let found: Result<Vec<Route<A>>, _> = routes_of(bytes, Path::new("fuzzed"), PORTS);
-    if let Ok(routes) = &found {
+    let read = |strictness| routes_of(bytes, Path::new("fuzzed"), PORTS, strictness);
+    let lines = |routes: &[Route<A>]| {
         assert!(routes.iter().all(|route| PORTS & 1 << route.port != 0));
         assert!(routes.iter().all(|route| (1..=A::BITS).contains(&route.destination.len)));
+        routes.iter().map(|route| route.line).collect()
+    };
+    both(read, lines, bytes);
+}
+
+/// Reads as l3fwd and strictly: what the latter takes the former takes, the same and without a warning. `lines` gives those of
+/// the entries.
+fn both<T: Debug + PartialEq>(
+    read: impl Fn(Strictness) -> Result<Contents<T>, RuleFileError>,
+    lines: impl Fn(&[T]) -> Vec<usize>,
+    bytes: &[u8],
+) {
+    let (as_l3fwd, strict) = (read(Strictness::AsL3fwd), read(Strictness::Strict));
+    if let Ok(strict) = &strict {
+        assert_eq!(strict.warnings, []);
+        assert_eq!(as_l3fwd.as_ref().ok(), Some(strict));
     }
-    in_order(found.map(|routes| routes.iter().map(|route| route.line).collect()), bytes);
+    for found in [as_l3fwd, strict] {
+        in_order(found.map(|found| lines(&found.entries)), bytes);
+    }
 }
 
 /// Errors name the file; what is read comes from lines that there are.

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* l2fwd in XDP: back out of the port (tx), to its partner (redirect), or where the kernel's routes say
+/* l2fwd in XDP: back out of the port (tx), to its partner (redirect), or where the kernel would route it
  * (fib), or on to the kernel (pass). One object is loaded for each port, with its lane as constants; all share the maps. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
+#include <linux/in.h>
 #include <linux/ip.h>
 #include <linux/ipv6.h>
+#include <stdbool.h>
 #include <bpf/bpf_endian.h>
 #include <bpf/bpf_helpers.h>
 
@@ -29,6 +31,13 @@ struct {
 	__uint(key_size, sizeof(__u32));
 	__uint(value_size, sizeof(__u32));
 } ports SEC(".maps");
+
+struct {
+	__uint(type, BPF_MAP_TYPE_ARRAY);
+	__uint(max_entries, MAX_PORTS);
+	__type(key, __u32);
+	__type(value, struct facts);
+} port_facts SEC(".maps");
 
 /* From an interface's number to a port's. */
 struct {
@@ -65,11 +74,150 @@ static __always_inline struct counters *receive(struct xdp_md *ctx)
 	return own;
 }
 
+/* Bytes that are summed at once: the helper takes no more than 512, and the verifier goes through each step. */
+#define CHUNK 256
+/* As many as a packet of the longest MTU in use has, 9,000 bytes. */
+#define MAX_CHUNKS 36
+
+static __always_inline __u16 fold(__u64 sum)
+{
+	sum = (sum & 0xffffffff) + (sum >> 32);
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	return (sum & 0xffff) + (sum >> 16);
+}
+
+/* The sum of a chunk that begins so many bytes into the frame, and of what was summed before. Like the next one no static
+ * function, so that the verifier goes through it once, and not again for each call. */
+__noinline int sum_chunk(struct xdp_md *ctx, __u32 at, __u32 sum)
+{
+	void *start = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+
+	if (at > MAX_CHUNKS * CHUNK)
+		return 0;
+	start += at;
+	if (start + CHUNK > end)
+		return 0;
+	return bpf_csum_diff(NULL, 0, start, CHUNK, sum);
+}
+
+/* The same of the last bytes of a packet, less than a chunk. */
+__noinline int sum_rest(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
+{
+	void *start = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 last = 0;
+
+	if (at > (MAX_CHUNKS + 1) * CHUNK)
+		return 0;
+	start += at;
+#pragma unroll
+	for (int size = CHUNK / 2; size >= 4; size /= 2) {
+		if (!(len & size))
+			continue;
+		if (start + size > end)
+			return 0;
+		sum = bpf_csum_diff(NULL, 0, start, size, sum);
+		start += size;
+	}
+	if (len & 2) {
+		if (start + 2 > end)
+			return 0;
+		last = *(__u16 *)start;
+		start += 2;
+	}
+	if (len & 1) {
+		if (start + 1 > end)
+			return 0;
+		last += bpf_htons(*(__u8 *)start << 8);
+	}
+	return fold((__u64)sum + last);
+}
+
+/* Completes a checksum of TCP or UDP that its sender left to the interface, as the kernel does on virtual ones. A frame that
+ * leaves by XDP loses the kernel's note that it is to be done. What then stands in the field is the sum of the addresses,
+ * protocol and length alone; a right checksum that happens to be the same stays the same. Same as src/checksum.rs. */
+static __noinline int complete_checksum(struct xdp_md *ctx, struct counters *own)
+{
+	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	struct ethhdr *eth = data;
+	__u32 start, len, at;
+	__u64 sum = 0;
+	__u16 *check;
+	__u8 protocol;
+	__u32 part;
+
+	if (!own || (void *)(eth + 1) > end)
+		return 0;
+	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
+		struct iphdr *ip = (void *)(eth + 1);
+
+		if ((void *)(ip + 1) > end || ip->version != 4 || ip->ihl < 5)
+			return 0;
+		if (ip->frag_off & bpf_htons(0x3fff))
+			return 0;
+		start = ip->ihl * 4;
+		len = bpf_ntohs(ip->tot_len);
+		if (len < start)
+			return 0;
+		len -= start;
+		start += ETH_HLEN;
+		protocol = ip->protocol;
+		sum = (__u64)ip->saddr + ip->daddr;
+	} else if (eth->h_proto == bpf_htons(ETH_P_IPV6)) {
+		struct ipv6hdr *ip = (void *)(eth + 1);
+
+		if ((void *)(ip + 1) > end || ip->version != 6)
+			return 0;
+		start = ETH_HLEN + sizeof(*ip);
+		len = bpf_ntohs(ip->payload_len);
+		protocol = ip->nexthdr;
+#pragma unroll
+		for (int i = 0; i < 4; i++)
+			sum += (__u64)ip->saddr.s6_addr32[i] + ip->daddr.s6_addr32[i];
+	} else {
+		return 0;
+	}
+	if (protocol == IPPROTO_TCP)
+		at = 16;
+	else if (protocol == IPPROTO_UDP)
+		at = 6;
+	else
+		return 0;
+	if (len < at + 2)
+		return 0;
+	sum += bpf_htons(protocol) + bpf_htons(len);
+	check = data + start + at;
+	if ((void *)(check + 1) > end || *check != fold(sum))
+		return 0;
+	own->rx_checksum_left++;
+
+	/* A frame that ends before its packet, or that has a longer one, goes on as it came. */
+	if (length(ctx) < start + len || len > MAX_CHUNKS * CHUNK)
+		return 0;
+	part = 0;
+	for (int i = 0; i < MAX_CHUNKS && len >= CHUNK; i++) {
+		part = sum_chunk(ctx, start, part);
+		start += CHUNK;
+		len -= CHUNK;
+	}
+	sum = (__u32)sum_rest(ctx, start, len, part);
+	sum = (__u16)~fold(sum);
+	/* For UDP 0 means none. */
+	if (sum == 0 && protocol == IPPROTO_UDP)
+		sum = 0xffff;
+	*check = sum;
+	own->rx_checksum_completed++;
+	return 0;
+}
+
 static __always_inline int send(struct xdp_md *ctx, struct counters *own, __u32 port)
 {
 	struct counters *out = counters_of(port);
-	int action = bpf_redirect_map(&ports, port, XDP_DROP);
+	int action;
 
+	if (lane.virtual)
+		complete_checksum(ctx, own);
+	action = bpf_redirect_map(&ports, port, XDP_DROP);
 	if (!out || action != XDP_REDIRECT) {
 		own->tx_no_port++;
 		return XDP_DROP;
@@ -102,6 +250,8 @@ int linerate_tx(struct xdp_md *ctx)
 
 	if (!own || write_addresses(ctx))
 		return XDP_DROP;
+	if (lane.virtual)
+		complete_checksum(ctx, own);
 	own->tx_given++;
 	own->tx_given_bytes += length(ctx);
 	return XDP_TX;
@@ -127,23 +277,127 @@ static __always_inline void decrease_ttl(struct iphdr *ip)
 	ip->ttl--;
 }
 
+/* Whether a frame is padded no more than Ethernet pads it: the kernel cuts off what follows a packet. */
+static __always_inline bool is_whole(struct xdp_md *ctx, __u32 packet)
+{
+	__u64 frame = length(ctx);
+
+	return frame >= ETH_HLEN + packet && (frame <= ETH_ZLEN || frame == ETH_HLEN + packet);
+}
+
+/* The ports of UDP and TCP, which the kernel's rules and hashes may ask for; a later fragment has none. */
+static __always_inline void set_ports(struct bpf_fib_lookup *fib, __be16 *ports, void *end)
+{
+	if ((fib->l4_protocol == IPPROTO_TCP || fib->l4_protocol == IPPROTO_UDP) &&
+	    (void *)(ports + 2) <= end) {
+		fib->sport = ports[0];
+		fib->dport = ports[1];
+	}
+}
+
+static __always_inline bool is_multicast_or_more(__be32 address)
+{
+	return (address & bpf_htonl(0xe0000000)) == bpf_htonl(0xe0000000);
+}
+
+static __always_inline bool is_net(__be32 address, __u8 net)
+{
+	return (address & bpf_htonl(0xff000000)) == bpf_htonl((__u32)net << 24);
+}
+
+/* Whether the kernel would take the packet for one to be forwarded, as far as its header tells (ip_rcv_core and
+ * ip_route_input_slow). Of what is rare, such as options, it may decide itself. */
+static __always_inline bool may_forward4(struct xdp_md *ctx, struct iphdr *ip)
+{
+	__u16 *words = (__u16 *)ip;
+	__u32 sum = 0;
+
+	if (ip->version != 4 || ip->ihl != 5 || ip->ttl <= 1)
+		return false;
+	if (bpf_ntohs(ip->tot_len) < sizeof(*ip) || !is_whole(ctx, bpf_ntohs(ip->tot_len)))
+		return false;
+#pragma unroll
+	for (int i = 0; i < 10; i++)
+		sum += words[i];
+	sum = (sum & 0xffff) + (sum >> 16);
+	sum = (sum & 0xffff) + (sum >> 16);
+	if (sum != 0xffff)
+		return false;
+	/* Martians, and what is for several. */
+	return !is_multicast_or_more(ip->saddr) && !is_net(ip->saddr, 0) && !is_net(ip->saddr, 127) &&
+	       !is_multicast_or_more(ip->daddr) && !is_net(ip->daddr, 0) && !is_net(ip->daddr, 127);
+}
+
+/* Whether the source is behind the interface that the packet came by: neither strict nor loose rp_filter refuses
+ * it, and it is no address of this machine. Others the kernel may accept; it is asked. */
+static __always_inline bool source_is_there(struct xdp_md *ctx, const struct bpf_fib_lookup *there)
+{
+	struct bpf_fib_lookup back = {};
+	int found;
+
+	back.family = AF_INET;
+	back.tos = there->tos;
+	back.l4_protocol = there->l4_protocol;
+	back.sport = there->dport;
+	back.dport = there->sport;
+	back.ipv4_src = there->ipv4_dst;
+	back.ipv4_dst = there->ipv4_src;
+	back.ifindex = ctx->ingress_ifindex;
+	found = bpf_fib_lookup(ctx, &back, sizeof(back), 0);
+	return (found == BPF_FIB_LKUP_RET_SUCCESS || found == BPF_FIB_LKUP_RET_NO_NEIGH) &&
+	       back.ifindex == ctx->ingress_ifindex;
+}
+
+/* Global and unique local addresses, and those that embed others but the ones mapped from IPv4. */
+static __always_inline bool is_forwarded6(const struct in6_addr *address)
+{
+	const __be32 *words = address->s6_addr32;
+
+	if (address->s6_addr[0] == 0xff || (words[0] & bpf_htonl(0xffc00000)) == bpf_htonl(0xfe800000))
+		return false;
+	/* ::, ::1, ::ffff:0:0/96 and others of that net */
+	return words[0] || words[1];
+}
+
+/* As may_forward4 (ip6_rcv_core and ip6_forward). */
+static __always_inline bool may_forward6(struct xdp_md *ctx, struct ipv6hdr *ip,
+					 const struct facts *facts)
+{
+	if (ip->version != 6 || ip->hop_limit <= 1 || !facts->routes_ipv6)
+		return false;
+	/* The kernel looks at hop-by-hop options (0). */
+	if (ip->nexthdr == 0 || !is_whole(ctx, bpf_ntohs(ip->payload_len) + sizeof(*ip)))
+		return false;
+	return is_forwarded6(&ip->saddr) && is_forwarded6(&ip->daddr);
+}
+
+static __always_inline bool is_ours(const struct ethhdr *eth, const struct facts *facts)
+{
+	const __u16 *to = (const __u16 *)eth->h_dest, *mac = (const __u16 *)facts->mac;
+
+	return to[0] == mac[0] && to[1] == mac[1] && to[2] == mac[2];
+}
+
 SEC("xdp")
 int linerate_fib(struct xdp_md *ctx)
 {
 	struct counters *own = receive(ctx);
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
+	__u32 interface, *port, key = lane.rx_port;
 	struct bpf_fib_lookup fib = {};
 	struct ethhdr *eth = data;
 	struct ipv6hdr *ip6 = NULL;
 	struct iphdr *ip = NULL;
-	__u32 interface, *port;
+	struct facts *facts;
 
 	if (!own || (void *)(eth + 1) > end)
 		return XDP_DROP;
+	facts = bpf_map_lookup_elem(&port_facts, &key);
+	if (!facts || !is_ours(eth, facts))
+		goto pass;
 	if (eth->h_proto == bpf_htons(ETH_P_IP)) {
 		ip = (void *)(eth + 1);
-		/* Options are the kernel's business. */
-		if ((void *)(ip + 1) > end || ip->ihl != 5 || ip->ttl <= 1)
+		if ((void *)(ip + 1) > end || !may_forward4(ctx, ip))
 			goto pass;
 		fib.family = AF_INET;
 		fib.tos = ip->tos;
@@ -151,9 +405,13 @@ int linerate_fib(struct xdp_md *ctx)
 		fib.tot_len = bpf_ntohs(ip->tot_len);
 		fib.ipv4_src = ip->saddr;
 		fib.ipv4_dst = ip->daddr;
+		if (!(ip->frag_off & bpf_htons(0x1fff)))
+			set_ports(&fib, (__be16 *)(ip + 1), end);
+		if (!source_is_there(ctx, &fib))
+			goto pass;
 	} else if (eth->h_proto == bpf_htons(ETH_P_IPV6)) {
 		ip6 = (void *)(eth + 1);
-		if ((void *)(ip6 + 1) > end || ip6->hop_limit <= 1)
+		if ((void *)(ip6 + 1) > end || !may_forward6(ctx, ip6, facts))
 			goto pass;
 		fib.family = AF_INET6;
 		fib.flowinfo = *(__be32 *)ip6 & bpf_htonl(0x0fffffff);
@@ -161,6 +419,7 @@ int linerate_fib(struct xdp_md *ctx)
 		fib.tot_len = bpf_ntohs(ip6->payload_len) + sizeof(*ip6);
 		__builtin_memcpy(fib.ipv6_src, &ip6->saddr, sizeof(fib.ipv6_src));
 		__builtin_memcpy(fib.ipv6_dst, &ip6->daddr, sizeof(fib.ipv6_dst));
+		set_ports(&fib, (__be16 *)(ip6 + 1), end);
 	} else {
 		goto pass;
 	}
@@ -170,7 +429,8 @@ int linerate_fib(struct xdp_md *ctx)
 	case BPF_FIB_LKUP_RET_SUCCESS:
 		interface = fib.ifindex;
 		port = bpf_map_lookup_elem(&port_of, &interface);
-		if (!port)
+		/* Of what goes back the kernel tells the sender a better way (ICMP redirects). */
+		if (!port || interface == ctx->ingress_ifindex)
 			goto pass;
 		if (ip)
 			decrease_ttl(ip);
@@ -180,15 +440,13 @@ int linerate_fib(struct xdp_md *ctx)
 		__builtin_memcpy(eth->h_source, fib.smac, ETH_ALEN);
 		return send(ctx, own, *port);
 	case BPF_FIB_LKUP_RET_BLACKHOLE:
-	case BPF_FIB_LKUP_RET_UNREACHABLE:
-	case BPF_FIB_LKUP_RET_PROHIBIT:
 		own->rx_unroutable++;
 		return XDP_DROP;
 	default:
 		break;
 	}
 pass:
-	/* The kernel forwards it, answers it, or asks for the neighbour. */
+	/* The kernel forwards it, drops it, answers it, or asks for the neighbour. */
 	own->rx_passed++;
 	return XDP_PASS;
 }

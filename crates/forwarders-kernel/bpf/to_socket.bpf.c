@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* Gives every frame of a queue that has an AF_XDP socket to it, and leaves the others to the kernel. */
+/* Gives every frame of a queue that has an AF_XDP socket to it, leaves the others to the kernel and counts them. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
@@ -12,10 +12,26 @@ struct {
 	__type(value, __u32);
 } sockets SEC(".maps");
 
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, __u32);
+	__type(value, __u64);
+} unpolled SEC(".maps");
+
 SEC("xdp")
 int to_socket(struct xdp_md *ctx)
 {
-	return bpf_redirect_map(&sockets, ctx->rx_queue_index, XDP_PASS);
+	int action = bpf_redirect_map(&sockets, ctx->rx_queue_index, XDP_PASS);
+	__u32 key = 0;
+	__u64 *frames;
+
+	if (action == XDP_REDIRECT)
+		return action;
+	frames = bpf_map_lookup_elem(&unpolled, &key);
+	if (frames)
+		*frames += 1;
+	return action;
 }
 
 char _license[] SEC("license") = "Dual BSD/GPL";

@@ -80,6 +80,8 @@ pub struct Port {
     pub mac: [u8; 6],
     /// Largest packet in bytes, without its Ethernet header.
     pub mtu: u32,
+    /// Whether it is an interface that the kernel makes, such as a veth. Their senders leave checksums to them that nobody makes.
+    pub is_virtual: bool,
 }
 
 impl Port {
@@ -123,7 +125,8 @@ impl Port {
                     Err(InterfaceError::LongMtu { device, iface, mtu: found.mtu })
                 }
                 Some(mac) => {
-                    Ok(Self { id, device, iface, index: found.index, mac, mtu: found.mtu })
+                    let (index, mtu, is_virtual) = (found.index, found.mtu, found.kind.is_some());
+                    Ok(Self { id, device, iface, index, mac, mtu, is_virtual })
                 }
             },
         }

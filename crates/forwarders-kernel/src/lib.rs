@@ -19,6 +19,7 @@
 
 pub mod af_packet;
 pub mod af_xdp;
+mod checksum;
 mod commands;
 pub mod eal;
 mod frame;

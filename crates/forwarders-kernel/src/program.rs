@@ -201,6 +201,7 @@ fn refusals<'s>(
 ) -> impl FnMut() -> Option<String> {
     let mut told = Vec::new();
     move || {
+        stats.refresh();
         let refuses = |port: &&Port| stats.refused(port.id) > 0 && !told.contains(&port.id);
         let Port { id, iface, .. } = ports.iter().find(refuses)?;
         told.push(*id);

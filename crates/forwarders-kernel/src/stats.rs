@@ -21,8 +21,10 @@ pub(crate) struct LaneStats {
     pub(crate) rx_bytes: Cell,
     /// Longer than the buffer; the rest of the frame is lost, and so it is dropped.
     pub(crate) rx_truncated: Cell,
-    /// Sent on with a checksum that whoever sent it left to the interface.
+    /// Whose sender left the checksum to the interface.
     pub(crate) rx_checksum_left: Cell,
+    /// Those that are sent on with the right one.
+    pub(crate) rx_checksum_completed: Cell,
     pub(crate) tx_packets: Cell,
     pub(crate) tx_bytes: Cell,
     /// No room in the ring or the socket's buffer.
@@ -62,6 +64,11 @@ pub(crate) struct LaneEntry {
 pub(crate) trait Missed: Send + Sync {
     /// So many frames so far.
     fn missed(&self, port: u16) -> u64;
+
+    /// Frames of queues that the program does not poll, where there may be such.
+    fn unpolled(&self, _port: u16) -> Option<u64> {
+        None
+    }
 }
 
 /// Counters of a program that anybody may read.
@@ -76,6 +83,9 @@ pub(crate) trait Told: Counted + Send + Sync {
 
     /// The answer of `/ethdev/xstats`: where frames went that were not sent, and more.
     fn xstats(&self, port: u16) -> Option<Value>;
+
+    /// Looks for what has changed on the interfaces. Called about once a second where no lcore forwards.
+    fn refresh(&self) {}
 
     /// Frames that a port's driver refused, where that is worth a word to the user.
     fn refused(&self, _port: u16) -> u64 {
@@ -154,7 +164,7 @@ impl Told for PortStats {
         let rx = |cell| sum(self.receiving(port), cell);
         let tx = |cell| sum(self.sending(port), cell);
         self.has(port).then(|| {
-            Value::dict([
+            let mut entries = vec![
                 ("rx_good_packets", rx(|stats| &stats.rx_packets).into()),
                 ("tx_good_packets", tx(|stats| &stats.tx_packets).into()),
                 ("rx_good_bytes", rx(|stats| &stats.rx_bytes).into()),
@@ -162,6 +172,7 @@ impl Told for PortStats {
                 ("rx_missed_errors", self.missed.missed(port).into()),
                 ("rx_truncated", rx(|stats| &stats.rx_truncated).into()),
                 ("rx_checksum_left", rx(|stats| &stats.rx_checksum_left).into()),
+                ("rx_checksum_completed", rx(|stats| &stats.rx_checksum_completed).into()),
                 ("rx_calls", rx(|stats| &stats.rx_calls).into()),
                 ("tx_full", tx(|stats| &stats.tx_full).into()),
                 ("tx_too_long", tx(|stats| &stats.tx_too_long).into()),
@@ -169,7 +180,10 @@ impl Told for PortStats {
                 ("tx_refused", tx(|stats| &stats.tx_refused).into()),
                 ("tx_unconfirmed", tx(|stats| &stats.tx_unconfirmed).into()),
                 ("tx_calls", tx(|stats| &stats.tx_calls).into()),
-            ])
+            ];
+            let unpolled = self.missed.unpolled(port);
+            entries.extend(unpolled.map(|frames| ("rx_unpolled", frames.into())));
+            Value::Dict(entries.into_iter().map(|(name, value)| (name.to_owned(), value)).collect())
         })
     }
 

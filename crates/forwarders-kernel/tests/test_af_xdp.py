@@ -229,6 +229,45 @@ def test_it_can_be_started_anew_at_once(directory: Path, number: signal.Signals)
             running.process.wait(TIMEOUT_S)
 
 
+def test_queues_that_are_not_polled_are_told_and_counted(directory: Path) -> None:
+    """The kernel's stack has what comes by them: about half of the flows here."""
+    header = bytes.fromhex("02110000000102110000000208004500002e00010000401100000a0000")
+    # The kernel deals flows of UDP to queues.
+    sent = [(header + bytes([n]) + bytes.fromhex("0a000002") + bytes(26)) for n in range(200)]
+    with (
+        end(LEFT, "l0") as left,
+        end(RIGHT, "r0") as right,
+        AF_XDP.running(directory) as running,
+    ):
+        for one in sent:
+            left.send(one)
+
+        def counts() -> tuple[int, int]:
+            told = running.ask("/ethdev/xstats,0")
+            return told["rx_good_packets"], told["rx_unpolled"]
+
+        eventually(lambda: sum(counts()) == len(sent), counts)
+        forwarded_here, unpolled = counts()
+        assert unpolled > 0
+        right.await_frames(forwarded_here)
+        log = running.finish()
+    warning = "af-xdp-fwd: warning: net_af_xdp0: f0 receives by 2 queues"
+    assert f"{warning}, of which only queue 0 is polled." in log
+    assert "rx_unpolled): set queue_count=2, or ethtool -L f0 rx 1" in log
+    with AF_XDP.running(directory, settings=BOTH_QUEUES) as running:
+        assert running.ask("/ethdev/xstats,0")["rx_unpolled"] == 0
+        assert "warning" not in running.finish()
+
+
+def test_another_program_on_the_interface_is_told_of(directory: Path) -> None:
+    """By advice that this program can follow: it has no `--shared`."""
+    other = Program("xdp-fwd", "net_xdp")
+    with tempfile.TemporaryDirectory(prefix="kio") as path, other.running(Path(path)):
+        told = refused(directory, AF_XDP.command())
+        assert "net_af_xdp0: f0 has an XDP program already; see ip link show f0" in told
+        assert "--shared" not in told
+
+
 def test_an_interface_has_one_of_them(directory: Path) -> None:
     with AF_XDP.running(directory) as running:
         done = subprocess.run(

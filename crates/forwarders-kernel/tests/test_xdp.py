@@ -272,7 +272,8 @@ def test_an_interface_has_one_program(directory: Path) -> None:
         words = XDP.command()
         done = subprocess.run(words, capture_output=True, text=True, timeout=TIMEOUT_S, check=False)
         assert done.returncode == 1
-        assert "net_xdp0: f0 has an XDP program already" in done.stderr
+        said = "net_xdp0: f0 has an XDP program already; see ip link show f0, or use --shared"
+        assert said in done.stderr
         assert program_on("f0")
         running.finish()
 

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import ctypes
+import fcntl
 import json
 import socket
 import struct
@@ -25,6 +27,7 @@ TIMEOUT_S = 15.0
 # `l0` is in the first, `f0` and `f1` in the second, `r0` in the third.
 _OWN = Namespaces("lmr")
 LEFT, MIDDLE, RIGHT = map(_OWN.name, "lmr")
+SIOCETHTOOL, ETHTOOL_STXCSUM = 0x8946, 0x17
 SOL_PACKET, PACKET_AUXDATA, PACKET_IGNORE_OUTGOING = 263, 8, 23
 ETH_P_ALL = 3
 _VLAN_VALID, _TPID_VALID = 1 << 4, 1 << 6
@@ -58,6 +61,14 @@ def wires(queues: int = 1) -> Iterator[None]:
 
 def set_gro(namespace: str, interface: str, *, on: bool = True) -> None:
     netns.set_gro(InNamespace(namespace), interface, on=on)
+
+
+def clear_tx_checksums(namespace: str, interface: str) -> None:
+    """Has the kernel make checksums before it sends by an interface (`ethtool -K IF tx off`)."""
+    value = ctypes.create_string_buffer(struct.pack("II", ETHTOOL_STXCSUM, 0))
+    request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
+    with inside(namespace), socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        fcntl.ioctl(asked, SIOCETHTOOL, request)
 
 
 def mac(namespace: str, interface: str) -> bytes:

@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 use std::num::NonZeroU32;
 
-use super::five_tuple::{FiveTuple, Ip};
+use super::five_tuple::{self, FiveTuple, Ip};
 use super::layout::MAX_INPUT;
 use super::{Acl, Built, ClassifyError};
 use crate::burst::Burst;
@@ -68,11 +68,11 @@ pub enum InputError {
     },
     /// Its ports are not where the layout has them: these bytes can be classified in its place ([`FiveTuple::Moved`]).
     #[error("options or extension headers stand before the ports")]
-    Moved([u8; 44]),
+    Moved([u8; five_tuple::LEN]),
     /// It is a fragment without ports, which matches nothing; a list of rules without ports may be asked about these bytes
     /// ([`FiveTuple::Fragment`]).
     #[error("a fragment that is not the first has no ports")]
-    Fragment([u8; 44]),
+    Fragment([u8; five_tuple::LEN]),
     /// Its headers are broken or end too early ([`FiveTuple`]).
     #[error("headers that are broken or cut short")]
     Malformed,
@@ -163,7 +163,7 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
 }
 
 /// Room for bytes that are looked at in the place of `N` packets. It must stay where it is, and be there, until they have been.
-struct Moved<const N: usize>([MaybeUninit<[u8; 44]>; N]);
+struct Moved<const N: usize>([MaybeUninit<[u8; five_tuple::LEN]>; N]);
 
 impl<const N: usize> Moved<N> {
     #[inline]

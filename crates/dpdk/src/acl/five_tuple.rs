@@ -1,15 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Where the ports of a packet are: behind options, behind extension headers, or in another fragment.
 
-/// Bytes that hold what [`IPV6_5TUPLE`](super::IPV6_5TUPLE) reads, and more than
-/// [`IPV4_5TUPLE`](super::IPV4_5TUPLE) does.
-const LEN: usize = 44;
+/// Bytes that hold what [`IPV6_5TUPLE_FLAGS`](super::IPV6_5TUPLE_FLAGS) reads, and more than the other layouts do.
+pub(super) const LEN: usize = ipv6::LEN + FLAGS_END;
 
 /// Which header a layout begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Ip {
+pub(super) enum Version {
     V4,
     V6,
+}
+
+/// What a layout reads of a packet of IP.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Ip {
+    pub(super) version: Version,
+    /// Whether it reads the TCP header's word with the flags.
+    pub(super) flags: bool,
 }
 
 /// Where protocol, addresses and ports of a packet are.
@@ -37,10 +44,10 @@ impl FiveTuple {
     #[must_use]
     pub fn of_ipv4(packet: &[u8]) -> Option<Self> {
         let header: &[u8; ipv4::LEN] = packet.first_chunk()?;
-        if header[0] & 0x0f == 5 && ipv4::offset(header) == 0 {
+        if ipv4::is_in_place(header) {
             return (packet.len() >= ipv4::LEN + PORTS).then_some(Self::InPlace);
         }
-        ipv4::elsewhere(header, packet)
+        ipv4::elsewhere(header)?.with_ports(packet)
     }
 
     /// Of a packet, from its IPv6 header on. `None`: it ends before the ports. A fragment has the protocol that its fragment
@@ -52,44 +59,108 @@ impl FiveTuple {
         if !ipv6::is_extension(header[ipv6::NEXT]) {
             return (packet.len() >= ipv6::LEN + PORTS).then_some(Self::InPlace);
         }
-        ipv6::elsewhere(header, packet)
+        ipv6::elsewhere(header, packet)?.with_ports(packet)
     }
 }
 
 impl Ip {
+    /// As [`FiveTuple::of_ipv4`] and [`FiveTuple::of_ipv6`]. For a layout with flags, a packet that ends before the word
+    /// with the flags has zeros there, unless it is TCP, which is cut short then: `None`.
     #[inline]
     pub(super) fn five_tuple(self, packet: &[u8]) -> Option<FiveTuple> {
         match self {
-            Self::V4 => FiveTuple::of_ipv4(packet),
-            Self::V6 => FiveTuple::of_ipv6(packet),
+            Self { version: Version::V4, flags: false } => FiveTuple::of_ipv4(packet),
+            Self { version: Version::V6, flags: false } => FiveTuple::of_ipv6(packet),
+            Self { version: Version::V4, flags: true } => {
+                let header: &[u8; ipv4::LEN] = packet.first_chunk()?;
+                if !ipv4::is_in_place(header) {
+                    return ipv4::elsewhere(header)?.with_flags(packet);
+                }
+                in_place_or_short(header, packet, ipv4::PROTOCOL)
+            }
+            Self { version: Version::V6, flags: true } => {
+                let header: &[u8; ipv6::LEN] = packet.first_chunk()?;
+                if ipv6::is_extension(header[ipv6::NEXT]) {
+                    return ipv6::elsewhere(header, packet)?.with_flags(packet);
+                }
+                in_place_or_short(header, packet, ipv6::NEXT)
+            }
         }
     }
 }
 
 /// Bytes of both ports.
 const PORTS: usize = 4;
+/// From the begin of TCP's header to the end of its word with the flags.
+const FLAGS_END: usize = 16;
+const TCP: u8 = 6;
 
-/// A header, and the ports that are at `at` in the packet behind it.
-fn moved<const N: usize>(header: &[u8; N], packet: &[u8], at: usize) -> Option<[u8; LEN]> {
-    let ports: &[u8; PORTS] = packet.get(at..)?.first_chunk()?;
-    let mut bytes = alone(header);
-    bytes[N..N + PORTS].copy_from_slice(ports);
-    Some(bytes)
+/// A header of `N` bytes without options or extensions, and where in the packet those that follow it are.
+enum Plain<const N: usize> {
+    At {
+        header: [u8; N],
+        protocol: u8,
+        at: usize,
+    },
+    /// Nowhere: it is a fragment, and not the first.
+    Fragment([u8; N]),
 }
 
-/// A header, and ports of 0.
-fn alone<const N: usize>(header: &[u8; N]) -> [u8; LEN] {
+impl<const N: usize> Plain<N> {
+    /// With the ports. `None`: the packet ends before them.
+    fn with_ports(self, packet: &[u8]) -> Option<FiveTuple> {
+        match self {
+            Self::Fragment(header) => Some(FiveTuple::Fragment(followed_by(&header, &[]))),
+            Self::At { header, at, .. } => {
+                let ports: &[u8; PORTS] = packet.get(at..)?.first_chunk()?;
+                Some(FiveTuple::Moved(followed_by(&header, ports)))
+            }
+        }
+    }
+
+    /// With the ports and all up to TCP's flags. `None`: the packet ends before the ports, or is TCP and ends before the
+    /// flags.
+    fn with_flags(self, packet: &[u8]) -> Option<FiveTuple> {
+        let Self::At { header, protocol, at } = self else { return self.with_ports(packet) };
+        let rest = packet.get(at..)?;
+        let rest = rest.get(..FLAGS_END).unwrap_or(rest);
+        let enough = if protocol == TCP { FLAGS_END } else { PORTS };
+        (rest.len() >= enough).then(|| FiveTuple::Moved(followed_by(&header, rest)))
+    }
+}
+
+/// A packet whose ports are right after its header of `N` bytes, for a layout with flags.
+#[inline]
+fn in_place_or_short<const N: usize>(
+    header: &[u8; N],
+    packet: &[u8],
+    protocol: usize,
+) -> Option<FiveTuple> {
+    if packet.len() >= N + FLAGS_END {
+        return Some(FiveTuple::InPlace);
+    }
+    Plain::At { header: *header, protocol: header[protocol], at: N }.with_flags(packet)
+}
+
+/// A header and what follows it, `FLAGS_END` bytes at most; zeros where there is nothing.
+fn followed_by<const N: usize>(header: &[u8; N], rest: &[u8]) -> [u8; LEN] {
     let mut bytes = [0; LEN];
     bytes[..N].copy_from_slice(header);
+    bytes[N..N + rest.len()].copy_from_slice(rest);
     bytes
 }
 
 mod ipv4 {
-    use super::{FiveTuple, alone, moved};
+    use super::{Plain, TCP};
 
     pub const LEN: usize = 20;
-    const PROTOCOL: usize = 9;
-    const TCP: u8 = 6;
+    pub const PROTOCOL: usize = 9;
+
+    /// Whether it has no options and is no later fragment.
+    #[inline(always)]
+    pub fn is_in_place(header: &[u8; LEN]) -> bool {
+        header[0] & 0x0f == 5 && offset(header) == 0
+    }
 
     /// Where in the whole packet a fragment begins, in units of eight bytes.
     #[inline(always)]
@@ -98,23 +169,24 @@ mod ipv4 {
     }
 
     #[cold]
-    pub fn elsewhere(header: &[u8; LEN], packet: &[u8]) -> Option<FiveTuple> {
+    pub(super) fn elsewhere(header: &[u8; LEN]) -> Option<Plain<LEN>> {
         let len = usize::from(header[0] & 0x0f) * 4;
+        let protocol = header[PROTOCOL];
         // A header without options that is whole, as the bytes have it.
         let mut plain = *header;
         plain[0] = header[0] & 0xf0 | 5;
         plain[6..8].fill(0);
         match offset(header) {
             _ if len < LEN => None,
-            0 => moved(&plain, packet, len).map(FiveTuple::Moved),
-            1 if header[PROTOCOL] == TCP => None,
-            _ => Some(FiveTuple::Fragment(alone(&plain))),
+            0 => Some(Plain::At { header: plain, protocol, at: len }),
+            1 if protocol == TCP => None,
+            _ => Some(Plain::Fragment(plain)),
         }
     }
 }
 
 mod ipv6 {
-    use super::{FiveTuple, alone, moved};
+    use super::Plain;
 
     pub const LEN: usize = 40;
     pub const NEXT: usize = 6;
@@ -131,7 +203,7 @@ mod ipv6 {
     }
 
     #[cold]
-    pub fn elsewhere(header: &[u8; LEN], packet: &[u8]) -> Option<FiveTuple> {
+    pub(super) fn elsewhere(header: &[u8; LEN], packet: &[u8]) -> Option<Plain<LEN>> {
         let mut plain = *header;
         let mut at = LEN;
         while is_extension(plain[NEXT]) {
@@ -140,7 +212,7 @@ mod ipv6 {
                 FRAGMENT => {
                     if u16::from_be_bytes([high, low]) >> 3 != 0 {
                         plain[NEXT] = next;
-                        return Some(FiveTuple::Fragment(alone(&plain)));
+                        return Some(Plain::Fragment(plain));
                     }
                     8
                 }
@@ -149,7 +221,7 @@ mod ipv6 {
             };
             plain[NEXT] = next;
         }
-        moved(&plain, packet, at).map(FiveTuple::Moved)
+        Some(Plain::At { header: plain, protocol: plain[NEXT], at })
     }
 }
 
@@ -214,6 +286,61 @@ mod tests {
         let whole = ipv4(5, 0, UDP);
         assert_eq!(FiveTuple::of_ipv4(&whole), Some(FiveTuple::InPlace));
         (0..24).for_each(|len| assert_eq!(FiveTuple::of_ipv4(&whole[..len]), None, "{len} bytes"));
+    }
+
+    /// How a layout with flags reads.
+    fn with_flags(version: Version, packet: &[u8]) -> Option<FiveTuple> {
+        Ip { version, flags: true }.five_tuple(packet)
+    }
+
+    #[test]
+    fn flags_are_found_where_the_ports_are() {
+        let rest: Vec<u8> = PORTS.into_iter().chain(1..=16).collect();
+        let plain = ipv4(5, 0, 6);
+        let header: [u8; 20] = *plain.first_chunk().unwrap();
+        let in_place = [&header[..], &rest].concat();
+        assert_eq!(with_flags(Version::V4, &in_place), Some(FiveTuple::InPlace));
+        assert_eq!(with_flags(Version::V4, &in_place[..36]), Some(FiveTuple::InPlace));
+        for len in 0..36 {
+            assert_eq!(with_flags(Version::V4, &in_place[..len]), None, "TCP of {len} bytes");
+        }
+        let options = [&[0x46][..], &header[1..], &[1; 4], &rest].concat();
+        let mut expected = [0; LEN];
+        expected[..20].copy_from_slice(&header);
+        expected[6] = 0;
+        expected[20..36].copy_from_slice(&rest[..16]);
+        assert_eq!(with_flags(Version::V4, &options), Some(FiveTuple::Moved(expected)));
+        assert_eq!(with_flags(Version::V4, &options[..39]), None, "a byte is missing");
+        let packet = ipv6(&[(0, 0)], 6, 0);
+        let packet = [&packet[..packet.len() - 4], &rest].concat();
+        let Some(FiveTuple::Moved(bytes)) = with_flags(Version::V6, &packet) else { panic!() };
+        assert_eq!((bytes[6], &bytes[40..56]), (6, &rest[..16]));
+        assert_eq!(with_flags(Version::V6, &packet[..63]), None, "a byte is missing");
+    }
+
+    #[test]
+    fn only_tcp_needs_flags() {
+        for (version, mut packet, at) in
+            [(Version::V4, ipv4(5, 0, UDP), 20), (Version::V6, ipv6(&[], UDP, 0), 40)]
+        {
+            let header = packet[..at].to_vec();
+            for extra in 0..12 {
+                let Some(FiveTuple::Moved(bytes)) = with_flags(version, &packet) else {
+                    panic!("{extra} bytes after the ports");
+                };
+                assert_eq!(bytes[..at], header);
+                assert_eq!(bytes[at..at + 4], PORTS);
+                let rest: Vec<u8> = (0..12).map(|n| if n < extra { 9 } else { 0 }).collect();
+                assert_eq!(bytes[at + 4..at + 16], rest);
+                packet.push(9);
+            }
+            assert_eq!(with_flags(version, &packet), Some(FiveTuple::InPlace));
+            assert_eq!(with_flags(version, &packet[..at + 3]), None, "without ports");
+        }
+        let Some(FiveTuple::Fragment(bytes)) = with_flags(Version::V4, &ipv4(5, 3, UDP)) else {
+            panic!("a later fragment")
+        };
+        assert_eq!(bytes[20..], [0; LEN - 20]);
     }
 
     /// An extension header of IPv6: its number, and its length in units of its own.

@@ -3,7 +3,7 @@
 
 use dpdk_sys::rte_acl_field_def;
 
-use super::five_tuple::Ip;
+use super::five_tuple::{Ip, Version};
 
 /// How the values of a field are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -179,6 +179,17 @@ impl<const FIELDS: usize> Layout<FIELDS> {
         Ok(Self { fields, words, input_len: end, ip: None })
     }
 
+    /// Without the flags of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`], for lists whose rules leave the last field open:
+    /// their packets may end after the ports. Other layouts stay as they are.
+    #[must_use]
+    pub const fn without_flags(self) -> Self {
+        let Some(ip @ Ip { flags: true, .. }) = self.ip else { return self };
+        let mut fields = self.fields;
+        // Some word that is there in every packet; DPDK reads none that all rules leave open.
+        fields[FIELDS - 1] = Field::bits(fields[1].offset, WORD);
+        known(fields, Ip { flags: false, ..ip })
+    }
+
     /// The same fields at the same places in every packet. For [`IPV4_5TUPLE`] and [`IPV6_5TUPLE`] that is how DPDK's `l3fwd`
     /// reads them: where options or extension headers stand before the ports, or in a fragment without any, it takes other
     /// bytes for ports, and a packet may pass that a rule about its ports denies.
@@ -234,8 +245,26 @@ pub const IPV4_5TUPLE: Layout<5> = known(
         Field::range(20, 2),
         Field::range(22, 2),
     ],
-    Ip::V4,
+    Ip { version: Version::V4, flags: false },
 );
+
+/// [`IPV4_5TUPLE`], and the word of a TCP header that has the flags, in the bits [`TCP_FLAGS`]. Packets of other protocols may end
+/// before it; rules about flags should be about TCP alone, for in others something else is there.
+pub const IPV4_5TUPLE_FLAGS: Layout<6> = known(
+    [
+        Field::bits(9, 1),
+        Field::prefix(12, 4),
+        Field::prefix(16, 4),
+        Field::range(20, 2),
+        Field::range(22, 2),
+        Field::bits(32, 4),
+    ],
+    Ip { version: Version::V4, flags: true },
+);
+
+/// Where in the last field of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`] the flags are: CWR, ECE, URG, ACK, PSH, RST, SYN and
+/// FIN, from the highest bit on.
+pub const TCP_FLAGS: u64 = 0x00ff_0000;
 
 /// Protocol, addresses (four words each) and ports of IPv6. Packets are handed in from the IPv6 header on. Protocol and ports are
 /// looked for behind extension headers, and a fragment that is not the first matches nothing, for it has no ports
@@ -254,7 +283,26 @@ pub const IPV6_5TUPLE: Layout<11> = known(
         Field::range(40, 2),
         Field::range(42, 2),
     ],
-    Ip::V6,
+    Ip { version: Version::V6, flags: false },
+);
+
+/// [`IPV6_5TUPLE`], and the word of a TCP header that has the flags, as in [`IPV4_5TUPLE_FLAGS`].
+pub const IPV6_5TUPLE_FLAGS: Layout<12> = known(
+    [
+        Field::bits(6, 1),
+        Field::prefix(8, 4),
+        Field::prefix(12, 4),
+        Field::prefix(16, 4),
+        Field::prefix(20, 4),
+        Field::prefix(24, 4),
+        Field::prefix(28, 4),
+        Field::prefix(32, 4),
+        Field::prefix(36, 4),
+        Field::range(40, 2),
+        Field::range(42, 2),
+        Field::bits(52, 4),
+    ],
+    Ip { version: Version::V6, flags: true },
 );
 
 #[cfg(test)]
@@ -299,6 +347,11 @@ mod tests {
         assert_eq!(Layout::new(bytes).unwrap().input_len(), 6);
         assert_eq!(IPV4_5TUPLE.input_len(), 24);
         assert_eq!(IPV6_5TUPLE.input_len(), 44);
+        assert_eq!(IPV4_5TUPLE_FLAGS.input_len(), 36);
+        assert_eq!(IPV6_5TUPLE_FLAGS.input_len(), 56);
+        assert_eq!(IPV4_5TUPLE_FLAGS.without_flags().input_len(), 24);
+        assert_eq!(IPV6_5TUPLE_FLAGS.without_flags().input_len(), 44);
+        assert_eq!(IPV4_5TUPLE.without_flags(), IPV4_5TUPLE);
         assert_eq!(Layout::new([Field::range(7, 1)]).unwrap().input_len(), 8);
     }
 }

@@ -67,7 +67,10 @@ use rule::RawRule;
 pub use classify::{InputError, Inputs, Verdict};
 pub use error::{AclError, BuildError, ClassifyError};
 pub use five_tuple::FiveTuple;
-pub use layout::{Field, IPV4_5TUPLE, IPV6_5TUPLE, Layout, LayoutError, Matching};
+pub use layout::{
+    Field, IPV4_5TUPLE, IPV4_5TUPLE_FLAGS, IPV6_5TUPLE, IPV6_5TUPLE_FLAGS, Layout, LayoutError,
+    Matching, TCP_FLAGS,
+};
 pub use rule::{MAX_PRIORITY, Match, Rule, RuleError};
 
 /// State of an [`Acl`] that takes rules.

@@ -4,7 +4,8 @@
 use std::num::NonZeroU32;
 
 use dpdk::acl::{
-    Acl, AclConfig, Built, FiveTuple, IPV4_5TUPLE, IPV6_5TUPLE, InputError, Layout, Match, Rule,
+    Acl, AclConfig, Built, ClassifyError, FiveTuple, IPV4_5TUPLE, IPV4_5TUPLE_FLAGS, IPV6_5TUPLE,
+    IPV6_5TUPLE_FLAGS, InputError, Layout, Match, Rule, TCP_FLAGS,
 };
 use dpdk::{Burst, Eal, Mempool, PoolConfig};
 
@@ -80,6 +81,7 @@ pub fn found_wherever_they_are(eal: &Eal) {
             (ipv6(&[then_fragment, later], 8), None),
         ],
     );
+    flags_are_found(eal, &pool);
     as_l3fwd_does(eal);
     fragments_can_be_asked_about(eal);
 }
@@ -113,6 +115,79 @@ fn judge<const FIELDS: usize>(
 /// Not a verdict of any list here.
 fn deny_all() -> Option<NonZeroU32> {
     Some(NonZeroU32::MAX)
+}
+
+const SYN: u8 = 0x02;
+const ACK: u8 = 0x10;
+
+/// Passes all but TCP with SYN and without ACK.
+fn no_new_connections<'eal, const FIELDS: usize>(
+    eal: &'eal Eal,
+    name: &str,
+    layout: &Layout<FIELDS>,
+) -> Acl<'eal, Built, FIELDS> {
+    let mut acl = Acl::new(eal, layout, &AclConfig::named(name)).unwrap();
+    let mut fields = [Match::Any; FIELDS];
+    acl.add(&Rule::new(PASS, 1, fields)).unwrap();
+    let at = |flags: u8| u64::from(flags) << TCP_FLAGS.trailing_zeros();
+    fields[0] = Match::Bits { value: 6, mask: 0xff };
+    fields[FIELDS - 1] = Match::Bits { value: at(SYN), mask: at(SYN | ACK) };
+    acl.add(&Rule::new(DENY, 2, fields)).unwrap();
+    acl.build().unwrap()
+}
+
+/// The rest of a TCP header with these flags.
+fn flagged(packet: Vec<u8>, flags: u8) -> Vec<u8> {
+    [packet, vec![0xff; 8], vec![0x50, flags, 0xff, 0xff]].concat()
+}
+
+fn flags_are_found(eal: &Eal, pool: &Mempool<'_>) {
+    let (pass, deny) = (Some(PASS), Some(DENY));
+    let udp = |mut packet: Vec<u8>, protocol: usize| {
+        packet[protocol] = 17;
+        packet
+    };
+    let acl = no_new_connections(eal, "flags 4", &IPV4_5TUPLE_FLAGS);
+    let mut verdicts = [[None]];
+    let cut = acl.classify_slices(&[&flagged(ipv4(5, 0, 8), SYN)[..35]], &mut verdicts);
+    assert_eq!(cut, Err(ClassifyError::Short { index: 0, len: 35, needed: 36 }));
+    judge(
+        pool,
+        acl,
+        &[
+            (flagged(ipv4(5, 0, 8), SYN), deny),
+            (flagged(ipv4(5, 0, 8), SYN | 0xec), deny),
+            (flagged(ipv4(5, 0, 8), SYN | ACK), pass),
+            (flagged(ipv4(5, 0, 8), ACK), pass),
+            (flagged(ipv4(7, 0, 8), SYN), deny),
+            (flagged(ipv4(15, 0, 8), ACK), pass),
+            (flagged(ipv4(5, 0x2000, 8), SYN), deny),
+            (flagged(ipv4(5, 0x2003, 8), SYN), None),
+            // UDP has something else there, or ends before it.
+            (udp(flagged(ipv4(5, 0, 8), SYN), 9), pass),
+            (udp(flagged(ipv4(6, 0, 8), SYN), 9), pass),
+            (udp(ipv4(5, 0, 8), 9), pass),
+            (udp(ipv4(6, 0, 8), 9), pass),
+        ],
+    );
+    let options: &[u8] = &[6, 1, 1, 2, 0, 0, 0, 0, 1, 4, 0, 0, 0, 0, 0, 0];
+    judge(
+        pool,
+        no_new_connections(eal, "flags 6", &IPV6_5TUPLE_FLAGS),
+        &[
+            (flagged(ipv6(&[], 8), SYN), deny),
+            (flagged(ipv6(&[], 8), SYN | ACK), pass),
+            (flagged(ipv6(&[options], 8), SYN), deny),
+            (flagged(ipv6(&[options], 8), ACK), pass),
+            (udp(ipv6(&[], 8), 6), pass),
+            (udp(flagged(ipv6(&[], 8), SYN), 6), pass),
+        ],
+    );
+    // Without rules about flags packets may end after the ports.
+    let mut acl =
+        Acl::new(eal, &IPV4_5TUPLE_FLAGS.without_flags(), &AclConfig::named("no flags")).unwrap();
+    acl.add(&Rule::new(PASS, 1, [Match::Any; 6])).unwrap();
+    judge(pool, acl.build().unwrap(), &[(ipv4(5, 0, 8), pass), (ipv4(9, 0, 8), pass)]);
 }
 
 /// Which takes what is behind 20 bytes for ports.

@@ -6,8 +6,8 @@ use std::ops::RangeInclusive;
 use std::path::Path;
 
 use super::fields::{Fields, number};
-use super::lines::Kind;
-use super::{Address, Mistake, Prefix, RuleFileError, lines};
+use super::lines::{Counts, Kind};
+use super::{Address, Contents, Mistake, Prefix, Remark, RuleFileError, Strictness, lines};
 
 /// What a rule asks of a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -24,7 +24,34 @@ pub struct FiveTuple<A> {
     pub protocol: u8,
     /// The bits of the protocol that count.
     pub protocol_mask: u8,
+    /// The flags in its TCP header: where some count, only TCP matches.
+    pub flags: TcpFlags,
 }
+
+/// Flags of TCP.
+#[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Hash)]
+pub struct TcpFlags {
+    /// As the header's byte 13 has them, where `mask` has ones; 0 elsewhere.
+    pub value: u8,
+    /// Those that count; 0: none.
+    pub mask: u8,
+}
+
+impl TcpFlags {
+    /// ClassBench's column, and nothing else that may be there: two numbers of 16 bits, flags in the upper eight.
+    pub(super) fn parse(text: &str) -> Option<Self> {
+        let flags = |text: &str| {
+            let number = u16::try_from(number(text)?).ok()?;
+            (number & 0xff == 0).then_some((number >> 8) as u8)
+        };
+        let (value, mask) = text.split_once('/')?;
+        let mask = flags(mask)?;
+        Some(Self { value: flags(value)? & mask, mask })
+    }
+}
+
+/// TCP's protocol number.
+const TCP: u8 = 6;
 
 /// What becomes of a packet that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,15 +73,24 @@ pub struct AclRule<A> {
     pub line: usize,
 }
 
-const RULES: Kind = Kind { name: "rules", again: Mistake::Duplicate };
+const RULES: Kind = Kind {
+    name: "rules",
+    again: Mistake::Duplicate,
+    repeated: Remark::Hidden,
+    counts: Counts::First,
+};
 
 /// Reads a file of rules. The first of them that matches a packet is the one that counts. `ports` is the mask
 /// of the program's ports.
 ///
 /// # Errors
 /// See [`RuleFileError`].
-pub fn read_acl<A: Address>(path: &Path, ports: u32) -> Result<Vec<AclRule<A>>, RuleFileError> {
-    acl_of(lines::open(path)?, path, ports)
+pub fn read_acl<A: Address>(
+    path: &Path,
+    ports: u32,
+    strictness: Strictness,
+) -> Result<Contents<AclRule<A>>, RuleFileError> {
+    acl_of(lines::open(path)?, path, ports, strictness)
 }
 
 /// As [`read_acl`], of text that is or might be in the file `path`; errors name it.
@@ -65,16 +101,25 @@ pub fn acl_of<A: Address>(
     text: impl BufRead,
     path: &Path,
     ports: u32,
-) -> Result<Vec<AclRule<A>>, RuleFileError> {
+    strictness: Strictness,
+) -> Result<Contents<AclRule<A>>, RuleFileError> {
     let key = |rule: &AclRule<A>| rule.matches.clone();
-    let rules = lines::read(text, path, &RULES, |text, line| rule(text, line, ports), key)?;
-    if rules.iter().all(|rule| rule.action == Action::Deny) {
+    let parse = |text: &str, line: usize, remarks: &mut Vec<Remark>| {
+        rule(text, line, (ports, strictness), remarks).map(Some)
+    };
+    let rules = lines::read(text, path, (&RULES, strictness), parse, key)?;
+    if rules.entries.iter().all(|rule: &AclRule<A>| rule.action == Action::Deny) {
         return Err(RuleFileError::NothingPasses(path.to_owned()));
     }
     Ok(rules)
 }
 
-fn rule<A: Address>(text: &str, line: usize, ports: u32) -> Result<AclRule<A>, Mistake> {
+fn rule<A: Address>(
+    text: &str,
+    line: usize,
+    (ports, strictness): (u32, Strictness),
+    remarks: &mut Vec<Remark>,
+) -> Result<AclRule<A>, Mistake> {
     let (found, mut fields) = Fields::of(text);
     if !matches!(found, '@' | 'R') {
         return Err(Mistake::Lead { found, expected: "@ (deny), R (forward) or #" });
@@ -82,10 +127,31 @@ fn rule<A: Address>(text: &str, line: usize, ports: u32) -> Result<AclRule<A>, M
     if found == 'R' && fields.are_a_route() {
         return Err(Mistake::Route);
     }
-    let matches = five_tuple(&mut fields)?;
+    let mut matches = five_tuple(&mut fields)?;
     let action = if found == '@' { Action::Deny } else { Action::Forward(fields.device(ports)?) };
-    fields.end()?;
+    if strictness == Strictness::AsL3fwd {
+        matches.flags = flags(&mut fields, &matches, remarks);
+    }
+    fields.end(strictness, remarks)?;
     Ok(AclRule { matches, action, line })
+}
+
+/// The flags that a rule asks for, if any.
+fn flags<A>(
+    fields: &mut Fields<'_>,
+    matches: &FiveTuple<A>,
+    remarks: &mut Vec<Remark>,
+) -> TcpFlags {
+    let flags = fields.flags().unwrap_or_default();
+    if flags.mask == 0 {
+        return TcpFlags::default();
+    }
+    if TCP & matches.protocol_mask != matches.protocol {
+        remarks.push(Remark::FlagsWithoutTcp(matches.protocol));
+        return TcpFlags::default();
+    }
+    remarks.push(Remark::Flags);
+    flags
 }
 
 fn five_tuple<A: Address>(fields: &mut Fields<'_>) -> Result<FiveTuple<A>, Mistake> {
@@ -100,5 +166,14 @@ fn five_tuple<A: Address>(fields: &mut Fields<'_>) -> Result<FiveTuple<A>, Mista
         let mask = u8::try_from(number(mask)?).ok()?;
         Some((u8::try_from(number(value)?).ok()? & mask, mask))
     })?;
-    Ok(FiveTuple { source, destination, source_ports, destination_ports, protocol, protocol_mask })
+    let flags = TcpFlags::default();
+    Ok(FiveTuple {
+        source,
+        destination,
+        source_ports,
+        destination_ports,
+        protocol,
+        protocol_mask,
+        flags,
+    })
 }

@@ -3,7 +3,8 @@
 
 use std::ops::RangeInclusive;
 
-use super::Mistake;
+use super::acl::TcpFlags;
+use super::{Mistake, Remark, Strictness};
 use crate::options::strtoul;
 
 /// A number without a sign, decimal, hexadecimal or octal, and nothing else.
@@ -85,16 +86,37 @@ impl<'l> Fields<'l> {
     pub fn device(&mut self, enabled: u32) -> Result<u16, Mistake> {
         let takes = "a port of the program's, 0 to 31";
         let port = self.next("port", takes, |text| number(text).filter(|port| *port < 32))? as u16;
-        if enabled & (1 << port) == 0 {
-            return Err(Mistake::PortNotEnabled(port));
-        }
-        Ok(port)
+        if is_enabled(enabled, port) { Ok(port) } else { Err(Mistake::PortNotEnabled(port)) }
     }
 
-    /// Nothing is left.
-    pub fn end(mut self) -> Result<(), Mistake> {
-        self.0.next().map_or(Ok(()), |extra| Err(Mistake::Extra(shown(extra))))
+    /// A port that the program may lack, as l3fwd's routes may have it.
+    pub fn any_device(&mut self) -> Result<u16, Mistake> {
+        let takes = "a port, 0 to 255";
+        let port = self.next("port", takes, |text| number(text).filter(|port| *port < 256))?;
+        Ok(port as u16)
     }
+
+    /// TCP flags, if they come next.
+    pub fn flags(&mut self) -> Option<TcpFlags> {
+        let flags = TcpFlags::parse(self.0.clone().next()?)?;
+        self.0.next();
+        Some(flags)
+    }
+
+    /// Nothing is left, or nothing that is not to be ignored.
+    pub fn end(mut self, strictness: Strictness, remarks: &mut Vec<Remark>) -> Result<(), Mistake> {
+        match (self.0.next().map(shown), strictness) {
+            (None, _) => {}
+            (Some(extra), Strictness::Strict) => return Err(Mistake::Extra(extra)),
+            (Some(extra), Strictness::AsL3fwd) => remarks.push(Remark::Ignored(extra)),
+        }
+        Ok(())
+    }
+}
+
+/// Whether a port is in the mask.
+pub fn is_enabled(mask: u32, port: u16) -> bool {
+    mask.checked_shr(port.into()).is_some_and(|rest| rest & 1 == 1)
 }
 
 /// As much of a field as a message has room for.

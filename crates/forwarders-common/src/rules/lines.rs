@@ -2,12 +2,13 @@
 //! The lines of a file that are neither blank nor comments.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fs::File;
 use std::hash::Hash;
 use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
-use super::{MAX_RULES, Mistake, RuleFileError};
+use super::{Contents, MAX_RULES, Mistake, Remark, RuleFileError, Strictness, Warning};
 
 /// Bytes of a line, its end included: some ten times what the longest rule takes.
 const MAX_LINE: usize = 4096;
@@ -20,6 +21,19 @@ pub struct Kind {
     pub name: &'static str,
     /// What is wrong with one that says what the line of this number says.
     pub again: fn(usize) -> Mistake,
+    /// The same, where it is read.
+    pub repeated: fn(usize) -> Remark,
+    /// Which of the two counts.
+    pub counts: Counts,
+}
+
+/// Which of two lines counts that say the same.
+#[derive(PartialEq, Eq)]
+pub enum Counts {
+    /// The first; the other one is there still.
+    First,
+    /// The last, alone.
+    Last,
 }
 
 /// Opens a file of these.
@@ -32,17 +46,19 @@ pub fn open(path: &Path) -> Result<BufReader<File>, RuleFileError> {
     File::open(path).map(BufReader::new).map_err(failed)
 }
 
-/// Reads what is in the file `path`, has `parse` make something of every line that is neither blank nor a comment, and refuses
-/// a line whose `key` an earlier one has.
+/// Reads what is in the file `path` and has `parse` make something of every line that is neither blank nor a comment, or
+/// nothing, with remarks why. Of lines with the same `key` one counts, or the second is a mistake.
 pub fn read<T, K: Hash + Eq>(
     mut file: impl BufRead,
     path: &Path,
-    kind: &Kind,
-    mut parse: impl FnMut(&str, usize) -> Result<T, Mistake>,
+    (kind, strictness): (&Kind, Strictness),
+    mut parse: impl FnMut(&str, usize, &mut Vec<Remark>) -> Result<Option<T>, Mistake>,
     key: impl Fn(&T) -> K,
-) -> Result<Vec<T>, RuleFileError> {
+) -> Result<Contents<T>, RuleFileError> {
     let failed = |reason| RuleFileError::Read { file: path.to_owned(), reason };
+    // What was read, `None` where a later line counts; and by its key the place and line of what counts.
     let (mut all, mut seen) = (Vec::new(), HashMap::new());
+    let (mut lines, mut warnings, mut remarks) = (0, Vec::new(), Vec::new());
     let mut bytes = Vec::with_capacity(MAX_LINE);
     for line in 1.. {
         let wrong = |mistake| RuleFileError::Line { file: path.to_owned(), line, mistake };
@@ -61,15 +77,37 @@ pub fn read<T, K: Hash + Eq>(
         if bytes[0] == b'#' || bytes.trim_ascii().is_empty() {
             continue;
         }
-        if all.len() == MAX_RULES {
+        if lines == MAX_RULES {
             return Err(wrong(Mistake::TooMany(kind.name)));
         }
-        let text = std::str::from_utf8(&bytes).map_err(|_| wrong(Mistake::NotText))?;
-        let made = parse(text, line).map_err(wrong)?;
-        if let Some(earlier) = seen.insert(key(&made), line) {
-            return Err(wrong((kind.again)(earlier)));
+        lines += 1;
+        // Words that are ignored may be in any encoding, too.
+        let text = match strictness {
+            Strictness::AsL3fwd => String::from_utf8_lossy(&bytes),
+            Strictness::Strict => {
+                std::str::from_utf8(&bytes).map_err(|_| wrong(Mistake::NotText))?.into()
+            }
+        };
+        if let Some(made) = parse(&text, line, &mut remarks).map_err(wrong)? {
+            match seen.entry(key(&made)) {
+                Entry::Vacant(free) => {
+                    free.insert((all.len(), line));
+                }
+                Entry::Occupied(taken) if strictness == Strictness::Strict => {
+                    return Err(wrong((kind.again)(taken.get().1)));
+                }
+                Entry::Occupied(mut taken) => {
+                    remarks.push((kind.repeated)(taken.get().1));
+                    if kind.counts == Counts::Last {
+                        let (earlier, _) = taken.insert((all.len(), line));
+                        all[earlier] = None;
+                    }
+                }
+            }
+            all.push(Some(made));
         }
-        all.push(made);
+        let named = |remark| Warning { file: path.to_owned(), line: Some(line), remark };
+        warnings.extend(remarks.drain(..).map(named));
     }
-    Ok(all)
+    Ok(Contents { entries: all.into_iter().flatten().collect(), warnings })
 }

@@ -4,17 +4,22 @@
 //! A line is a comment (`#` in its first column), blank, or begins with what it is:
 //!
 //! ```text
-//! file of rules:   @SOURCE DESTINATION LOW : HIGH LOW : HIGH PROTOCOL/MASK        packets that match are dropped
-//!                  RSOURCE DESTINATION LOW : HIGH LOW : HIGH PROTOCOL/MASK PORT   packets that match go on
+//! file of rules:   @SOURCE DESTINATION LOW : HIGH LOW : HIGH PROTOCOL/MASK [FLAGS/MASK]        packets that match are dropped
+//!                  RSOURCE DESTINATION LOW : HIGH LOW : HIGH PROTOCOL/MASK PORT [FLAGS/MASK]   packets that match go on
 //! file of routes:  RDESTINATION PORT
 //! ```
 //!
 //! Addresses have a prefix length behind a slash, numbers are decimal, hexadecimal (`0x`) or octal (`0`).
 //! The first ports are the source's. Of the rules that match, the first in the file wins.
 //!
-//! What l3fwd reads wrongly or passes over in silence is an error here: words behind the last field, numbers
-//! cut short, a rule that an equal one before it hides. Lines may end in CR LF, and IPv6 addresses may be
-//! abbreviated, which l3fwd's own rules may not.
+//! `FLAGS/MASK` is the last column of ClassBench's filter sets: 16 bits of which the upper eight are the TCP
+//! header's flags (`0x0200` is SYN) and the lower eight are 0. l3fwd ignores it, as it ignores any word there.
+//!
+//! What l3fwd passes over in silence is read with a [`Warning`] that names file and line, or is an error with
+//! [`Strictness::Strict`]: words after the last field, a rule that an equal one before it hides, a route to a
+//! port that is not enabled, a route to a network that has one (the last one counts). What l3fwd reads wrongly
+//! is always an error: numbers cut short, signs, several slashes. Lines may end in CR LF, and IPv6 addresses may
+//! be abbreviated, which l3fwd's own rules may not.
 
 mod acl;
 mod address;
@@ -22,11 +27,13 @@ mod error;
 mod fields;
 mod lines;
 mod routes;
+mod warning;
 
-pub use acl::{AclRule, Action, FiveTuple, acl_of, read_acl};
+pub use acl::{AclRule, Action, FiveTuple, TcpFlags, acl_of, read_acl};
 pub use address::{Address, Prefix};
 pub use error::{Mistake, RuleFileError};
 pub use routes::{Route, read_routes, routes_of};
+pub use warning::{Contents, Remark, Strictness, Warning};
 
 /// Rules or routes that a file may have, as in l3fwd.
 pub const MAX_RULES: usize = 100_000;

@@ -4,9 +4,11 @@
 use std::io::BufRead;
 use std::path::Path;
 
-use super::fields::Fields;
-use super::lines::Kind;
-use super::{Address, Mistake, Prefix, RuleFileError, lines};
+use super::fields::{Fields, is_enabled};
+use super::lines::{Counts, Kind};
+use super::{
+    Address, Contents, Mistake, Prefix, Remark, RuleFileError, Strictness, Warning, lines,
+};
 
 /// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,15 +21,24 @@ pub struct Route<A> {
     pub line: usize,
 }
 
-const ROUTES: Kind = Kind { name: "routes", again: Mistake::SameNetwork };
+const ROUTES: Kind = Kind {
+    name: "routes",
+    again: Mistake::SameNetwork,
+    repeated: Remark::Replaces,
+    counts: Counts::Last,
+};
 
 /// Reads a file of routes. Prefixes have a length of 1 or more: DPDK's tables have no default route. `ports`
-/// is the mask of the program's ports.
+/// is the mask of the program's ports; all routes lead to one of them.
 ///
 /// # Errors
 /// See [`RuleFileError`].
-pub fn read_routes<A: Address>(path: &Path, ports: u32) -> Result<Vec<Route<A>>, RuleFileError> {
-    routes_of(lines::open(path)?, path, ports)
+pub fn read_routes<A: Address>(
+    path: &Path,
+    ports: u32,
+    strictness: Strictness,
+) -> Result<Contents<Route<A>>, RuleFileError> {
+    routes_of(lines::open(path)?, path, ports, strictness)
 }
 
 /// As [`read_routes`], of text that is or might be in the file `path`; errors name it.
@@ -38,16 +49,32 @@ pub fn routes_of<A: Address>(
     text: impl BufRead,
     path: &Path,
     ports: u32,
-) -> Result<Vec<Route<A>>, RuleFileError> {
+    strictness: Strictness,
+) -> Result<Contents<Route<A>>, RuleFileError> {
     let key = |route: &Route<A>| route.destination;
-    let routes = lines::read(text, path, &ROUTES, |text, line| route(text, line, ports), key)?;
-    if routes.is_empty() {
+    let mut lines = 0;
+    let parse = |text: &str, line: usize, remarks: &mut Vec<Remark>| {
+        lines += 1;
+        route(text, line, (ports, strictness), remarks)
+    };
+    let mut routes = lines::read(text, path, (&ROUTES, strictness), parse, key)?;
+    if lines == 0 {
         return Err(RuleFileError::NothingPasses(path.to_owned()));
+    }
+    if routes.entries.is_empty() {
+        let (file, remark) = (path.to_owned(), Remark::NoRoutes);
+        routes.warnings.push(Warning { file, line: None, remark });
     }
     Ok(routes)
 }
 
-fn route<A: Address>(text: &str, line: usize, ports: u32) -> Result<Route<A>, Mistake> {
+/// A route; none to a port that is not among those of the mask.
+fn route<A: Address>(
+    text: &str,
+    line: usize,
+    (ports, strictness): (u32, Strictness),
+    remarks: &mut Vec<Remark>,
+) -> Result<Option<Route<A>>, Mistake> {
     let (found, mut fields) = Fields::of(text);
     if found != 'R' {
         return Err(Mistake::Lead { found, expected: "R or #" });
@@ -57,7 +84,14 @@ fn route<A: Address>(text: &str, line: usize, ports: u32) -> Result<Route<A>, Mi
     if destination.len == 0 {
         return Err(Mistake::DefaultRoute(A::HALVES));
     }
-    let port = fields.device(ports)?;
-    fields.end()?;
-    Ok(Route { destination, port, line })
+    let port = match strictness {
+        Strictness::Strict => fields.device(ports)?,
+        Strictness::AsL3fwd => fields.any_device()?,
+    };
+    fields.end(strictness, remarks)?;
+    if !is_enabled(ports, port) {
+        remarks.push(Remark::NotEnabled(port));
+        return Ok(None);
+    }
+    Ok(Some(Route { destination, port, line }))
 }

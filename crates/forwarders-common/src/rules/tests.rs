@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use tempfile::TempDir;
 
@@ -21,16 +21,38 @@ fn file(content: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
+/// What a strict reading gives. It has no warnings.
+fn alone<T>(contents: Contents<T>) -> Vec<T> {
+    assert_eq!(contents.warnings, []);
+    contents.entries
+}
+
 fn rules4(content: impl AsRef<[u8]>) -> Result<Vec<AclRule<Ipv4Addr>>, RuleFileError> {
-    read_acl(&file(content).1, PORTS)
+    read_acl(&file(content).1, PORTS, Strictness::Strict).map(alone)
 }
 
 fn rules6(content: impl AsRef<[u8]>) -> Result<Vec<AclRule<Ipv6Addr>>, RuleFileError> {
-    read_acl(&file(content).1, PORTS)
+    read_acl(&file(content).1, PORTS, Strictness::Strict).map(alone)
 }
 
 fn routes4(content: impl AsRef<[u8]>) -> Result<Vec<Route<Ipv4Addr>>, RuleFileError> {
-    read_routes(&file(content).1, PORTS)
+    read_routes(&file(content).1, PORTS, Strictness::Strict).map(alone)
+}
+
+fn routes6(content: impl AsRef<[u8]>) -> Result<Vec<Route<Ipv6Addr>>, RuleFileError> {
+    read_routes(&file(content).1, PORTS, Strictness::Strict).map(alone)
+}
+
+/// As l3fwd reads it: the entries, and the warnings without the name of the file.
+fn lenient<T>(
+    content: impl AsRef<[u8]>,
+    read: impl Fn(&Path, u32, Strictness) -> Result<Contents<T>, RuleFileError>,
+) -> Result<(Vec<T>, Vec<String>), RuleFileError> {
+    let (_folder, path) = file(content);
+    let Contents { entries, warnings } = read(&path, PORTS, Strictness::AsL3fwd)?;
+    let named = format!("{}: ", path.display());
+    let told = |warning: Warning| warning.to_string().strip_prefix(&named).unwrap().to_owned();
+    Ok((entries, warnings.into_iter().map(told).collect()))
 }
 
 /// What is said of a file, without its name.
@@ -54,6 +76,7 @@ fn rules_are_read_in_their_order() {
         destination_ports: 20..=31,
         protocol: 6,
         protocol_mask: 0xfe,
+        flags: TcpFlags::default(),
     };
     let second = FiveTuple {
         source: Prefix { network: [1, 2, 3, 0].into(), len: 24 },
@@ -62,6 +85,7 @@ fn rules_are_read_in_their_order() {
         destination_ports: 0..=65535,
         protocol: 0,
         protocol_mask: 0,
+        flags: TcpFlags::default(),
     };
     assert_eq!(
         rules.unwrap(),
@@ -94,7 +118,7 @@ fn routes_are_read() {
     let routes = routes4("R198.18.0.0/24 0\n#R1.1.1.1/32 0\nR10.1.2.3/8   2\n").unwrap();
     let destination = Prefix { network: Ipv4Addr::new(10, 0, 0, 0), len: 8 };
     assert_eq!(routes[1], Route { destination, port: 2, line: 3 });
-    let whole = read_routes::<Ipv6Addr>(&file("R2001:200::/48 0\n").1, PORTS).unwrap();
+    let whole = routes6("R2001:200::/48 0\n").unwrap();
     assert_eq!(whole[0].destination.len, 48);
 }
 
@@ -215,9 +239,17 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
         ),
         (format!("@{}", "1".repeat(5000)), "longer than 4096 bytes"),
     ] {
-        let said = complaint(rules4(format!("# rules\n{DENY}\n{line}\n{PASS}\n")));
+        let content = format!("# rules\n{DENY}\n{line}\n{PASS}\n");
+        let said = complaint(rules4(&content));
         let told = said.strip_prefix("line 3: ").unwrap_or_else(|| panic!("{line}: {said}"));
         assert!(told.starts_with(expected), "{line}: {said}");
+        let as_l3fwd = lenient(&content, read_acl::<Ipv4Addr>);
+        if expected.contains("behind the last field") || expected.contains("hides it") {
+            let (_, warnings) = as_l3fwd.unwrap();
+            assert!(warnings[0].starts_with("line 3: "), "{line}: {warnings:?}");
+        } else {
+            assert_eq!(complaint(as_l3fwd), said, "what l3fwd refuses is refused");
+        }
     }
 }
 
@@ -259,7 +291,7 @@ fn what_is_no_ipv6_prefix_is_told() {
             let said = complaint(rules6(format!("@{rule} 0 : 1 0 : 1 0/0\n")));
             assert!(said.starts_with(&format!("line 1: {field}: {expected}")), "{said}");
         }
-        let said = complaint(read_routes::<Ipv6Addr>(&file(format!("R{wrong} 0\n")).1, PORTS));
+        let said = complaint(routes6(format!("R{wrong} 0\n")));
         assert!(said.starts_with(&format!("line 1: destination: {expected}")), "{said}");
     }
 }
@@ -287,14 +319,137 @@ fn each_mistake_in_a_route_is_told_with_its_line() {
         let told = said.strip_prefix("line 2: ").unwrap_or_else(|| panic!("{line}: {said}"));
         assert!(told.starts_with(expected), "{line}: {said}");
     }
-    let said = complaint(read_routes::<Ipv6Addr>(&file("R::/0 0\n").1, PORTS));
+    let said = complaint(routes6("R::/0 0\n"));
     let expected =
         "destination: DPDK's tables have no default route (a length of 0): give ::/1 and 8000::/1";
     assert_eq!(said, format!("line 1: {expected}"));
     // What it says to give.
     assert_eq!(routes4("R0.0.0.0/1 0\nR128.0.0.0/1 0\n").unwrap().len(), 2);
-    let halves = read_routes::<Ipv6Addr>(&file("R::/1 0\nR8000::/1 0\n").1, PORTS);
-    assert_eq!(halves.unwrap().len(), 2);
+    assert_eq!(routes6("R::/1 0\nR8000::/1 0\n").unwrap().len(), 2);
+}
+
+#[test]
+fn the_flags_of_classbench_are_a_field() {
+    // As its filter sets have it: tabs, and one at the end.
+    let rule = |lead: char, protocol: &str, rest: &str| {
+        format!("{lead}192.0.2.0/24\t198.51.100.7/32\t0 : 65535\t80 : 80\t{protocol}{rest}\t\n")
+    };
+    let flags = |value, mask| TcpFlags { value, mask };
+    let none = TcpFlags::default();
+    let checked = "TCP flags are checked; l3fwd ignores this column, and so does --acl-as-c";
+    for (line, expected, warning) in [
+        (rule('@', "0x06/0xFF", "\t0x0000/0x0200"), flags(0, 2), Some(checked)),
+        (rule('@', "0x06/0xFF", "\t0x0200/0x1200"), flags(2, 0x12), Some(checked)),
+        // Bits that do not count are 0.
+        (rule('@', "0x06/0xFF", "\t0xff00/0x1000"), flags(0x10, 0x10), Some(checked)),
+        (rule('@', "0x00/0x00", "\t4096/4096"), flags(0x10, 0x10), Some(checked)),
+        (rule('R', "0x06/0xFF", "\t2\t0x1000/0x1000"), flags(0x10, 0x10), Some(checked)),
+        (rule('@', "0x06/0xFF", "\t0x0000/0x0000"), none, None),
+        (rule('@', "0x11/0xFF", "\t0x0000/0x0000"), none, None),
+        (
+            rule('@', "0x11/0xFF", "\t0x0000/0x0200"),
+            none,
+            Some("TCP flags are ignored: the rule is about protocol 17, not TCP"),
+        ),
+        // Numbers of another form are no flags.
+        (
+            rule('@', "6/0xff", "\t0x02/0x12"),
+            none,
+            Some("\"0x02/0x12\" after the last field is ignored"),
+        ),
+        (
+            rule('@', "6/0xff", "\t0x10000/0x1000"),
+            none,
+            Some("\"0x10000/0x1000\" after the last field is ignored"),
+        ),
+        (rule('@', "6/0xff", " # why"), none, Some("\"#\" after the last field is ignored")),
+    ] {
+        let (rules, warnings) = lenient(format!("{line}{PASS}\n"), read_acl::<Ipv4Addr>).unwrap();
+        assert_eq!(rules[0].matches.flags, expected, "{line}");
+        let warning = warning.map(|warning| format!("line 1: {warning}"));
+        assert_eq!(warnings, warning.into_iter().collect::<Vec<_>>(), "{line}");
+        let extra = line.trim_end().rsplit_once(['\t', ' ']).unwrap().1.replace("why", "#");
+        let said = complaint(rules4(format!("{line}{PASS}\n")));
+        assert_eq!(said, format!("line 1: {extra:?} behind the last field"));
+    }
+    // Words after the flags.
+    let line = rule('@', "6/0xff", "\t0x0200/0x0200 \u{e4}");
+    let (_, warnings) = lenient(format!("{line}{PASS}\n"), read_acl::<Ipv4Addr>).unwrap();
+    assert_eq!(warnings.len(), 2);
+    assert_eq!(warnings[1], "line 1: \"\u{e4}\" after the last field is ignored");
+    // Rules that differ in flags alone are not the same.
+    let pair = ["0x0200/0x0200", "0x1000/0x1000"];
+    let pair = pair.map(|flags| rule('@', "6/0xff", &format!("\t{flags}"))).concat();
+    let (rules, warnings) = lenient(format!("{pair}{PASS}\n"), read_acl::<Ipv4Addr>).unwrap();
+    assert_eq!(
+        (rules.len(), warnings),
+        (3, vec![format!("line 1: {checked}"), format!("line 2: {checked}")])
+    );
+}
+
+#[test]
+fn a_rule_twice_is_read_and_told() {
+    let content = format!("{DENY}\n# again\n{DENY}\n{PASS}\n{DENY}\n");
+    let (rules, warnings) = lenient(&content, read_acl::<Ipv4Addr>).unwrap();
+    assert_eq!(rules.iter().map(|rule| rule.line).collect::<Vec<_>>(), [1, 3, 4, 5]);
+    let told = |line| {
+        format!(
+            "line {line}: matches the same packets as line 1, which comes first: this rule never counts"
+        )
+    };
+    assert_eq!(warnings, [told(3), told(5)]);
+    assert_eq!(
+        complaint(rules4(content)),
+        "line 3: matches the same packets as line 1, which hides it"
+    );
+    // What C refuses.
+    let said = complaint(lenient(format!("{DENY}\n{DENY}\n"), read_acl::<Ipv4Addr>));
+    assert_eq!(said, "no line begins with R: every packet would be dropped");
+}
+
+#[test]
+fn routes_are_read_that_lead_nowhere_or_twice_to_a_network() {
+    let content = "R198.18.0.0/24 0\nR198.18.1.0/24 1 0\nR198.18.2.0/24 2 x\nR198.18.0.255/24 2\n\
+                   R198.18.0.0/24 1\nR198.18.3.0/24 255\n";
+    let (routes, warnings) = lenient(content, read_routes::<Ipv4Addr>).unwrap();
+    let found = routes.iter().map(|r| (r.destination.network.octets()[2], r.port, r.line));
+    assert_eq!(found.collect::<Vec<_>>(), [(2, 2, 3), (0, 2, 4)]);
+    assert_eq!(
+        warnings,
+        [
+            "line 2: \"0\" after the last field is ignored",
+            "line 2: port 1 is not enabled (-p): this route is left out",
+            "line 3: \"x\" after the last field is ignored",
+            "line 4: the same network as in line 1: this route replaces that one",
+            // One that is left out replaces none.
+            "line 5: port 1 is not enabled (-p): this route is left out",
+            "line 6: port 255 is not enabled (-p): this route is left out",
+        ]
+    );
+    let (routes, warnings) = lenient("R10.0.0.0/8 1\n", read_routes::<Ipv4Addr>).unwrap();
+    assert_eq!(routes, []);
+    let nowhere = "no route leads to an enabled port (-p): every packet of this family is dropped";
+    assert_eq!(warnings[1], nowhere);
+    let said = complaint(lenient("R10.0.0.0/8 256\n", read_routes::<Ipv4Addr>));
+    assert_eq!(said, "line 1: port: \"256\" is not a port, 0 to 255");
+    for refused in ["", "R0.0.0.0/0 0\n", "R10.0.0.0/33 0\n", "@10.0.0.0/8 0\n", "R10.0.0.0/8\n"] {
+        complaint(lenient(refused, read_routes::<Ipv4Addr>));
+    }
+    let mut many: String =
+        (0..MAX_RULES).map(|n| format!("R{}/32 7\n", Ipv4Addr::from_bits(n as u32))).collect();
+    let (_, warnings) = lenient(&many, read_routes::<Ipv4Addr>).unwrap();
+    assert_eq!(warnings.len(), MAX_RULES + 1);
+    many.push_str("R10.0.0.0/8 7\n");
+    let said = complaint(lenient(&many, read_routes::<Ipv4Addr>));
+    assert_eq!(said, "line 100001: more than 100000 routes");
+}
+
+#[test]
+fn ignored_words_may_be_in_any_encoding() {
+    let (rules, warnings) =
+        lenient([PASS.as_bytes(), b" f\xfcr alle\n"].concat(), read_acl::<Ipv4Addr>).unwrap();
+    assert_eq!(rules.len(), 1);
+    assert_eq!(warnings, ["line 1: \"f\u{fffd}r\" after the last field is ignored"]);
 }
 
 #[test]
@@ -322,9 +477,11 @@ fn files_are_told_that_hold_no_rules() {
     }
     assert_eq!(complaint(routes4("\n")), nothing);
     let folder = tempfile::tempdir().unwrap();
-    let missing = read_acl::<Ipv4Addr>(&folder.path().join("none"), PORTS).unwrap_err().to_string();
+    let none = folder.path().join("none");
+    let missing = read_acl::<Ipv4Addr>(&none, PORTS, Strictness::Strict).unwrap_err().to_string();
     assert!(missing.ends_with("/none: No such file or directory (os error 2)"), "{missing}");
-    let irregular = read_routes::<Ipv4Addr>(folder.path(), PORTS).unwrap_err().to_string();
+    let irregular = read_routes::<Ipv4Addr>(folder.path(), PORTS, Strictness::AsL3fwd);
+    let irregular = irregular.unwrap_err().to_string();
     assert!(irregular.ends_with(": not a regular file"), "{irregular}");
 }
 
@@ -408,6 +565,7 @@ fn rules_are_read_as_they_were_written() {
             destination_ports,
             protocol,
             protocol_mask,
+            flags: TcpFlags::default(),
         };
         if seen.insert(matches.clone()) {
             writeln!(content, "{lead}{from}/{e} {to}/{f}\t{a} : {b} {c} : {d} {g}/{h}{port}")

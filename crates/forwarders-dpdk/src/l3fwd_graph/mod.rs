@@ -20,6 +20,7 @@ mod rules;
 mod run;
 mod screen;
 mod topology;
+mod warnings;
 
 pub use error::{RunError, SetupError};
 pub use options::{Executor, Options, Polled};

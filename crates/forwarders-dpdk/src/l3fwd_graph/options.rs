@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use forwarders_common::rules::Strictness;
+
 use crate::getopt::{Opt, flag, valued};
 use crate::options::{CommandLine, OptionsError, in_brackets, port_mask, strtoul, wrong};
 
@@ -19,7 +21,7 @@ const USAGE: &str = "\
 l3fwd-graph [EAL options] -- -p PORTMASK [-P] [--config (port,queue,lcore)[,(port,queue,lcore)]]
     [--eth-dest=X,MM:MM:MM:MM:MM:MM] [--max-pkt-len PKTLEN] [--no-numa] [--per-port-pool]
     [--rule_ipv4 FILE] [--rule_ipv6 FILE] [--routes_ipv4 FILE] [--routes_ipv6 FILE] [--executor dpdk|fused]
-    [--model rtc] [--drop-fragments | --acl-as-c]
+    [--model rtc] [--drop-fragments | --acl-as-c] [--strict]
   -p PORTMASK: Hexadecimal bitmask of ports to configure
   -P : Enable promiscuous mode
   --config (port,queue,lcore): Rx queue configuration
@@ -39,6 +41,9 @@ l3fwd-graph [EAL options] -- -p PORTMASK [-P] [--config (port,queue,lcore)[,(por
       Default: they are judged by addresses and protocol
   --acl-as-c: rules read ports behind 20 bytes of IPv4 and 40 of IPv6, whatever is there, as l3fwd does
       Default: behind options and extension headers
+  --strict: refuse files with what l3fwd reads in silence: words after the last field (such as TCP flags), a rule or
+      network twice, a route to a port that is not enabled
+      Default: read them, with a warning for each; TCP flags in ClassBench's form are checked
 ";
 
 /// A receive queue and the lcore that polls it.
@@ -103,6 +108,8 @@ pub struct Options {
     pub executor: Executor,
     /// Where rules look for ports.
     pub reading: Reading,
+    /// Whether what l3fwd reads in silence is a mistake.
+    pub strictness: Strictness,
 }
 
 const OPTIONS: &[Opt] = &[
@@ -121,6 +128,7 @@ const OPTIONS: &[Opt] = &[
     valued("model"),
     flag("drop-fragments"),
     flag("acl-as-c"),
+    flag("strict"),
     flag("pcap-enable"),
     valued("pcap-num-cap"),
     valued("pcap-file-name"),
@@ -149,6 +157,7 @@ impl CommandLine for Options {
             "executor" => self.executor = executor(value)?,
             "model" => model(value)?,
             "drop-fragments" => self.read_ports("--drop-fragments", Reading::NoFragments)?,
+            "strict" => self.strictness = Strictness::Strict,
             "acl-as-c" => self.read_ports("--acl-as-c", Reading::AsC)?,
             pcap => {
                 return Err(not_here(
@@ -264,7 +273,7 @@ mod tests {
         let options = parse(
             "-p 0x3 -P --config (0,0,1),(1,0x1,2) --eth-dest=1,2:00:0a:0B:00:ff --max-pkt-len 9600 \
              --no-numa --per-port-pool --rule_ipv4 a --rule_ipv6=b --routes_ipv4 c --routes_ipv6 d \
-             --executor fused --drop-fragments",
+             --executor fused --drop-fragments --strict",
         );
         assert_eq!(
             options.unwrap(),
@@ -285,6 +294,7 @@ mod tests {
                 routes_ipv6: Some("d".into()),
                 executor: Executor::Fused,
                 reading: Reading::NoFragments,
+                strictness: Strictness::Strict,
             }
         );
         assert_eq!(parse("--executor dpdk").unwrap().executor, Executor::Dpdk);

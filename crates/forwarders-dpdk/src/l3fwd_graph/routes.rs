@@ -7,9 +7,11 @@ use std::path::Path;
 
 use dpdk::lpm::{Lpm, Lpm6, LpmConfig, RouteError};
 use dpdk::{Eal, PerSocket};
-use forwarders_common::rules::{Address, Prefix, Route, RuleFileError, read_routes};
+use forwarders_common::rules::{Address, Prefix, Route, RuleFileError, Strictness, read_routes};
 
 use super::error::SetupError;
+use super::options::Options;
+use super::warnings;
 use crate::options::ports_of;
 use crate::stop::Stop;
 
@@ -30,15 +32,10 @@ pub struct Tables<'eal> {
 impl<'eal> Tables<'eal> {
     /// Reads the files where there are some. Ends early, with some of the routes, when `stop` is raised: DPDK
     /// looks for a free group from the first on, which takes minutes for tens of thousands of long prefixes.
-    pub fn load(
-        eal: &'eal Eal,
-        ports: u32,
-        ipv4: Option<&Path>,
-        ipv6: Option<&Path>,
-        stop: &Stop,
-    ) -> Result<Self, SetupError> {
-        let ipv4 = Known::new(ipv4, ports, net4)?;
-        let ipv6 = Known::new(ipv6, ports, net6)?;
+    pub fn load(eal: &'eal Eal, options: &Options, stop: &Stop) -> Result<Self, SetupError> {
+        let read = (options.port_mask, options.strictness);
+        let ipv4 = Known::new(options.routes_ipv4.as_deref(), read, net4)?;
+        let ipv6 = Known::new(options.routes_ipv6.as_deref(), read, net6)?;
         let go_on = || !stop.is_raised();
         Ok(Self {
             spread: ipv4.routes.len() > NEAR,
@@ -67,15 +64,17 @@ impl<'f, A: Address> Known<'f, A> {
     /// Those of a file, or those of l3fwd's tables that lead to enabled ports.
     fn new(
         file: Option<&'f Path>,
-        ports: u32,
+        (ports, strictness): (u32, Strictness),
         network: fn(u16) -> Prefix<A>,
     ) -> Result<Self, RuleFileError> {
         let built_in = || {
             let known = ports_of(ports).filter(|port| *port < BUILT_IN);
             known.map(|port| Route { destination: network(port), port, line: 0 }).collect()
         };
-        let routes = file.map_or_else(|| Ok(built_in()), |file| read_routes(file, ports))?;
-        Ok(Self { file, routes })
+        let Some(path) = file else { return Ok(Self { file, routes: built_in() }) };
+        let contents = read_routes(path, ports, strictness)?;
+        warnings::tell(&contents.warnings);
+        Ok(Self { file, routes: contents.entries })
     }
 
     /// Puts them into a table, as long as it is to go on.
@@ -137,7 +136,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("routes");
         std::fs::write(&file, "# to port 0\nR10.0.0.0/8 0\nR10.1.0.0/16 0\n").unwrap();
-        let known = Known::new(Some(&file), 1, net4).unwrap();
+        let known = Known::new(Some(&file), (1, Strictness::Strict), net4).unwrap();
         let mut room = 1;
         let mut into = |_, _, _| {
             room -= 1;
@@ -149,7 +148,7 @@ mod tests {
         assert!(said.starts_with(&expected), "{said}");
         known.add(|| false, &mut into).unwrap();
         // Without a file there is no line to tell.
-        let known = Known::new(None, 0b10, net6).unwrap();
+        let known = Known::new(None, (0b10, Strictness::Strict), net6).unwrap();
         let said = known.add(|| true, |_, _, _| Err(RouteError::Full)).unwrap_err().to_string();
         assert!(said.starts_with("the route 2001:200:0:1::/64: the table"), "{said}");
     }

@@ -7,24 +7,50 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use dpdk::acl::{
-    Acl, AclConfig, Built, IPV4_5TUPLE, IPV6_5TUPLE, InputError, Layout, MAX_PRIORITY, Match, Rule,
-    Verdict,
+    Acl, AclConfig, Built, IPV4_5TUPLE_FLAGS, IPV6_5TUPLE_FLAGS, InputError, Layout, MAX_PRIORITY,
+    Match, Rule, TCP_FLAGS, Verdict,
 };
 use dpdk::qsbr::Replaceable;
 use dpdk::{Eal, Lcore, PerSocket};
-use forwarders_common::rules::{AclRule, Action, Address, FiveTuple, read_acl};
+use forwarders_common::rules::{
+    AclRule, Action, Address, FiveTuple, Strictness, TcpFlags, read_acl,
+};
 use measure::Cell;
 
 use super::error::SetupError;
-use super::options::Reading;
+use super::options::{Options, Reading};
+use super::warnings;
 
 /// In the number of a rule: it denies.
 const DENIES: u32 = 1 << 31;
 
+/// Fields of the lists of each family.
+pub const IPV4: usize = 6;
+pub const IPV6: usize = 12;
+
+/// How files of rules are read.
+#[derive(Clone, Copy)]
+pub struct ReadOptions {
+    /// The mask of the program's ports.
+    pub ports: u32,
+    /// Where rules look for the ports of packets.
+    pub reading: Reading,
+    /// Whether what l3fwd reads in silence is a mistake.
+    pub strictness: Strictness,
+}
+
+impl ReadOptions {
+    /// As the command line says.
+    pub fn of(options: &Options) -> Self {
+        let Options { port_mask: ports, reading, strictness, .. } = *options;
+        Self { ports, reading, strictness }
+    }
+}
+
 /// The lists of both families; `None` where no file was given.
 pub struct Tables<'q, 'eal> {
-    pub ipv4: Option<Replaceable<'q, Rules<'eal, 5>>>,
-    pub ipv6: Option<Replaceable<'q, Rules<'eal, 11>>>,
+    pub ipv4: Option<Replaceable<'q, Rules<'eal, IPV4>>>,
+    pub ipv6: Option<Replaceable<'q, Rules<'eal, IPV6>>>,
 }
 
 /// A list for each lcore to look into, and the rules that it was made of.
@@ -33,6 +59,8 @@ pub struct Rules<'t, const FIELDS: usize> {
     pub file: PathBuf,
     /// The line of each rule, in their order, and whether it denies.
     pub rules: Vec<(usize, bool)>,
+    /// Warnings about the file.
+    pub warnings: usize,
     lists: PerSocket<Acl<'t, Built, FIELDS>>,
     /// For fragments without ports; `None` where they are dropped.
     fragments: Option<PerSocket<Acl<'t, Built, FIELDS>>>,
@@ -74,7 +102,7 @@ impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
     /// passes.
     #[cold]
     pub fn judge(&self, lcore: usize, packet: InputError) -> bool {
-        let ask = |list: &Acl<'t, Built, FIELDS>, bytes: [u8; 44]| {
+        let ask = |list: &Acl<'t, Built, FIELDS>, bytes: &[u8]| {
             let mut verdict = [[None]];
             // A verdict for one packet that is long enough: it cannot fail.
             let _ = list.classify_slices(&[bytes], &mut verdict);
@@ -82,8 +110,8 @@ impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
         };
         let fragments = || Some(self.fragments.as_ref()?.of(self.lcores[lcore].0));
         let verdict = match packet {
-            InputError::Moved(bytes) => ask(self.list(lcore), bytes),
-            InputError::Fragment(bytes) => fragments().and_then(|list| ask(list, bytes)),
+            InputError::Moved(bytes) => ask(self.list(lcore), &bytes),
+            InputError::Fragment(bytes) => fragments().and_then(|list| ask(list, &bytes)),
             _ => None,
         };
         self.count(lcore, Count::of(verdict))
@@ -129,62 +157,82 @@ pub trait Family<const FIELDS: usize>: Address {
     fn fields(asks: &FiveTuple<Self>) -> [Match; FIELDS];
 }
 
-impl Family<5> for Ipv4Addr {
+impl Family<IPV4> for Ipv4Addr {
     const NAME: &'static str = "ipv4";
-    const LAYOUT: Layout<5> = IPV4_5TUPLE;
+    const LAYOUT: Layout<IPV4> = IPV4_5TUPLE_FLAGS;
 
-    fn fields(asks: &FiveTuple<Self>) -> [Match; 5] {
+    fn fields(asks: &FiveTuple<Self>) -> [Match; IPV4] {
         let address = |prefix: &forwarders_common::rules::Prefix<Self>| Match::Prefix {
             value: prefix.network.to_bits().into(),
             len: prefix.len,
         };
-        let [protocol, source_ports, destination_ports] = others(asks);
+        let [protocol, source_ports, destination_ports, flags] = others(asks);
         [
             protocol,
             address(&asks.source),
             address(&asks.destination),
             source_ports,
             destination_ports,
+            flags,
         ]
     }
 }
 
-impl Family<11> for Ipv6Addr {
+impl Family<IPV6> for Ipv6Addr {
     const NAME: &'static str = "ipv6";
-    const LAYOUT: Layout<11> = IPV6_5TUPLE;
+    const LAYOUT: Layout<IPV6> = IPV6_5TUPLE_FLAGS;
 
-    fn fields(asks: &FiveTuple<Self>) -> [Match; 11] {
+    fn fields(asks: &FiveTuple<Self>) -> [Match; IPV6] {
         let word = |prefix: &forwarders_common::rules::Prefix<Self>, word: u8| Match::Prefix {
             value: (prefix.network.to_bits() >> (96 - 32 * word)) as u32 as u64,
             len: prefix.len.saturating_sub(32 * word).min(32),
         };
-        let [protocol, source_ports, destination_ports] = others(asks);
+        let [protocol, source_ports, destination_ports, flags] = others(asks);
         let (from, to) = (&asks.source, &asks.destination);
         let [s0, s1, s2, s3] = [0, 1, 2, 3].map(|n| word(from, n));
         let [d0, d1, d2, d3] = [0, 1, 2, 3].map(|n| word(to, n));
-        [protocol, s0, s1, s2, s3, d0, d1, d2, d3, source_ports, destination_ports]
+        [protocol, s0, s1, s2, s3, d0, d1, d2, d3, source_ports, destination_ports, flags]
     }
 }
 
-/// Protocol and ports.
-fn others<A>(asks: &FiveTuple<A>) -> [Match; 3] {
+/// Protocol, ports and flags. Only TCP has flags.
+fn others<A>(asks: &FiveTuple<A>) -> [Match; 4] {
+    const TCP: u64 = 6;
+    let at = |flags: u8| u64::from(flags) << TCP_FLAGS.trailing_zeros();
     let range = |ports: &RangeInclusive<u16>| Match::Range {
         low: (*ports.start()).into(),
         high: (*ports.end()).into(),
     };
-    let (value, mask) = (asks.protocol.into(), asks.protocol_mask.into());
-    [Match::Bits { value, mask }, range(&asks.source_ports), range(&asks.destination_ports)]
+    let (protocol, flags) = match asks.flags {
+        TcpFlags { mask: 0, .. } => {
+            let (value, mask) = (asks.protocol.into(), asks.protocol_mask.into());
+            (Match::Bits { value, mask }, Match::Any)
+        }
+        TcpFlags { value, mask } => (
+            Match::Bits { value: TCP, mask: 0xff },
+            Match::Bits { value: at(value), mask: at(mask) },
+        ),
+    };
+    [protocol, range(&asks.source_ports), range(&asks.destination_ports), flags]
 }
 
 /// Reads a file of rules and makes lists of it for these lcores. `number` tells its lists from those before.
 pub fn load<'eal, A: Family<FIELDS>, const FIELDS: usize>(
     eal: &'eal Eal,
     file: &Path,
-    (ports, reading): (u32, Reading),
+    ReadOptions { ports, reading, strictness }: ReadOptions,
     lcores: &[Lcore],
     number: u64,
 ) -> Result<Rules<'eal, FIELDS>, SetupError> {
-    let rules: Vec<AclRule<A>> = read_acl(file, ports)?;
+    let mut contents = read_acl::<A>(file, ports, strictness)?;
+    warnings::tell(&contents.warnings);
+    let rules = &mut contents.entries;
+    if reading == Reading::AsC {
+        rules.iter_mut().for_each(|rule| rule.matches.flags = TcpFlags::default());
+    }
+    let rules = &*rules;
+    let flags = rules.iter().any(|rule| rule.matches.flags.mask != 0);
+    let layout = if flags { A::LAYOUT } else { A::LAYOUT.without_flags() };
     let lists =
         |layout: Layout<FIELDS>, suffix: &str, rules: &[(i32, &AclRule<A>, FiveTuple<A>)]| {
             PerSocket::try_new(eal, |socket| {
@@ -192,38 +240,41 @@ pub fn load<'eal, A: Family<FIELDS>, const FIELDS: usize>(
                 list(eal, file, &layout, rules, &AclConfig { socket, ..AclConfig::named(name) })
             })
         };
-    let fixed = A::LAYOUT.at_fixed_places();
-    let all: Vec<_> =
-        (0..).zip(&rules).map(|(at, rule)| (at, rule, rule.matches.clone())).collect();
+    let fixed = A::LAYOUT.without_flags().at_fixed_places();
+    let all: Vec<_> = (0..).zip(rules).map(|(at, rule)| (at, rule, rule.matches.clone())).collect();
     let fragments = (reading == Reading::Everywhere)
         .then(|| {
             let of_fragment = |(at, rule)| Some((at, rule, of_fragment(rule)?));
-            let rules: Vec<_> = (0..).zip(&rules).filter_map(of_fragment).collect();
+            let rules: Vec<_> = (0..).zip(rules).filter_map(of_fragment).collect();
             lists(fixed, "-fragments", &rules)
         })
         .transpose()?;
-    let lists = lists(if reading == Reading::AsC { fixed } else { A::LAYOUT }, "", &all)?;
+    let lists = lists(if reading == Reading::AsC { fixed } else { layout }, "", &all)?;
     let counters =
         || Counters { hits: rules.iter().map(|_| Cell::new(0)).collect(), unmatched: Cell::new(0) };
     Ok(Rules {
         file: file.to_owned(),
         rules: rules.iter().map(|rule| (rule.line, rule.action == Action::Deny)).collect(),
+        warnings: contents.warnings.len(),
         lists,
         fragments,
         lcores: lcores.iter().map(|lcore| (*lcore, counters())).collect(),
     })
 }
 
-/// What a rule asks of a fragment without ports; `None`: nothing. One that lets ports pass lets their fragments pass, and one that
-/// denies ports denies the first fragments, without which the others are nothing.
+/// What a rule asks of a fragment without ports and flags; `None`: nothing. One that lets ports or flags pass lets their fragments
+/// pass, and one that denies them denies the first fragments, without which the others are nothing.
 fn of_fragment<A: Address>(rule: &AclRule<A>) -> Option<FiveTuple<A>> {
     const ANY: RangeInclusive<u16> = 0..=u16::MAX;
     let asks = &rule.matches;
-    let about_ports = asks.source_ports != ANY || asks.destination_ports != ANY;
-    if about_ports && rule.action == Action::Deny {
+    let about_more = asks.source_ports != ANY
+        || asks.destination_ports != ANY
+        || asks.flags != TcpFlags::default();
+    if about_more && rule.action == Action::Deny {
         return None;
     }
-    Some(FiveTuple { source_ports: ANY, destination_ports: ANY, ..asks.clone() })
+    let flags = TcpFlags::default();
+    Some(FiveTuple { source_ports: ANY, destination_ports: ANY, flags, ..asks.clone() })
 }
 
 /// One list. Each rule has its place in the file and what it asks; an earlier rule has a higher priority than a later one.

@@ -20,9 +20,9 @@ use super::nodes::{
     BURST, Classify, Discard, Filter, Ip4Lookup, Ip4Rewrite, Ip6Lookup, Ip6Rewrite, Receive,
     Transmit, addresses_by_port,
 };
-use super::options::{Options, Reading};
+use super::options::Options;
 use super::plan::Plan;
-use super::rules::{self, Rules};
+use super::rules::{self, IPV4, IPV6, Rules};
 use super::screen::Screen;
 use super::topology::{self, Router, Walked};
 use super::{ports, routes};
@@ -39,8 +39,7 @@ pub fn start(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> 
     let plan = plan(eal, options)?;
     let lcores: Vec<Lcore> =
         eal.lcores().into_iter().filter(|lcore| plan.lcores.contains(&lcore.id())).collect();
-    let (ipv4, ipv6) = (options.routes_ipv4.as_deref(), options.routes_ipv6.as_deref());
-    let routes = routes::Tables::load(eal, options.port_mask, ipv4, ipv6, stop)?;
+    let routes = routes::Tables::load(eal, options, stop)?;
     // The main lcore reads too, when somebody asks for counters.
     let qsbr = Qsbr::new(lcores.len() as u16 + 1);
     let filters = Filters::load(eal, &qsbr, options, &lcores)?;
@@ -176,8 +175,7 @@ impl<'port> QueuesByPort<'port> {
 /// The access control lists and what is needed to make others.
 struct Filters<'q, 'eal> {
     tables: rules::Tables<'q, 'eal>,
-    /// The mask of the program's ports, and where rules look for those of packets.
-    read: (u32, Reading),
+    read: rules::ReadOptions,
     lcores: &'q [Lcore],
 }
 
@@ -188,11 +186,11 @@ impl<'q, 'eal> Filters<'q, 'eal> {
         options: &Options,
         lcores: &'q [Lcore],
     ) -> Result<Self, SetupError> {
-        let read = (options.port_mask, options.reading);
+        let read = rules::ReadOptions::of(options);
         let ipv4 = options.rules_ipv4.as_deref();
         let ipv6 = options.rules_ipv6.as_deref();
-        let ipv4 = ipv4.map(|file| rules::load::<Ipv4Addr, 5>(eal, file, read, lcores, 0));
-        let ipv6 = ipv6.map(|file| rules::load::<Ipv6Addr, 11>(eal, file, read, lcores, 0));
+        let ipv4 = ipv4.map(|file| rules::load::<Ipv4Addr, IPV4>(eal, file, read, lcores, 0));
+        let ipv6 = ipv6.map(|file| rules::load::<Ipv6Addr, IPV6>(eal, file, read, lcores, 0));
         let tables = rules::Tables {
             ipv4: ipv4.transpose()?.map(|rules| Replaceable::new(qsbr, rules)),
             ipv6: ipv6.transpose()?.map(|rules| Replaceable::new(qsbr, rules)),
@@ -244,10 +242,10 @@ impl<'q, 'eal> Office<'_, 'q, 'eal> {
             Wish::Hits(Family::Ipv4, first) => self.hits(tables.ipv4.as_ref(), first),
             Wish::Hits(Family::Ipv6, first) => self.hits(tables.ipv6.as_ref(), first),
             Wish::Replace(Family::Ipv4, file) => {
-                self.replace::<Ipv4Addr, 5>(tables.ipv4.as_ref(), "--rule_ipv4", &file)
+                self.replace::<Ipv4Addr, IPV4>(tables.ipv4.as_ref(), "--rule_ipv4", &file)
             }
             Wish::Replace(Family::Ipv6, file) => {
-                self.replace::<Ipv6Addr, 11>(tables.ipv6.as_ref(), "--rule_ipv6", &file)
+                self.replace::<Ipv6Addr, IPV6>(tables.ipv6.as_ref(), "--rule_ipv6", &file)
             }
         }
     }
@@ -301,5 +299,6 @@ fn summary<const FIELDS: usize>(rules: &Rules<'_, FIELDS>) -> Value {
         ("rules", (rules.rules.len() as u64).into()),
         ("denying", (denying as u64).into()),
         ("unmatched", rules.unmatched().into()),
+        ("warnings", (rules.warnings as u64).into()),
     ])
 }

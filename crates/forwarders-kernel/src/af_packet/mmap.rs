@@ -11,6 +11,7 @@ use forwarders_common::ethernet::Addresses;
 use super::rx_ring::{Frame, RxRing};
 use super::socket::NotSent;
 use super::tx_ring::TxRing;
+use crate::checksum;
 use crate::frame;
 use crate::interface::{self, Port};
 use crate::lane::{Lane, LaneError, MOST};
@@ -51,9 +52,6 @@ impl Mmap {
             return;
         }
         self.stats.rx_bytes.add(whole as u64);
-        if frame.checksum_left {
-            self.stats.rx_checksum_left.add(1);
-        }
         if !self.tx_port.sends(whole, frame.tag) {
             self.stats.tx_too_long.add(1);
             return;
@@ -68,6 +66,11 @@ impl Mmap {
             self.stats.tx_too_long.add(1);
             return;
         };
+        if frame.checksum_left {
+            self.stats.rx_checksum_left.add(1);
+            let is_completed = checksum::complete(&mut room[..length]);
+            self.stats.rx_checksum_completed.add(is_completed.into());
+        }
         if let Some(addresses) = &self.addresses {
             let part = length.min(addresses.len());
             room[..part].copy_from_slice(&addresses[..part]);

@@ -7,6 +7,7 @@ use forwarders_common::ethernet::Addresses;
 
 use super::message::{Arrival, Messages};
 use super::socket::{NotSent, PacketSocket, not_sent};
+use crate::checksum;
 use crate::frame;
 use crate::interface::Port;
 use crate::lane::LaneError;
@@ -46,15 +47,17 @@ impl Outbox {
         let whole = length + if tag.is_some() { frame::TAG } else { 0 };
         self.stats.rx_packets.add(1);
         self.stats.rx_bytes.add(whole as u64);
-        if checksum_left {
-            self.stats.rx_checksum_left.add(1);
-        }
         if !self.port.sends(whole, tag) {
             self.stats.tx_too_long.add(1);
             return (true, None);
         }
         let buffer = messages.buffer(number);
         let mut start = frame::TAG;
+        if checksum_left {
+            self.stats.rx_checksum_left.add(1);
+            let is_completed = checksum::complete(&mut buffer[start..start + length]);
+            self.stats.rx_checksum_completed.add(is_completed.into());
+        }
         if let Some(addresses) = &self.addresses {
             // A runt is overwritten as far as it goes.
             let room = length.min(addresses.len());

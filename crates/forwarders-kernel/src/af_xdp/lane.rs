@@ -14,6 +14,7 @@ use super::program::PortProgram;
 use super::ring::{Consumer, Producer};
 use super::socket::XdpSocket;
 use super::umem::Chunks;
+use crate::checksum;
 use crate::interface::{Port, Promiscuous};
 use crate::lane::{Lane, LaneError, MOST};
 use crate::spans::Timer;
@@ -163,7 +164,16 @@ impl Lane for XdpLane {
             self.stats.rx_bytes.add(frame.len.into());
             // SAFETY: the descriptor is of this lane's RX ring, and its chunk goes on only below.
             let bytes = unsafe { self.chunks.frame(frame.addr, frame.len) };
-            let header = bytes.and_then(|bytes| bytes.first_chunk_mut());
+            let Some(bytes) = bytes else {
+                self.stats.tx_refused.add(1);
+                continue;
+            };
+            // Nobody says of which frames the checksum was left to the interface.
+            if self.rx.port.is_virtual && checksum::complete(bytes) {
+                self.stats.rx_checksum_left.add(1);
+                self.stats.rx_checksum_completed.add(1);
+            }
+            let header = bytes.first_chunk_mut();
             if let (Some(header), Some((front, back))) = (header, self.addresses) {
                 write_halves(header, front, back);
             }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use forwarders_common::complain;
 use forwarders_common::ethernet::addresses_of_l2fwd;
 
 use super::lane::{Noting, Receiving, Sending, XdpLane};
@@ -132,13 +133,24 @@ impl From<LoadError> for OpenError {
     }
 }
 
-/// Frames that the kernel dropped for want of a chunk or of room in a ring.
-struct Dropped(BTreeMap<u16, Vec<Arc<XdpSocket>>>);
+/// What of a port counts the frames that do not come to its lanes.
+#[derive(Default)]
+struct Counting {
+    sockets: Vec<Arc<XdpSocket>>,
+    program: Option<Arc<PortProgram>>,
+}
+
+/// Frames that the kernel dropped for want of a chunk or of room in a ring, and those of other queues; by port.
+struct Dropped(BTreeMap<u16, Counting>);
 
 impl Missed for Dropped {
     fn missed(&self, port: u16) -> u64 {
-        let sockets = self.0.get(&port).into_iter().flatten();
+        let sockets = self.0.get(&port).into_iter().flat_map(|port| &port.sockets);
         sockets.filter_map(|socket| socket.statistics().ok()).map(|told| missed(&told)).sum()
+    }
+
+    fn unpolled(&self, port: u16) -> Option<u64> {
+        self.0.get(&port)?.program.as_ref()?.unpolled()
     }
 }
 
@@ -182,6 +194,7 @@ pub(super) fn open(
         let copy = if zero { "zero-copy" } else { "copy" };
         let poll = if settings.busy_budget.is_some() { ", busy poll" } else { "" };
         negotiated.push((port.id, format!("AF_XDP {copy}, {}{poll}", program.told())));
+        tell_unpolled(port, settings);
         programs.insert(port.id, program);
     }
 
@@ -197,7 +210,9 @@ pub(super) fn open(
         let addresses = addresses_of_l2fwd(tx.port.id, tx.port.mac);
         let stats = Arc::<LaneStats>::default();
         let chunks = Chunks::new(&umem, number * CHUNKS, (number + 1) * CHUNKS);
-        dropped.0.entry(place.rx_port).or_default().push(Arc::clone(&rx.socket));
+        let counting = dropped.0.entry(place.rx_port).or_default();
+        counting.sockets.push(Arc::clone(&rx.socket));
+        counting.program = Some(Arc::clone(program));
         let queue = u32::from(settings.first_queue + place.queue);
         let socket = Arc::clone(&rx.socket);
         let book = SpanBook::of(settings.spans, place);
@@ -218,6 +233,23 @@ pub(super) fn open(
     }
     let stats = Arc::new(PortStats::new(entries, Box::new(dropped)));
     Ok(Opened { lanes, stats, negotiated, commands: vec![spans::command(books)] })
+}
+
+/// Says that an interface has queues that are not polled: of what comes by them nothing is forwarded.
+fn tell_unpolled(port: &Port, Settings { first_queue, queues, .. }: &Settings) {
+    let Some(all) = host::receive_queues(&port.iface) else { return };
+    let unpolled = all.saturating_sub((*queues).into());
+    if unpolled > 0 {
+        let Port { device, iface, .. } = port;
+        let polled = match queues {
+            1 => format!("only queue {first_queue} is"),
+            _ => format!("only queues {first_queue} to {} are", first_queue + queues - 1),
+        };
+        complain!(
+            "af-xdp-fwd: warning: {device}: {iface} receives by {all} queues, of which {polled} polled. Frames of the other \
+             {unpolled} go to the kernel's stack (rx_unpolled): set queue_count={all}, or ethtool -L {iface} rx {queues}"
+        );
+    }
 }
 
 /// Memory for so many lanes, in chunks that hold every port's frames.

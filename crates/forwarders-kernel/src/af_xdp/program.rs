@@ -3,7 +3,7 @@
 
 use std::os::fd::AsFd as _;
 
-use libbpf_rs::Object;
+use libbpf_rs::{MapCore as _, MapFlags, Object};
 
 use super::lanes::OpenError;
 use super::socket::XdpSocket;
@@ -31,6 +31,15 @@ impl PortProgram {
     /// Where it runs, in words.
     pub(super) fn told(&self) -> String {
         self.attached.told()
+    }
+
+    /// Frames of queues without a socket, which went to the kernel's stack.
+    pub(super) fn unpolled(&self) -> Option<u64> {
+        let map = map(&self.object, "unpolled").ok()?;
+        let values = map.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY).ok()??;
+        let number =
+            |bytes: &Vec<u8>| bytes.first_chunk().map_or(0, |bytes| u64::from_ne_bytes(*bytes));
+        Some(values.iter().map(number).sum())
     }
 
     /// Gives the frames of a queue to a socket from now on.

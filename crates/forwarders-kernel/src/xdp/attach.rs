@@ -51,9 +51,7 @@ pub enum AttachError {
         device: String,
     },
     /// Somebody else's is there.
-    #[error(
-        "{device}: {iface} has an XDP program already; see ip link show {iface}, or use --shared"
-    )]
+    #[error("{device}: {iface} has an XDP program already; see ip link show {iface}")]
     Taken {
         /// The port's device.
         device: String,

@@ -9,8 +9,10 @@ use forwarders_common::ethernet::addresses_of_l2fwd;
 use libbpf_rs::{MapCore as _, MapFlags, Object};
 
 use super::attach::{AttachError, Attached, Mode};
-use super::layout::LaneConstants;
-use super::object::{self, LoadError, map, number, opened, program, set_constants, share_maps};
+use super::layout::{Facts, LaneConstants};
+use super::object::{
+    self, LoadError, map, number, opened, program, refused, set_constants, share_maps,
+};
 use super::options::{Action, Options};
 use super::shared::{Own, Shared, SharedError, Sharing};
 use crate::interface::{Port, Promiscuous};
@@ -25,7 +27,7 @@ pub enum OpenError {
     #[error("{0}")]
     Load(String),
     /// It is not on the interface.
-    #[error(transparent)]
+    #[error("{0}{advice}", advice = if matches!(.0, AttachError::Taken { .. }) { ", or use --shared" } else { "" })]
     Attach(#[from] AttachError),
     /// It is not beside others.
     #[error(transparent)]
@@ -120,7 +122,28 @@ impl Forwarder {
             };
             lanes.push(LaneProgram { pair, held, _promiscuous: promiscuous });
         }
-        Ok(Self { lanes, maps, action: Mutex::new(action) })
+        let forwarder = Self { lanes, maps, action: Mutex::new(action) };
+        forwarder.refresh()?;
+        Ok(forwarder)
+    }
+
+    /// Tells the programs what may change on the interfaces: their addresses, and whether the kernel routes IPv6. Until they are
+    /// told, they leave all frames to the kernel that are to be routed.
+    ///
+    /// # Errors
+    /// The kernel refused.
+    pub(super) fn refresh(&self) -> Result<(), LoadError> {
+        let routes_ipv6 = std::fs::read("/proc/sys/net/ipv6/conf/all/forwarding")
+            .is_ok_and(|text| !text.starts_with(b"0"));
+        let all = map(&self.maps, "port_facts")?;
+        for LaneProgram { pair: Pair { rx_port, .. }, .. } in &self.lanes {
+            // Of an interface that is gone nothing matters.
+            let Some(mac) = rx_port.now().and_then(|now| now.mac) else { continue };
+            let facts = Facts { mac, routes_ipv6 }.bytes();
+            all.update(&u32::from(rx_port.id).to_ne_bytes(), &facts, MapFlags::ANY)
+                .map_err(refused("an entry of a map"))?;
+        }
+        Ok(())
     }
 
     /// The object whose maps all programs share.
@@ -214,6 +237,7 @@ impl Pair {
             rx_port: self.rx_port.id,
             tx_port: out.id,
             addresses: self.mac_updating.then_some(addresses),
+            is_virtual: self.rx_port.is_virtual,
         };
         constants.bytes()
     }

@@ -21,8 +21,9 @@ xdp-fwd [--file-prefix NAME] --vdev net_xdp0,iface=IF ... -- -p PORTMASK [option
   --portmap=(A,B)[,(C,D)..]: Configure forwarding port pair mapping
       Default: alternate port pairs
   --json-stats FILE: write statistics to FILE as JSON, each PERIOD seconds (-T) and at the end
-  --action redirect|tx|fib|pass: to the port's partner; back out of the port; between the ports as the kernel's
-      routes and neighbours say, which set the addresses then; or to the kernel's stack (default redirect)
+  --action redirect|tx|fib|pass: to the port's partner; back out of the port; between the ports as the kernel would
+      route it, by its routes and neighbours, which set the addresses then (the rest goes to the kernel; netfilter's
+      rules are not asked); or to the kernel's stack (default redirect)
   --mode native|generic: in the driver, or in the kernel's stack, for any driver
       Default: native, or generic where the driver cannot; which one is said at start
   --shared: beside the interface's other XDP programs, by libxdp's dispatcher; the action stays then

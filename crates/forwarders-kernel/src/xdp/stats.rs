@@ -87,12 +87,19 @@ impl Told for XdpStats {
                 ("rx_passed", counters.rx_passed),
                 ("rx_unroutable", counters.rx_unroutable),
                 ("tx_no_port", counters.tx_no_port),
+                ("rx_checksum_left", counters.rx_checksum_left),
+                ("rx_checksum_completed", counters.rx_checksum_completed),
             ]
             .map(|(name, number)| (name.to_owned(), number.into()))
             .into();
             entries.extend(refused.map(|refused| ("tx_refused".to_owned(), refused.into())));
             Value::Dict(entries)
         })
+    }
+
+    fn refresh(&self) {
+        // What cannot be told goes on as it was; the next look is in a second.
+        let _ = self.forwarder.refresh();
     }
 
     fn refused(&self, port: u16) -> u64 {

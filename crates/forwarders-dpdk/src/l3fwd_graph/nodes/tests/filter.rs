@@ -6,12 +6,13 @@ use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use dpdk::qsbr::{Qsbr, Replaceable};
+use forwarders_common::rules::Strictness;
 
 use super::alone::{Bench, ByEdge, CAME, EXECUTORS, SIZES, alone, assert_alike, mixed, run};
 use super::frames::{Ip4, cut, ethernet, ip6, ip6_behind};
 use crate::l3fwd_graph::nodes::{BURST, Filter};
 use crate::l3fwd_graph::options::{Executor, Reading};
-use crate::l3fwd_graph::rules::{Tables, load};
+use crate::l3fwd_graph::rules::{IPV4, IPV6, ReadOptions, Tables, load};
 
 alone!(Alone<'port, 'eal>:
     filter_left, filter_right => node filter: Filter<'port, 'eal> => Pass, Deny);
@@ -26,6 +27,12 @@ const RULES6: &str = "\
     @::/0 2001:db8:3::/48 0 : 65535 2000 : 2000 17/0xff\n\
     R::/0 2001:db8:3::/48 0 : 65535 0 : 65535 0/0 0\n\
     @::/0 2001:db8::/32 0 : 65535 0 : 65535 0/0\n";
+
+/// As in ClassBench's filter sets: new connections to there are denied. It has more places than the rules above.
+const FLAGS4: &str = "\
+    @0.0.0.0/0 198.20.0.0/16 0 : 65535 0 : 65535 6/0xff 0x0200/0x1200\n\
+    R0.0.0.0/0 198.20.0.0/16 0 : 65535 0 : 65535 0/0 0 0x0000/0x0000\n";
+const FLAGS6: &str = "@::/0 2001:db9::/32 0 : 65535 0 : 65535 6/0xff 0x0200/0x1200\n";
 
 /// What decides about a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -46,6 +53,8 @@ struct Given {
     ip4: bool,
     ip6: bool,
     reading: Reading,
+    /// Whether there are rules about flags as well.
+    flags: bool,
 }
 
 impl By {
@@ -60,7 +69,7 @@ impl By {
 
     fn edge(self) -> &'static str {
         match self {
-            Self::Ip4(1) | Self::Ip6(0 | 2) | Self::Nobody => "Pass",
+            Self::Ip4(1 | 4) | Self::Ip6(0 | 2) | Self::Nobody => "Pass",
             _ => "Deny",
         }
     }
@@ -182,10 +191,53 @@ fn elsewhere(reading: Reading) -> Vec<(Vec<u8>, By)> {
     frames.into_iter().zip(decided).collect()
 }
 
+/// What becomes of TCP where there are rules about flags.
+fn flagged() -> Vec<(Vec<u8>, By)> {
+    let tcp = |flags, options: &[[u8; 4]]| {
+        let ip = Ip4 { protocol: 6, ..Ip4::to([198, 20, 0, 1]).options(options) };
+        let mut frame = ip.frame();
+        let at = 34 + 4 * options.len() + 13;
+        frame.resize(frame.len().max(at + 3), 0);
+        frame[at] = flags;
+        frame
+    };
+    let (syn, ack) = (0x02, 0x10);
+    let mut udp = tcp(syn, &[]);
+    udp[23] = 17;
+    vec![
+        (tcp(syn, &[]), By::Ip4(3)),
+        (tcp(syn | 0xc1, &[]), By::Ip4(3)),
+        (tcp(syn | ack, &[]), By::Ip4(4)),
+        (tcp(ack, &[]), By::Ip4(4)),
+        (tcp(syn, &[[1; 4]; 3]), By::Ip4(3)),
+        (tcp(ack, &[[1; 4]; 3]), By::Ip4(4)),
+        (cut(tcp(syn, &[]), 49), By::Nothing4),
+        (udp.clone(), By::Ip4(4)),
+        (cut(udp, 40), By::Ip4(4)),
+        (Ip4 { protocol: 6, ..Ip4::to([198, 20, 0, 1]).fragment(3) }.frame(), By::Ip4(4)),
+    ]
+}
+
 pub fn alone(bench: Bench<'_>) {
+    let given = Given { ip4: true, ip6: true, reading: Reading::Everywhere, flags: true };
+    let mut frames = elsewhere(given.reading);
+    frames.extend(self::frames());
+    frames.extend(flagged());
+    for executor in EXECUTORS {
+        frames.iter().for_each(|frame| decide(bench, executor, given, &[frame]));
+        decide(bench, executor, given, &mixed(&frames).take(2 * BURST).collect::<Vec<_>>());
+    }
+    // As l3fwd, which looks at no flags, and takes the first word of options for ports.
+    let as_c = Given { reading: Reading::AsC, ..given };
+    for (frame, by) in flagged() {
+        let by = if by == By::Ip4(4) && frame[23] == 6 { By::Ip4(3) } else { by };
+        if frame[14] == 0x45 && by != By::Nothing4 {
+            decide(bench, Executor::Dpdk, as_c, &[&(frame, by)]);
+        }
+    }
     for reading in [Reading::Everywhere, Reading::NoFragments, Reading::AsC] {
         let mut frames = elsewhere(reading);
-        let given = Given { ip4: true, ip6: true, reading };
+        let given = Given { ip4: true, ip6: true, reading, flags: false };
         for frame in &frames {
             decide(bench, Executor::Dpdk, given, &[frame]);
         }
@@ -198,7 +250,7 @@ pub fn alone(bench: Bench<'_>) {
     let one = |by| frames.iter().find(|(_, decided)| *decided == by).unwrap();
     for executor in EXECUTORS {
         for (ip4, ip6) in [(true, false), (false, true), (true, true)] {
-            let given = Given { ip4, ip6, reading: Reading::default() };
+            let given = Given { ip4, ip6, reading: Reading::default(), flags: false };
             for frame in &frames {
                 decide(bench, executor, given, &[frame]);
             }
@@ -233,9 +285,12 @@ fn decide(bench: Bench<'_>, executor: Executor, given: Given, frames: &[&(Vec<u8
         path
     };
     let qsbr = Qsbr::new(2);
-    let read = (1, given.reading);
-    let ip4 = || load::<Ipv4Addr, 5>(bench.eal, &file("4", RULES4), read, &lcores, 0).unwrap();
-    let ip6 = || load::<Ipv6Addr, 11>(bench.eal, &file("6", RULES6), read, &lcores, 0).unwrap();
+    let read = ReadOptions { ports: 1, reading: given.reading, strictness: Strictness::AsL3fwd };
+    let more =
+        |rules: &str, flags| if given.flags { format!("{rules}{flags}") } else { rules.into() };
+    let (rules4, rules6): (String, String) = (more(RULES4, FLAGS4), more(RULES6, FLAGS6));
+    let ip4 = || load::<Ipv4Addr, IPV4>(bench.eal, &file("4", &rules4), read, &lcores, 0).unwrap();
+    let ip6 = || load::<Ipv6Addr, IPV6>(bench.eal, &file("6", &rules6), read, &lcores, 0).unwrap();
     let tables = Tables {
         ipv4: given.ip4.then(|| Replaceable::new(&qsbr, ip4())),
         ipv6: given.ip6.then(|| Replaceable::new(&qsbr, ip6())),
@@ -263,14 +318,16 @@ fn decide(bench: Bench<'_>, executor: Executor, given: Given, frames: &[&(Vec<u8
     let online = reader.online();
     if let Some(table) = &tables.ipv4 {
         let rules = table.read(&online);
-        let hits = [0, 1, 2].map(|rule| rules.hits(rule));
-        assert_eq!(hits, [0, 1, 2].map(|rule| decided(By::Ip4(rule))), "{context}");
+        for rule in 0..rules.rules.len() {
+            assert_eq!(rules.hits(rule), decided(By::Ip4(rule)), "rule {rule}: {context}");
+        }
         assert_eq!(rules.unmatched(), decided(By::Nothing4), "{context}");
     }
     if let Some(table) = &tables.ipv6 {
         let rules = table.read(&online);
-        let hits = [0, 1, 2, 3].map(|rule| rules.hits(rule));
-        assert_eq!(hits, [0, 1, 2, 3].map(|rule| decided(By::Ip6(rule))), "{context}");
+        for rule in 0..rules.rules.len() {
+            assert_eq!(rules.hits(rule), decided(By::Ip6(rule)), "rule {rule}: {context}");
+        }
         assert_eq!(rules.unmatched(), decided(By::Nothing6), "{context}");
     }
 }
