@@ -34,7 +34,7 @@ pub mod vdev;
 
 pub use callback::{CallbackId, Packets};
 pub use config::{PortConfig, RxConfig, TxConfig};
-pub(crate) use control::configuration::may_be_closed;
+pub(crate) use control::configuration::{may_be_closed, may_be_counted};
 pub use control::vlan::VlanModes;
 pub use control::xstats::{XstatIds, XstatNames, XstatsError};
 pub use control::{Link, PortControl, Stats};
@@ -44,7 +44,7 @@ pub use events::{PortEvents, PortWatch};
 pub use id::PortId;
 pub(crate) use id::valid_ports;
 pub use info::{Descriptors, PortInfo};
-pub(crate) use lock::{PutOff, free_unlocked, lock};
+pub(crate) use lock::{PutOff, free_unlocked, lock, lock_within};
 pub use offloads::{Request, RxOffloads, TxOffloads};
 pub use rss::{Reta, Rss, RssHashTypes};
 pub use rx::RxQueue;
