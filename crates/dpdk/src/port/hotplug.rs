@@ -11,7 +11,9 @@ use super::device;
 use super::error::{PortError, check, refused};
 use super::id::{PortId, valid_ports};
 use super::info;
+use super::interrupts::hold_for;
 use super::leftover;
+use super::listener;
 use super::lock::lock;
 use super::state::{Port, Unconfigured};
 use crate::eal::Eal;
@@ -94,7 +96,7 @@ impl Eal {
         // Held until the device is gone, so that nobody takes the port meanwhile. It goes after the
         // lock, which it may need.
         let _claim = port.into_claim();
-        let _alone = lock();
+        let alone = lock();
         if !configuration::may_be_closed(id) {
             let why = match configuration::is_held(id) {
                 true => {
@@ -116,6 +118,8 @@ impl Eal {
             return Err(refused(id, "its device has other ports, which would go too"));
         }
         configuration::end(id);
+        let hold = hold_for(&alone, id);
+        let place = hold.as_ref().and_then(|_| listener::last_at(id));
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.
         let closed = unsafe { dpdk_sys::rte_eth_dev_close(id.0) };
         if id.exists() {
@@ -124,6 +128,10 @@ impl Eal {
         // SAFETY: as above; `device` is the one that the driver named, and no other port is on it.
         check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) })?;
         leftover::close(id);
+        if let Some(place) = place {
+            listener::silence(&place);
+        }
+        drop(hold);
         match id.exists() {
             true => Err(PortError::Remains(id)),
             false => Ok(()),

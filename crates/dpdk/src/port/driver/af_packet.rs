@@ -6,8 +6,12 @@ use crate::port::arguments::{Arguments, vdev};
 use crate::port::tx_guard::TxGuard;
 
 /// It checks that a packet fits into a slot of its ring, and only then inserts the VLAN tag: tags are inserted before.
-pub(super) const DRIVER: Driver =
-    Driver { name: "net_af_packet", tx_guard: |_, _| Some(TxGuard::InsertVlan), ..Driver::PLAIN };
+pub(super) const DRIVER: Driver = Driver {
+    name: "net_af_packet",
+    tx_guard: |_, _| Some(TxGuard::InsertVlan),
+    needs_guard: || true,
+    ..Driver::PLAIN
+};
 
 /// A kernel interface. Needs `CAP_NET_RAW`.
 ///
