@@ -44,16 +44,16 @@ const INDEX: Parameter = Number(u32::MAX as u64 - 1);
 const COMMANDS: &[(&str, &[Parameter])] = &[
     ("/", &[]),
     ("/eal/app_params", &[]),
-    (
-        "/eal/mem_element_info",
-        &[Listed("/eal/heap_list"), Listed("/eal/memseg_lists"), INDEX, INDEX, INDEX],
-    ),
-    ("/eal/mem_element_list", &[Listed("/eal/heap_list"), Listed("/eal/memseg_lists"), INDEX]),
     ("/eal/heap_info", &[Listed("/eal/heap_list")]),
     ("/eal/heap_list", &[]),
     ("/eal/lcore/info", &[Listed("/eal/lcore/list")]),
     ("/eal/lcore/list", &[]),
     ("/eal/lcore/usage", &[]),
+    (
+        "/eal/mem_element_info",
+        &[Listed("/eal/heap_list"), Listed("/eal/memseg_lists"), INDEX, INDEX, INDEX],
+    ),
+    ("/eal/mem_element_list", &[Listed("/eal/heap_list"), Listed("/eal/memseg_lists"), INDEX]),
     ("/eal/memseg_info", &[Listed("/eal/memseg_lists"), INDEX]),
     ("/eal/memseg_list_info", &[Listed("/eal/memseg_lists")]),
     ("/eal/memseg_lists", &[]),

@@ -118,8 +118,12 @@ impl Eal {
             return Err(refused(id, "its device has other ports, which would go too"));
         }
         configuration::end(id);
+        if let Some(hold) = hold_for(&alone, id) {
+            listener::silence(id);
+            // The thread may have such events in hand: it is done with them when it is held once more.
+            drop(hold);
+        }
         let hold = hold_for(&alone, id);
-        let place = hold.as_ref().and_then(|_| listener::last_at(id));
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.
         let closed = unsafe { dpdk_sys::rte_eth_dev_close(id.0) };
         if id.exists() {
@@ -128,9 +132,6 @@ impl Eal {
         // SAFETY: as above; `device` is the one that the driver named, and no other port is on it.
         check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) })?;
         leftover::close(id);
-        if let Some(place) = place {
-            listener::silence(&place);
-        }
         drop(hold);
         match id.exists() {
             true => Err(PortError::Remains(id)),

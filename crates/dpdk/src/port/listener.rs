@@ -3,7 +3,7 @@
 //!
 //! With the last device of a socket the driver frees what its handlers on DPDK's interrupt thread use, and keeps the
 //! handlers: that of the listening socket, and those of peers that no device has taken. Whoever connected, or sent a
-//! message, would have that thread use freed memory. So the descriptors are made to be of something that never happens. (To close
+//! message, would have that thread use freed memory. So before the device goes the descriptors are made to be of something that never happens. (To close
 //! them would be wrong: DPDK goes on waiting for them by their numbers.) Whoever calls this holds that thread.
 
 use std::ffi::CStr;
@@ -20,7 +20,7 @@ use super::info;
 use crate::sockets;
 
 /// Where the device of a port listens, if no other port's does so there.
-pub(super) fn last_at(id: PortId) -> Option<String> {
+fn last_at(id: PortId) -> Option<String> {
     let listens_at = |port| place(&info::query(port).ok()?);
     let place = listens_at(id)?;
     let mut others = valid_ports().into_iter().filter(|other| *other != id);
@@ -39,8 +39,10 @@ fn place(info: &rte_eth_dev_info) -> Option<String> {
     (Driver::of_info(info).listens_at)(&arguments.to_string_lossy())
 }
 
-/// Has nothing happen at this place any more. Its peers see that the connection has ended.
-pub(super) fn silence(place: &str) {
+/// Has nothing happen any more where the device of a port listens, if no other port's does so there. Its peers see that
+/// the connection has ended.
+pub(super) fn silence(id: PortId) {
+    let Some(place) = last_at(id) else { return };
     let Ok(nothing) = eventfd(0, EventfdFlags::CLOEXEC) else { return };
     for (fd, name) in sockets::named() {
         // The kernel prints the zero bytes behind an abstract name as @.

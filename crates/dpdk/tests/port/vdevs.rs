@@ -63,12 +63,14 @@ pub fn memif_servers_come_and_go(eal: &Eal, pool: &Mempool<'_>) {
         let strangers = scope.spawn(|| {
             let mut messages = 0;
             while !end.load(Relaxed) {
-                // Some stay, silent or not, until the next server.
-                let kept: Vec<OwnedFd> = (0..3).filter_map(|_| stranger(&name).ok()).collect();
-                for (index, peer) in kept.iter().enumerate() {
+                let come: Vec<OwnedFd> = (0..3).filter_map(|_| stranger(&name).ok()).collect();
+                for (index, peer) in come.iter().enumerate() {
+                    // Who leaves before he is greeted has the driver end the program, whoever uses it.
+                    let greeted = recv(peer, &mut [0; 256][..], RecvFlags::empty());
                     // An INIT in its first bytes, or nonsense.
                     let message = [[2, 0, 0, 2], [9; 4]][index % 2].repeat(32);
-                    messages += usize::from(send(peer, &message, SendFlags::NOSIGNAL).is_ok());
+                    let is_sent = send(peer, &message, SendFlags::NOSIGNAL).is_ok();
+                    messages += usize::from(greeted.is_ok() && is_sent);
                 }
                 thread::sleep(Duration::from_micros(300));
             }
