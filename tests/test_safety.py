@@ -80,3 +80,22 @@ def test_what_the_page_names_exists() -> None:
     assert functions == set(re.findall(r"^fn (no_\w+)", holes, re.MULTILINE))
     programs = ROOT / "crates/dpdk/tests/ownership"
     assert all(list(programs.glob(name)) for name in re.findall(r"`([a-z_*]+\.rs)`", TEXT))
+
+
+def test_every_row_about_drivers_has_its_test() -> None:
+    section = TEXT.split("## Drivers\n")[1].split("\n## ")[0]
+    rows = [line.split("|")[1:-1] for line in section.splitlines() if line.startswith("| net_")]
+    assert len(rows) > 20
+    named = {path.stem for path in (ROOT / "crates/dpdk/src/port/driver").glob("*.rs")} - {"mod"}
+    assert named == {
+        name.removeprefix("net_") for row in rows for name in re.findall(r"net_\w+", row[0])
+    } - {"bonding", "failsafe"}
+    for driver, _, _, here, tested in rows:
+        found = re.fullmatch(r" `(\w+)` in `([\w./]+)` ", tested)
+        if found is None:
+            # What nobody can try is said so.
+            assert tested.startswith(" none"), (driver, tested)
+            continue
+        function, path = found.groups()
+        assert f"fn {function}" in (ROOT / path).read_text(), (driver, tested)
+        assert here.strip(), driver

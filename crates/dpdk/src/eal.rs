@@ -15,6 +15,7 @@ use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
 use crate::port::{self, PortId};
 use crate::sockets;
+use crate::telemetry_guard::guard_telemetry;
 
 /// Why DPDK did not start.
 #[derive(Debug, thiserror::Error)]
@@ -34,6 +35,11 @@ pub enum EalError {
         "this is a secondary process, and only primary ones are supported: leave --proc-type out"
     )]
     Secondary,
+    /// DPDK's telemetry socket could not be guarded.
+    #[error(
+        "telemetry cannot be guarded, and is off: {0}; start with --no-telemetry to do without it"
+    )]
+    Telemetry(#[source] std::io::Error),
 }
 
 /// DPDK, running. One per process.
@@ -103,6 +109,7 @@ impl Eal {
         let _ = ARGUMENTS.set((kept, AtomicPtr::new(argv.as_mut_ptr())));
         let given: Vec<_> = arguments.iter().skip(1).map(|a| a.to_string_lossy()).collect();
         let given = given.join(" ");
+        let allowed = host::allowed_cpus();
         let starting = Starting::with(last_words(arguments.first(), &given));
         // SAFETY: argv is a NULL-terminated array of argc C strings that live for ever, and the flag
         // above makes this the only call.
@@ -118,6 +125,7 @@ impl Eal {
             return Err(EalError::Secondary);
         }
         let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
+        guard_telemetry(&eal.runtime_dir(), &allowed).map_err(EalError::Telemetry)?;
         // EAL has put what it did not consume last (getopt permutes); `consumed` is the index of the
         // last argument that it did, the `--` where there is one.
         let rest = argv[..argc as usize]
@@ -265,6 +273,9 @@ impl Drop for Eal {
             }
         }
         let alone = port::lock();
+        // For as long as the process lives: what peers do from now on is not answered with memory that is freed.
+        let hold = port::valid_ports().into_iter().find_map(|port| port::hold_for(&alone, port));
+        std::mem::forget(hold);
         for port in port::valid_ports() {
             // Nobody sends on it. Its sockets go with the process; an XDP program that it has put on its interface stays.
             if !port::may_be_closed(port) {

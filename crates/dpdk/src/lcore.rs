@@ -32,6 +32,15 @@ impl Lcore {
         u32::try_from(unsafe { dpdk_sys::rte_lcore_to_socket_id(self.0) } as i32).ok()
     }
 
+    /// The CPUs that it may run on, in ascending order (`rte_lcore_cpuset`).
+    pub(crate) fn cpus(self) -> Vec<usize> {
+        // SAFETY: any lcore number is allowed, an unknown one gives an empty set.
+        let set = unsafe { dpdk_sys::rte_lcore_cpuset(self.0) };
+        let bits = u64::BITS as usize;
+        let is_set = |cpu: &usize| set.__bits[cpu / bits] >> (cpu % bits) & 1 == 1;
+        (0..set.__bits.len() * bits).filter(is_set).collect()
+    }
+
     /// The lcore that the calling thread is, if it is one (`rte_lcore_id`).
     #[must_use]
     pub fn current() -> Option<Self> {

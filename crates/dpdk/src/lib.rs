@@ -160,6 +160,7 @@ mod release;
 pub mod ring;
 mod sockets;
 pub mod telemetry;
+mod telemetry_guard;
 pub mod tsc;
 
 pub use burst::{Burst, Drain};

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Commands of the process's telemetry socket (`dpdk-telemetry.py` reads it).
 //!
-//! DPDK answers each client on a thread of its own, for as long as the process lives; handlers are
+//! One thread of DPDK's answers all clients, one after the other, for as long as the process lives; handlers are
 //! therefore `'static`, `Send` and `Sync`, and must be quick. A command cannot be taken back.
+//!
+//! DPDK's own commands (`/ethdev/info` and others) end the program on parameters that they do not expect, such as a port
+//! 65536. So requests are examined first, in every program that has an [`Eal`]: DPDK's commands for ports, memory, pools
+//! and rings are answered where their parameters are harmless, and by `null` otherwise; its commands for other devices, and
+//! those of C code in the program, always by `null`. What is registered here gets any parameters. DPDK's older socket (`telemetry`) is removed.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -122,6 +127,14 @@ impl Telemetry<'_> {
             Some(Value::dict([("tsc_hz", tsc::hz().into()), ("clock_cost_cycles", cost.into())]))
         })
     }
+}
+
+/// Whether the program has registered this command.
+pub(crate) fn is_registered(command: &str) -> bool {
+    let handlers = locked(&HANDLERS);
+    handlers
+        .as_ref()
+        .is_some_and(|known| known.keys().any(|name| name.to_bytes() == command.as_bytes()))
 }
 
 unsafe extern "C" fn answer(

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value as Json, json};
 
+use crate::clients::{Answers, split};
 use crate::json::Told;
 use crate::room::LONGEST_ANSWER;
 use crate::value::Value;
@@ -41,34 +42,12 @@ impl Commands {
         self
     }
 
-    /// What a client is told when it connects.
-    pub(crate) fn greeting(&self) -> Vec<u8> {
-        self.info().to_string().into_bytes()
-    }
-
     fn info(&self) -> Json {
         json!({
             "version": self.version,
             "pid": std::process::id(),
             "max_output_len": LONGEST_ANSWER,
         })
-    }
-
-    /// The answer to a request, such as `/ethdev/stats,0`. What is not known, and what does not fit, is
-    /// answered as `null`.
-    pub(crate) fn answer(&self, request: &[u8]) -> Vec<u8> {
-        let request = String::from_utf8_lossy(request);
-        let request = request.trim_end_matches(['\0', '\n']);
-        let (command, parameters) = request.split_once(',').unwrap_or((request, ""));
-        let found = match command {
-            "/" => Some(self.list().to_string()),
-            "/info" => Some(self.info().to_string()),
-            "/help" => self.help(parameters).map(|help| help.to_string()),
-            _ => self.ask(command, parameters),
-        };
-        let answer = |text: &str| format!("{{{}:{text}}}", json!(command)).into_bytes();
-        let whole = found.map(|text| answer(&text)).filter(|whole| whole.len() <= LONGEST_ANSWER);
-        whole.unwrap_or_else(|| answer("null"))
     }
 
     fn ask(&self, command: &str, parameters: &str) -> Option<String> {
@@ -94,6 +73,35 @@ impl Commands {
         };
         Some(json!({ command: text }))
     }
+}
+
+impl Answers for Commands {
+    fn greeting(&self) -> Vec<u8> {
+        self.info().to_string().into_bytes()
+    }
+
+    /// The answer to a request, such as `/ethdev/stats,0`. What is not known, and what does not fit, is
+    /// answered as `null`.
+    fn answer(&self, request: &[u8]) -> Vec<u8> {
+        let (command, parameters) = split(request);
+        let found = match &*command {
+            "/" => Some(self.list().to_string()),
+            "/info" => Some(self.info().to_string()),
+            "/help" => self.help(&parameters).map(|help| help.to_string()),
+            _ => self.ask(&command, &parameters),
+        };
+        let whole = found.map(|text| named(&command, &text));
+        whole.filter(|whole| whole.len() <= LONGEST_ANSWER).unwrap_or_else(|| self.refuse(request))
+    }
+
+    fn refuse(&self, request: &[u8]) -> Vec<u8> {
+        named(&split(request).0, "null")
+    }
+}
+
+/// An answer with this text of JSON.
+fn named(command: &str, text: &str) -> Vec<u8> {
+    format!("{{{}:{text}}}", json!(command)).into_bytes()
 }
 
 #[cfg(test)]

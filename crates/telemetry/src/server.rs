@@ -1,29 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The server's side of DPDK's telemetry socket: SOCK_SEQPACKET, one datagram a request, one an answer.
+//! The server's side of DPDK's telemetry socket, for programs without DPDK.
 //!
 //! # Lifecycle and threads
 //! One ordinary thread serves all clients, each in its turn, from [`Server::start`] until the server is
 //! dropped; handlers run on it and must be quick. A client that does not read its answers is dropped.
 
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::{Path, PathBuf};
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::thread::{self, JoinHandle};
 
-use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::event::{EventfdFlags, eventfd};
 use rustix::io::Errno;
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, accept_with,
-    bind, listen, recv, send, socket_with,
-};
 
+use crate::clients::{self, Clients};
 use crate::commands::Commands;
 use crate::place::{Place, PlaceError};
-
-/// Clients at a time, as many as DPDK has. More wait until one of them leaves.
-const CLIENTS: usize = 10;
-/// Longest request in bytes, as in DPDK.
-const LONGEST_REQUEST: usize = 1024;
 
 /// Why telemetry is not served.
 #[derive(Debug, thiserror::Error)]
@@ -66,9 +58,9 @@ impl Server {
         let socket = place.socket();
         let refused = |source: io::Error| ServerError::System { socket: socket.clone(), source };
         let refused_by = |errno: Errno| refused(errno.into());
-        let listener = bound(&socket).map_err(refused_by)?;
+        let listener = clients::bound(&socket).map_err(refused_by)?;
         place.is_ours();
-        listen(&listener, CLIENTS as i32).map_err(refused_by)?;
+        clients::open(&listener).map_err(refused_by)?;
         let made = || -> rustix::io::Result<(OwnedFd, OwnedFd)> {
             let end = eventfd(0, EventfdFlags::CLOEXEC)?;
             let seen = rustix::io::fcntl_dupfd_cloexec(&end, 0)?;
@@ -77,7 +69,7 @@ impl Server {
         let (end, seen) = made().map_err(refused_by)?;
         let thread = thread::Builder::new()
             .name("telemetry".to_owned())
-            .spawn(move || Clients { listener, end: seen, all: Vec::new() }.serve(&commands))
+            .spawn(move || Clients::new(listener, Some(seen)).serve(&commands))
             .map_err(refused)?;
         Ok(Self { end, thread: Some(thread), place })
     }
@@ -98,91 +90,20 @@ impl Drop for Server {
     }
 }
 
-fn bound(path: &Path) -> rustix::io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    let listener = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    bind(&listener, &SocketAddrUnix::new(path)?)?;
-    Ok(listener)
-}
-
-struct Clients {
-    listener: OwnedFd,
-    end: OwnedFd,
-    all: Vec<OwnedFd>,
-}
-
-impl Clients {
-    fn serve(mut self, commands: &Commands) {
-        while let Some((newcomer, asking)) = self.wait() {
-            // From the last, so that the numbers of the others stay true.
-            for index in asking.into_iter().rev() {
-                if serve_one(&self.all[index], commands).is_none() {
-                    drop(self.all.swap_remove(index));
-                }
-            }
-            if newcomer {
-                self.welcome(commands);
-            }
-        }
-    }
-
-    /// Waits until somebody connects or asks: whether somebody does, and which clients do. None at the
-    /// end.
-    fn wait(&self) -> Option<(bool, Vec<usize>)> {
-        let mut fds = vec![PollFd::new(&self.end, PollFlags::IN)];
-        let full = self.all.len() >= CLIENTS;
-        let events = if full { PollFlags::empty() } else { PollFlags::IN };
-        fds.push(PollFd::new(&self.listener, events));
-        fds.extend(self.all.iter().map(|client| PollFd::new(client, PollFlags::IN)));
-        match poll(&mut fds, None) {
-            Ok(_) | Err(Errno::INTR) => {}
-            Err(_) => return None,
-        }
-        if !fds[0].revents().is_empty() {
-            return None;
-        }
-        let ready = |fd: &PollFd<'_>| !fd.revents().is_empty();
-        let asking = fds[2..].iter().enumerate().filter(|(_, fd)| ready(fd));
-        Some((ready(&fds[1]), asking.map(|(index, _)| index).collect()))
-    }
-
-    fn welcome(&mut self, commands: &Commands) {
-        let Ok(client) = accept_with(&self.listener, SocketFlags::CLOEXEC) else { return };
-        if tell(&client, &commands.greeting()).is_some() {
-            self.all.push(client);
-        }
-    }
-}
-
-/// Answers one request; none when the client has gone or does not read.
-fn serve_one(client: &OwnedFd, commands: &Commands) -> Option<()> {
-    let mut request = [0; LONGEST_REQUEST];
-    match recv(client, &mut request[..], RecvFlags::DONTWAIT) {
-        Ok((length, _)) if length > 0 => tell(client, &commands.answer(&request[..length])),
-        Err(Errno::AGAIN | Errno::INTR) => Some(()),
-        Ok(_) | Err(_) => None,
-    }
-}
-
-fn tell(client: impl AsFd, answer: &[u8]) -> Option<()> {
-    let sent = send(client, answer, SendFlags::DONTWAIT | SendFlags::NOSIGNAL);
-    sent.ok().filter(|length| *length == answer.len()).map(|_| ())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::Path;
+
     use crate::value::Value;
-    use rustix::net::connect;
+    use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, connect, recv, send};
     use serde_json::{Value as Json, json};
 
     struct Client(OwnedFd);
 
     impl Client {
         fn new(socket: &Path) -> (Self, Json) {
-            let flags = SocketFlags::CLOEXEC;
-            let made =
-                socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
+            let made = clients::socket().unwrap();
             connect(&made, &SocketAddrUnix::new(socket).unwrap()).unwrap();
             let client = Self(made);
             let greeting = client.read();
@@ -246,8 +167,7 @@ mod tests {
     fn more_clients_wait_until_one_leaves() {
         let directory = tempfile::tempdir().unwrap();
         let server = server(directory.path());
-        let mut clients: Vec<Client> =
-            (0..CLIENTS).map(|_| Client::new(&server.socket()).0).collect();
+        let mut clients: Vec<Client> = (0..10).map(|_| Client::new(&server.socket()).0).collect();
         let socket = server.socket();
         let eleventh = thread::spawn(move || Client::new(&socket).0.ask("/echo,x"));
         assert_eq!(clients[9].ask("/echo,y"), json!({"/echo": {"text": "y"}}));

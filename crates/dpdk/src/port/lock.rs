@@ -9,7 +9,9 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::mem::ManuallyDrop;
 use std::ptr;
-use std::sync::{Mutex, MutexGuard};
+use std::sync::{Mutex, MutexGuard, TryLockError};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::mutex::locked;
 
@@ -34,6 +36,25 @@ pub(crate) fn lock() -> Alone {
     let guard = locked(&CONTROL);
     HELD.set(true);
     Alone(ManuallyDrop::new(guard))
+}
+
+/// The same, if it is to be had within that time.
+pub(crate) fn lock_within(patience: Duration) -> Option<Alone> {
+    const PAUSE: Duration = Duration::from_millis(1);
+    let deadline = Instant::now() + patience;
+    loop {
+        let guard = match CONTROL.try_lock() {
+            Ok(guard) => guard,
+            Err(TryLockError::Poisoned(poison)) => poison.into_inner(),
+            Err(TryLockError::WouldBlock) if Instant::now() < deadline => {
+                thread::sleep(PAUSE);
+                continue;
+            }
+            Err(TryLockError::WouldBlock) => return None,
+        };
+        HELD.set(true);
+        return Some(Alone(ManuallyDrop::new(guard)));
+    }
 }
 
 impl Drop for Alone {

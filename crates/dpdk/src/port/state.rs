@@ -4,14 +4,17 @@
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
 
+use dpdk_sys::layout;
+
 use super::agreement::Agreement;
 use super::callback::Registry;
 use super::config::PortConfig;
 use super::control::{PortControl, configuration};
 use super::driver::Driver;
 use super::error::{PortError, check, refused};
-use super::id::PortId;
+use super::id::{PortId, valid_ports};
 use super::info::{self, PortInfo};
+use super::interrupts::hold_for;
 use super::leftover;
 use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
@@ -79,7 +82,8 @@ impl Drop for Claim<'_> {
             unsafe { self.callbacks.abandon(self.id.0) };
             // SAFETY: as above; they borrow nothing.
             unsafe { self.sentinels.clear(self.id.0) };
-            let _alone = lock();
+            let alone = lock();
+            let _hold = hold_for(&alone, self.id);
             // SAFETY: as above.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
@@ -206,6 +210,17 @@ impl<'eal> Port<'eal, Unconfigured> {
         }
         let mut agreement = Agreement::of(id, config, &known)?;
         let driver = Driver::of_port(&known.driver);
+        let rooms = config.rx.iter().map(|queue| queue.pool.data_room());
+        let room = |bytes: u16| bytes.saturating_sub(layout::PKTMBUF_HEADROOM);
+        if rooms.map(room).any(|room| room < (driver.least_rx_room)()) {
+            let why = "this release of its driver needs mbufs with room for 2048 bytes: make the pool's data_room larger";
+            return Err(refused(id, why));
+        }
+        // Which ports it takes is seen only when it has.
+        if driver.sends_on_other_ports && valid_ports().into_iter().any(needs_guard) {
+            let why = "it sends on queues of other ports, of which one has a driver that packets have to be changed for";
+            return Err(refused(id, why));
+        }
         self.claim.guard = (driver.tx_guard)(&info, config);
         let (rx, tx) = (agreement.rx, agreement.tx);
         // SAFETY: plain data for which all zeros means: nothing special.
@@ -289,6 +304,10 @@ fn adjust(id: PortId, rx: Option<&mut u16>, tx: Option<&mut u16>) -> Result<(), 
         dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(id.0, pointer(rx), pointer(tx))
     })
     .map(drop)
+}
+
+fn needs_guard(id: PortId) -> bool {
+    info::query(id).is_ok_and(|info| (Driver::of_info(&info).needs_guard)())
 }
 
 impl<'eal> Port<'eal, Configured> {
@@ -412,8 +431,10 @@ impl<'eal> Port<'eal, Started> {
         // SAFETY: as above; they borrow nothing.
         unsafe { self.claim.sentinels.clear(id.0) };
         let alone = lock();
+        let hold = hold_for(&alone, id);
         // SAFETY: as above.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
+        drop(hold);
         drop(alone);
         self.claim.started = false;
         let agreement = std::mem::take(&mut self.agreement);

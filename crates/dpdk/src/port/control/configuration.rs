@@ -17,6 +17,7 @@ use dpdk_sys::layout;
 use crate::port::driver::Restrictions;
 use crate::port::error::PortError;
 use crate::port::id::PortId;
+use crate::port::info;
 
 /// Of each port eight times the number of its configuration, and three marks. Read and written under the lock of ports.
 static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
@@ -76,6 +77,15 @@ pub(in crate::port) fn end(id: PortId) {
 /// The number of the configuration. The caller holds the lock.
 pub(super) fn number(id: PortId) -> u32 {
     state(id) / NUMBER
+}
+
+/// Whether DPDK's telemetry may ask a driver for the statistics of the port with this number: it has all queues that its
+/// driver believes it has, be it none. The caller holds the lock.
+pub(crate) fn may_be_counted(port: u16) -> bool {
+    let id = PortId(port);
+    let has_none =
+        |info: dpdk_sys::rte_eth_dev_info| info.nb_rx_queues == 0 && info.nb_tx_queues == 0;
+    check(id).is_ok() || info::query(id).is_ok_and(has_none)
 }
 
 /// Refuses to have a driver look at queues that may not be there. The caller holds the lock.

@@ -10,6 +10,7 @@ pub(super) const DRIVER: Driver = Driver {
     name: "net_af_packet",
     tx_guard: |_, _| Some(TxGuard::InsertVlan),
     sets_promiscuous_flag: true,
+    needs_guard: || true,
     ..Driver::PLAIN
 };
 

@@ -19,6 +19,7 @@ pub(super) const DRIVER: Driver = Driver {
     },
     max_rx_queues: QUEUES_WITH_STATISTICS,
     tx_guard,
+    needs_guard: || true,
     after_rx_setup,
     leaves_sockets: true,
     sets_promiscuous_flag: true,

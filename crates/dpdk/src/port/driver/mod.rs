@@ -16,6 +16,8 @@ mod tap;
 mod vhost;
 mod virtio_user;
 
+use std::ffi::CStr;
+
 use dpdk_sys::rte_eth_dev_info;
 
 use super::config::PortConfig;
@@ -30,6 +32,12 @@ pub use ring::Ring;
 pub use tap::{Tap, TapMac};
 pub use vhost::Vhost;
 pub use virtio_user::VirtioUser;
+
+/// Drivers that have quirks, and whose devices only EAL's command line makes.
+static OTHERS: [&Driver; 2] = [
+    &Driver { name: "net_bonding", sends_on_other_ports: true, ..Driver::PLAIN },
+    &Driver { name: "net_failsafe", sends_on_other_ports: true, ..Driver::PLAIN },
+];
 
 /// The drivers whose virtual devices safe code may attach.
 static DRIVERS: [&Driver; 9] = [
@@ -58,12 +66,24 @@ pub(super) struct Driver {
     pub max_tx_queues: u16,
     /// How packets must be changed before it may send them; `None` if it sends any packet safely.
     pub tx_guard: for<'eal> fn(&rte_eth_dev_info, &PortConfig<'eal>) -> Option<TxGuard<'eal>>,
+    /// Whether there are packets that it must not send as they are. Ports of drivers that send on other ports' queues, where
+    /// no guard looks, are not configured beside one.
+    pub needs_guard: fn() -> bool,
+    /// It sends on the queues of other ports.
+    pub sends_on_other_ports: bool,
+    /// Bytes for which its receive queues' mbufs must have room.
+    pub least_rx_room: fn() -> u16,
     /// What must not be done to a port any more once DPDK has answered `code` to setting up a receive queue.
     pub after_rx_setup: fn(queue: u16, code: i32) -> Restrictions,
     /// It may leave the AF_XDP sockets of its receive queues open when the port is closed.
     pub leaves_sockets: bool,
     /// It has an interface receive frames for others by a flag that stays set when the process is gone.
     pub sets_promiscuous_flag: bool,
+    /// Its control functions use, without a lock, what DPDK's interrupt thread uses for it.
+    pub shares_with_interrupts: bool,
+    /// Where a device with these arguments listens: a path, or an abstract name behind an `@`. The driver leaves that socket
+    /// and connections that came by it open, with handlers that use what it has freed.
+    pub listens_at: fn(arguments: &str) -> Option<String>,
     /// A hash table that it looks up by this name, and whose values it takes for pointers.
     pub hash_table: Option<&'static str>,
     /// It looks up rings whose names begin so, and takes what is inside for packets.
@@ -88,9 +108,14 @@ impl Driver {
         max_rx_queues: u16::MAX,
         max_tx_queues: u16::MAX,
         tx_guard: |_, _| None,
+        needs_guard: || false,
+        sends_on_other_ports: false,
+        least_rx_room: || 0,
         after_rx_setup: |_, _| Restrictions { no_configure: false, no_close: false },
         leaves_sockets: false,
         sets_promiscuous_flag: false,
+        shares_with_interrupts: false,
+        listens_at: |_| None,
         hash_table: None,
         ring_prefix: None,
     };
@@ -98,7 +123,18 @@ impl Driver {
     /// By the name that a port's driver reports.
     pub fn of_port(name: &str) -> &'static Self {
         static PLAIN: Driver = Driver::PLAIN;
-        DRIVERS.into_iter().find(|driver| driver.name == name).unwrap_or(&PLAIN)
+        let mut known = DRIVERS.into_iter().chain(OTHERS);
+        known.find(|driver| driver.name == name).unwrap_or(&PLAIN)
+    }
+
+    /// By what a port's driver says about itself.
+    pub fn of_info(info: &rte_eth_dev_info) -> &'static Self {
+        if info.driver_name.is_null() {
+            return Self::of_port("");
+        }
+        // SAFETY: the driver's own name, a C string that lives as long as it is loaded.
+        let name = unsafe { CStr::from_ptr(info.driver_name) };
+        Self::of_port(&name.to_string_lossy())
     }
 
     /// By the name of a virtual device: DPDK takes the driver whose name the device's name begins with. `None` if the
@@ -152,6 +188,10 @@ mod tests {
         }
         for device in ["net_bonding0", "net_ring-0", "net_rin", ""] {
             assert!(Driver::of_device(device).is_none(), "{device}");
+        }
+        for driver in OTHERS {
+            assert!(std::ptr::eq(Driver::of_port(driver.name), driver));
+            assert!(Driver::of_device(driver.name).is_none(), "it is the command line's");
         }
         let other = Driver::of_port("net_ice");
         assert_eq!((other.max_rx_queues, (other.after_rx_setup)(1, -12)), (u16::MAX, FREE));

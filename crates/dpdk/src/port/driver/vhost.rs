@@ -17,6 +17,7 @@ pub(super) const DRIVER: Driver = Driver {
     },
     // It frees a packet into which it cannot insert a tag, and then returns it as not sent.
     tx_guard: |_, _| Some(TxGuard::InsertVlan),
+    needs_guard: || true,
     ..Driver::PLAIN
 };
 

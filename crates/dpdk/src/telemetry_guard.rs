@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! DPDK's telemetry socket, guarded: its own handlers crash on parameters that they do not expect.
+//!
+//! What is let through is decided in `crates/telemetry/src/arguments.rs`. Here is what that needs to know of this process:
+//! where DPDK answers, which commands are the program's, and the lock of ports, which DPDK's handlers do not know.
+
+use std::io;
+use std::path::Path;
+use std::time::Duration;
+
+use ::telemetry::{Program, guard};
+
+use crate::lcore::{self, Lcore};
+use crate::{port, sockets, telemetry};
+
+/// DPDK's name for its socket; a number follows where another process has it.
+const SOCKET: &str = "dpdk_telemetry.v2";
+/// And for the one of the interface before, which nothing here examines.
+const OLD_SOCKET: &str = "telemetry";
+
+/// How long DPDK's own commands wait for ports that are being changed. Then they are answered by null.
+const PATIENCE: Duration = Duration::from_secs(3);
+
+/// Guards this process's telemetry socket in EAL's directory, where there is one. `allowed` are the CPUs that the process
+/// could use before EAL pinned this thread.
+pub(crate) fn guard_telemetry(directory: &Path, allowed: &[usize]) -> io::Result<()> {
+    for socket in sockets::own(directory) {
+        let name = socket.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        if name == OLD_SOCKET {
+            std::fs::remove_file(&socket)?;
+        } else if name.starts_with(SOCKET) {
+            guard(&socket, &spare_cpus(allowed), Guarded).inspect_err(|_| {
+                // Better no telemetry than one by which anybody ends the program.
+                let _ = std::fs::remove_file(&socket);
+            })?;
+        }
+    }
+    Ok(())
+}
+
+/// The CPUs on which no lcore runs, where DPDK has its own threads for telemetry too; those of the main lcore, if there
+/// are no others.
+fn spare_cpus(allowed: &[usize]) -> Vec<usize> {
+    let used: Vec<usize> = lcore::all().into_iter().flat_map(Lcore::cpus).collect();
+    let spare: Vec<usize> = allowed.iter().copied().filter(|cpu| !used.contains(cpu)).collect();
+    if spare.is_empty() { lcore::main().cpus() } else { spare }
+}
+
+struct Guarded;
+
+impl Program for Guarded {
+    fn answers(&self, command: &str) -> bool {
+        telemetry::is_registered(command)
+    }
+
+    fn undisturbed(&self, counted: Option<u16>, question: &mut dyn FnMut()) {
+        // A port may wait for its other end, however long: the program's own commands are answered meanwhile.
+        let Some(_alone) = port::lock_within(PATIENCE) else { return };
+        if counted.is_none_or(port::may_be_counted) {
+            question();
+        }
+    }
+}

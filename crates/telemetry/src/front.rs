@@ -1,0 +1,315 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! A socket in front of DPDK's own, on which requests are examined before DPDK's handlers see them.
+//!
+//! DPDK answers its socket by itself, on threads of its own, and its handlers believe what they are asked (see
+//! `arguments.rs`). They cannot be exchanged: DPDK tells nobody where they are. So [`guard`] connects to DPDK's socket, and
+//! puts one of the process's own in its place in the file system, by a single rename: whoever connects from then on is
+//! answered here, and no other way leads to DPDK's.
+//!
+//! # Lifecycle and threads
+//! One ordinary thread, which lives as long as the process, serves all clients, each in its turn. So DPDK is asked one
+//! question at a time: 22.11 takes requests apart with `strtok`, which mixes those of two threads up. Whoever connected to
+//! DPDK's socket before [`guard`] did keeps that connection.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use std::thread;
+
+use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, connect, recv, send};
+use rustix::thread::{CpuSet, sched_setaffinity};
+
+use crate::arguments::{self, Conditions, Verdict};
+use crate::clients::{self, Answers, Clients, split};
+use crate::room::LONGEST_ANSWER;
+
+/// What a name begins with for as long as nobody can connect; the process's number follows.
+const UNFINISHED: &str = "telemetry.";
+
+/// What the front asks of the program whose DPDK it guards.
+pub trait Program: Send + 'static {
+    /// Whether the program has registered this command: then it looks at its parameters itself.
+    fn answers(&self, command: &str) -> bool;
+
+    /// Calls `question` once, by which DPDK's own handlers are asked, while nothing of what they look at is changed; or not at
+    /// all, where that cannot be had soon, for all clients wait; or where `counted` is a port whose driver must not be asked for
+    /// statistics, which is what the question does.
+    fn undisturbed(&self, counted: Option<u16>, question: &mut dyn FnMut());
+}
+
+/// Guards the socket at this path, on which DPDK of this process answers. The thread that does runs on `cpus`.
+///
+/// # Errors
+/// The system's, with the path. DPDK's socket is then as it was.
+pub fn guard(socket: &Path, cpus: &[usize], program: impl Program) -> io::Result<()> {
+    let failed = |source: io::Error| {
+        io::Error::new(source.kind(), format!("{}: {source}", socket.display()))
+    };
+    let front = Front::connect(socket, program).map_err(failed)?;
+    let unfinished = Unfinished::new(socket);
+    let listener = clients::bound(&unfinished.0).map_err(|errno| failed(errno.into()))?;
+    clients::open(&listener).map_err(|errno| failed(errno.into()))?;
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    let serve = move || {
+        // Where that is refused it runs where the program began.
+        let _ = sched_setaffinity(None, &set);
+        Clients::new(listener, None).serve(&front);
+    };
+    thread::Builder::new().name("telemetry".to_owned()).spawn(serve).map_err(failed)?;
+    fs::rename(&unfinished.0, socket).map_err(failed)
+}
+
+/// The name of a socket that is not in its place yet, removed with this.
+struct Unfinished(PathBuf);
+
+impl Unfinished {
+    fn new(socket: &Path) -> Self {
+        let directory = socket.parent().unwrap_or(Path::new("."));
+        // What processes left that were killed in this very moment.
+        for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
+            if of_the_dead(&entry.file_name()) && host::is_stale_socket(&entry.path()) {
+                let _ = fs::remove_file(entry.path());
+            }
+        }
+        Self(directory.join(format!("{UNFINISHED}{}", std::process::id())))
+    }
+}
+
+impl Drop for Unfinished {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.0);
+    }
+}
+
+/// Whether it is the name of a socket of a process that is gone.
+fn of_the_dead(name: &OsStr) -> bool {
+    let number = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
+    number.and_then(|number| number.parse().ok()).is_some_and(host::is_gone)
+}
+
+struct Front<P> {
+    /// The only connection to DPDK.
+    dpdk: OwnedFd,
+    greeting: Vec<u8>,
+    program: P,
+}
+
+impl<P: Program> Front<P> {
+    fn connect(socket: &Path, program: P) -> io::Result<Self> {
+        let dpdk = clients::socket()?;
+        connect(&dpdk, &SocketAddrUnix::new(socket)?)?;
+        let greeting = received(&dpdk)?;
+        Ok(Self { dpdk, greeting, program })
+    }
+
+    /// DPDK's answer; none when it has stopped answering.
+    fn ask(&self, request: &str) -> Option<Vec<u8>> {
+        send(&self.dpdk, request.as_bytes(), SendFlags::NOSIGNAL).ok()?;
+        received(&self.dpdk).ok()
+    }
+
+    /// The same for a command of DPDK's own, where its conditions hold.
+    fn ask_own(&self, request: &str, conditions: &Conditions<'_>) -> Option<Vec<u8>> {
+        let mut answer = None;
+        self.program.undisturbed(conditions.counted, &mut || {
+            let is_listed = |(list, number): &(&str, &str)| {
+                self.ask(list).is_some_and(|answer| arguments::lists(&answer, number))
+            };
+            answer = conditions.listed.iter().all(is_listed).then(|| self.ask(request)).flatten();
+        });
+        answer
+    }
+}
+
+impl<P: Program> Answers for Front<P> {
+    fn greeting(&self) -> Vec<u8> {
+        self.greeting.clone()
+    }
+
+    fn answer(&self, request: &[u8]) -> Vec<u8> {
+        let (command, parameters) = split(request);
+        if !arguments::is_command(&command) || parameters.contains('\0') {
+            return self.refuse(request);
+        }
+        // As DPDK takes it apart: a comma with nothing behind it would be part of the command.
+        let request = match parameters.is_empty() {
+            true => command.clone(),
+            false => format!("{command},{parameters}"),
+        };
+        let answer = match arguments::examine(&command, &parameters) {
+            _ if self.program.answers(&command) => self.ask(&request),
+            Verdict::Trusted => self.ask(&request),
+            Verdict::Harmless(conditions) => self.ask_own(&request, &conditions),
+            Verdict::Refused => None,
+        };
+        answer.unwrap_or_else(|| self.refuse(request.as_bytes()))
+    }
+
+    /// As DPDK answers bad parameters, and commands that it does not know.
+    fn refuse(&self, request: &[u8]) -> Vec<u8> {
+        let command = Some(split(request).0).filter(|command| arguments::is_command(command));
+        format!("{{\"{}\":null}}", command.as_deref().unwrap_or("none")).into_bytes()
+    }
+}
+
+fn received(dpdk: &OwnedFd) -> io::Result<Vec<u8>> {
+    // More than DPDK says that it sends at most.
+    let mut bytes = vec![0; 2 * LONGEST_ANSWER];
+    loop {
+        match recv(dpdk, &mut bytes[..], RecvFlags::empty()) {
+            Ok((0, _)) => return Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok((length, _)) => {
+                bytes.truncate(length);
+                return Ok(bytes);
+            }
+            Err(rustix::io::Errno::INTR) => {}
+            Err(errno) => return Err(errno.into()),
+        }
+    }
+}
+
+#[cfg(all(test, feature = "server"))]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Mutex};
+
+    use crate::{Commands, Place, Server, Value};
+
+    /// A server in DPDK's place, and what it was asked.
+    fn dpdk(directory: &Path) -> (Server, Arc<Mutex<Vec<String>>>) {
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let mut commands = Commands::new("DPDK");
+        for name in ["/ethdev/info", "/ethdev/stats", "/eal/heap_info", "/cnxk/ethdev/info", "/own"]
+        {
+            let asked = Arc::clone(&asked);
+            commands = commands.with(name, "", move |text| {
+                asked.lock().unwrap().push(format!("{name},{text}"));
+                Some(text.into())
+            });
+        }
+        commands = commands.with("/eal/heap_list", "", |_| Some(Value::Numbers(vec![0, 3])));
+        let server = Server::start_at(Place::make_in(directory, "p").unwrap(), commands).unwrap();
+        (server, asked)
+    }
+
+    struct Owner(Arc<Mutex<usize>>);
+
+    impl Program for Owner {
+        fn answers(&self, command: &str) -> bool {
+            command == "/own"
+        }
+
+        fn undisturbed(&self, counted: Option<u16>, question: &mut dyn FnMut()) {
+            *self.0.lock().unwrap() += 1;
+            if counted != Some(9) {
+                question();
+            }
+        }
+    }
+
+    struct Client(OwnedFd);
+
+    impl Client {
+        fn new(socket: &Path) -> Self {
+            let made = clients::socket().unwrap();
+            connect(&made, &SocketAddrUnix::new(socket).unwrap()).unwrap();
+            let greeting = received(&made).unwrap();
+            assert!(String::from_utf8_lossy(&greeting).contains(r#""version":"DPDK""#));
+            Self(made)
+        }
+
+        fn ask(&self, request: impl AsRef<[u8]>) -> String {
+            send(&self.0, request.as_ref(), SendFlags::empty()).unwrap();
+            String::from_utf8(received(&self.0).unwrap()).unwrap()
+        }
+    }
+
+    #[test]
+    fn requests_are_examined_and_nothing_else_is_left_to_connect_to() {
+        let directory = tempfile::tempdir().unwrap();
+        let (server, asked) = dpdk(directory.path());
+        let socket = server.socket();
+        // A process with this number was killed while it began, and no process has it.
+        let left = socket.with_file_name(format!("{UNFINISHED}{}", u32::MAX));
+        drop(clients::bound(&left).unwrap());
+        let alone = Arc::new(Mutex::new(0));
+        guard(&socket, &host::allowed_cpus(), Owner(Arc::clone(&alone))).unwrap();
+        let there: Vec<_> = fs::read_dir(socket.parent().unwrap()).unwrap().flatten().collect();
+        assert_eq!(there.iter().map(|entry| entry.path()).collect::<Vec<_>>(), [socket.clone()]);
+
+        let client = Client::new(&socket);
+        for (request, answer) in [
+            ("/ethdev/info,7", r#"{"/ethdev/info":"7"}"#),
+            ("/ethdev/info,7\n", r#"{"/ethdev/info":"7"}"#),
+            ("/ethdev/info,65536", r#"{"/ethdev/info":null}"#),
+            ("/ethdev/info", r#"{"/ethdev/info":null}"#),
+            (",/ethdev/info,65536", r#"{"none":null}"#),
+            ("/ethdev/stats,8", r#"{"/ethdev/stats":"8"}"#),
+            ("/ethdev/stats,9", r#"{"/ethdev/stats":null}"#),
+            ("/eal/heap_info,3", r#"{"/eal/heap_info":"3"}"#),
+            ("/eal/heap_info,1", r#"{"/eal/heap_info":null}"#),
+            ("/eal/heap_info,-1", r#"{"/eal/heap_info":null}"#),
+            ("/eal/heap_list", r#"{"/eal/heap_list":[0,3]}"#),
+            ("/cnxk/ethdev/info", r#"{"/cnxk/ethdev/info":null}"#),
+            ("/own", r#"{"/own":""}"#),
+            ("/own,", r#"{"/own":""}"#),
+            ("/own,a b,-1", r#"{"/own":"a b,-1"}"#),
+            ("/own,a\0b", r#"{"/own":null}"#),
+            ("/\"", r#"{"none":null}"#),
+            ("\0", r#"{"none":null}"#),
+        ] {
+            assert_eq!(client.ask(request), answer, "{request:?}");
+        }
+        // DPDK would take the first 1023 bytes for all.
+        let long = format!("/own,{}", "x".repeat(1018));
+        assert_eq!(long.len(), 1023);
+        assert_eq!(client.ask(&long), format!(r#"{{"/own":"{}"}}"#, &long[5..]));
+        assert_eq!(client.ask(format!("{long}x")), r#"{"/own":null}"#);
+        assert_eq!(client.ask([0xff, b'"', 0]), r#"{"none":null}"#);
+
+        let mut expected = vec!["/ethdev/info,7"; 2];
+        expected.extend([
+            "/ethdev/stats,8",
+            "/eal/heap_info,3",
+            "/own,",
+            "/own,",
+            "/own,a b,-1",
+            &long,
+        ]);
+        assert_eq!(*asked.lock().unwrap(), expected);
+        // What DPDK was asked, or might have been: not what was refused at sight, and not the program's own.
+        assert_eq!(*alone.lock().unwrap(), 7);
+    }
+
+    #[test]
+    fn a_socket_that_cannot_be_guarded_stays_as_it_is() {
+        let directory = tempfile::tempdir().unwrap();
+        let (server, _) = dpdk(directory.path());
+        let none = directory.path().join("none");
+        let error = guard(&none, &[], Owner(Arc::default())).unwrap_err().to_string();
+        assert!(error.contains("none: "), "{error}");
+        // Something that cannot be removed is in the way.
+        let taken = Unfinished::new(&server.socket());
+        fs::create_dir(&taken.0).unwrap();
+        assert!(guard(&server.socket(), &[], Owner(Arc::default())).is_err());
+        fs::remove_dir(&taken.0).unwrap();
+        assert_eq!(
+            Client::new(&server.socket()).ask("/cnxk/ethdev/info,x"),
+            r#"{"/cnxk/ethdev/info":"x"}"#
+        );
+    }
+
+    #[test]
+    fn null_is_answered_where_dpdk_answers_no_more() {
+        let directory = tempfile::tempdir().unwrap();
+        let (server, _) = dpdk(directory.path());
+        let socket = server.socket();
+        guard(&socket, &[], Owner(Arc::default())).unwrap();
+        let client = Client::new(&socket);
+        drop(server);
+        assert_eq!(client.ask("/own"), r#"{"/own":null}"#);
+    }
+}
