@@ -64,7 +64,7 @@ def by_hand(runtime: Path, tmp_path: Path) -> Iterator[ByHand]:
     with log.open("wb") as output:
         child = subprocess.Popen(
             [RELEASE / "generator", "--otg-listen", "127.0.0.1:0", "--cpus", cpu,
-             "--socket-directory", directory],
+             "--socket-directory", directory, "--insecure"],
             stdout=output,
             stderr=subprocess.STDOUT,
             env={**os.environ, "XDG_RUNTIME_DIR": str(directory)},

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 use clap::Parser;
 
 use crate::command::options::CommandOptions;
+use crate::location::Pattern;
 use crate::otg::replays::ReplayOption;
 use crate::pacing::LineRate;
 
@@ -59,6 +60,16 @@ pub struct Options {
     /// and for the password that is this file's only line
     #[arg(long, value_name = "FILE", requires = "otg_user")]
     pub otg_password_file: Option<PathBuf>,
+
+    /// Serve clients of TCP without a token although root started the program: every user and program of this machine
+    /// can then open its ports, send and capture as root
+    #[arg(long, conflicts_with = "otg_user", conflicts_with_all = COMMAND)]
+    pub insecure: bool,
+
+    /// Let configurations use interfaces of the kernel with this name, or whose names match this pattern of * and ?;
+    /// may be given several times. Without it, they may use none if root started the program, and otherwise any
+    #[arg(long, value_name = "PATTERN", conflicts_with_all = COMMAND)]
+    pub allow_port: Vec<Pattern>,
 
     /// Send as fast as the ports take frames; rates in the configuration are ignored, and a refused
     /// frame is offered again
@@ -197,6 +208,8 @@ mod tests {
             (&["--otg-listen", "127.0.0.1:0", "--line-rate", "0"], "--line-rate"),
             (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),
             (&["--port", "ring:r", "--socket-directory", "/tmp"], "--socket-directory"),
+            (&["--port", "ring:r", "--allow-port", "lo"], "--allow-port"),
+            (&["--otg-listen", "127.0.0.1:0", "--allow-port", "a/b"], "'veth*'"),
             (&["--port", "ring:r", "--replay", "f0=a.pcap"], "--replay"),
             (&["--otg-listen", "127.0.0.1:0", "--replay", "a.pcap"], "f0=office.pcapng"),
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,x"], "--cpus"),

@@ -20,6 +20,7 @@ pub mod cli;
 pub mod command;
 pub mod control;
 pub mod engine;
+pub mod entrance;
 pub mod location;
 pub mod mailbox;
 pub mod obstacle;

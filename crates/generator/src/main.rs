@@ -5,6 +5,7 @@
 use std::ffi::OsString;
 use std::hash::{BuildHasher, RandomState};
 use std::net::{SocketAddr, TcpListener};
+use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -20,9 +21,11 @@ use generator::command::selftest::{self, SelfTestError};
 use generator::command::write::{self, WriteError};
 use generator::control::{Control, PortRules, Rules};
 use generator::engine::{self, Desk, Mode, Settings};
-use generator::location::{Directories, DirectoryError, Policy, Sockets, Vdevs};
-use generator::otg::auth::{Access, AuthError, Credentials};
+use generator::entrance::{Entrance, EntranceError};
+use generator::location::{Directories, DirectoryError, Interfaces, Policy, Sockets, Vdevs};
+use generator::otg::auth::{Access, AuthError, Credentials, TOKEN_USER, Token};
 use generator::otg::config::Limits;
+use generator::otg::places::Places;
 use generator::otg::replays::{ReplayOptionError, Replays};
 use generator::otg::{connections, server};
 use generator::telemetry::{self, Question};
@@ -55,6 +58,8 @@ enum Failure {
     Tls(#[from] TlsError),
     #[error(transparent)]
     Auth(#[from] AuthError),
+    #[error(transparent)]
+    Entrance(#[from] EntranceError),
     #[error(transparent)]
     Eal(#[from] dpdk::EalError),
     #[error(transparent)]
@@ -98,8 +103,12 @@ fn run_server(
     options: &Options,
     wanted: SocketAddr,
 ) -> Result<(), Failure> {
+    let mut token = None;
     let credentials = match (&options.otg_user, &options.otg_password_file) {
         (Some(user), Some(file)) => Some(Credentials::read(user, file)?),
+        _ if host::is_root() && !options.insecure => {
+            Some(token.insert(Token::new()?).credentials())
+        }
         _ => None,
     };
     let access = Access::new(wanted.ip(), options.tls_cert.is_some(), credentials)?;
@@ -120,7 +129,8 @@ fn run_server(
     let signals = Signals::register()?;
     let own_eal_options = eal_options.is_some();
     let eal = init(eal_options, options)?;
-    let door = Door { listener, address, tls, access };
+    let (entrance, local) = Entrance::open(&eal.runtime_dir(), token.as_ref())?;
+    let door = Door { listener, local, entrance, address, tls, access };
     let rules = Rules { replays, ..rules(&eal, options, own_eal_options, api(&eal, options)?) };
     let served = serve(&eal, door, options, rules, &signals.came);
     drop(eal);
@@ -239,7 +249,11 @@ fn command_line(options: &Options) -> Policy {
 fn api(eal: &Eal, options: &Options) -> Result<Policy, Failure> {
     let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Pathless };
     let directories = Directories::new(Some(eal.runtime_dir()), options.socket_directory.clone())?;
-    Ok(Policy { vdevs, sockets: Sockets::In(directories) })
+    let interfaces = match options.allow_port.is_empty() && !host::is_root() {
+        true => Interfaces::Any,
+        false => Interfaces::Matching(options.allow_port.clone().into()),
+    };
+    Ok(Policy { vdevs, sockets: Sockets::In(directories), interfaces })
 }
 
 fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy) -> Rules {
@@ -268,6 +282,8 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy)
 /// Where the API is served, and whether over HTTPS.
 struct Door {
     listener: TcpListener,
+    local: UnixListener,
+    entrance: Entrance,
     address: SocketAddr,
     tls: Option<RustlsConfig>,
     access: Access,
@@ -294,7 +310,7 @@ fn serve(
     telemetry::register(eal, &ask)?;
     let desk = Desk::new(eal.lcores().len());
     let (end, ended) = oneshot::channel();
-    let (url, port) = (door.url(), door.address.port());
+    let lines = Lines::of(&door);
     // Behind the lines of EAL, and before anybody is served.
     let capabilities = host::network_capabilities();
     let any_vdev = options.allow_any_vdev;
@@ -313,7 +329,7 @@ fn serve(
                 result
             });
         let http = http.map_err(Failure::Http)?;
-        if let Err(error) = announce(eal, &url, port, options) {
+        if let Err(error) = announce(eal, &lines, options) {
             stop.store(true, Ordering::Relaxed);
             drop(end);
             let _ = http.join();
@@ -342,30 +358,47 @@ fn serve_http(
     runtime.block_on(async {
         let (calls, received) = mpsc::channel(BACKLOG);
         let router = server::router(calls, door.access);
-        let api = async {
-            match door.tls {
-                Some(tls) => {
-                    connections::serve(axum_server::from_tcp_rustls(door.listener, tls)?, router)
-                        .await
-                }
-                None => connections::serve(axum_server::from_tcp(door.listener)?, router).await,
-            }
-        };
+        let places = Places::default();
+        let tcp = connections::serve_tcp(door.listener, door.tls, places.clone(), router.clone());
+        let unix = connections::serve_unix(door.local, places, router);
         tokio::select! {
-            served = api => served,
+            served = tcp => served,
+            served = unix => served,
             () = control.serve(received, questions) => Ok(()),
             _ = ended => Ok(()),
         }
     })
 }
 
-/// Tells the caller where we are: two lines on standard output, and the port file.
-fn announce(eal: &Eal, url: &str, port: u16, options: &Options) -> Result<(), Failure> {
-    let socket = eal.runtime_dir().join("dpdk_telemetry.v2");
-    console::print(format_args!("OTG on {url}\ntelemetry {}\n", socket.display()));
+/// What is told of a [`Door`].
+struct Lines {
+    url: String,
+    port: u16,
+    socket: PathBuf,
+    token: Option<PathBuf>,
+}
+
+impl Lines {
+    fn of(door: &Door) -> Self {
+        let Entrance { socket, token } = &door.entrance;
+        let port = door.address.port();
+        Lines { url: door.url(), port, socket: socket.clone(), token: token.clone() }
+    }
+}
+
+/// Tells the caller where we are: lines on standard output, and the port file.
+fn announce(eal: &Eal, lines: &Lines, options: &Options) -> Result<(), Failure> {
+    let telemetry = eal.runtime_dir().join("dpdk_telemetry.v2");
+    let mut text = format!("OTG on {}\ntelemetry {}\n", lines.url, telemetry.display());
+    if let Some(token) = &lines.token {
+        text.push_str(&format!("token {} (user {TOKEN_USER})\n", token.display()));
+    }
+    text.push_str(&format!("socket {}\n", lines.socket.display()));
+    // In one piece: who has read the first line may look for the others.
+    console::print(format_args!("{text}"));
     match &options.port_file {
         Some(file) => {
-            let text = format!("{port}\n");
+            let text = format!("{}\n", lines.port);
             host::files::write(file, &text).map_err(|error| Failure::PortFile(file.clone(), error))
         }
         None => Ok(()),

@@ -17,7 +17,7 @@ import subprocess
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -63,6 +63,8 @@ class Generator:
     log: Path
     url: str
     telemetry: Path
+    # What it prints beside: the paths of its socket and its token.
+    files: dict[str, str] = field(default_factory=dict)
 
     @property
     def api(self) -> Any:
@@ -129,11 +131,16 @@ def started(
     eal: Sequence[str] = (),
     before: Sequence[str] = (),
     sockets: Path | None = None,
+    trusting: bool = True,
 ) -> Iterator[Generator]:
     """A generator that may end in any way. `eal` are EAL options in place of its own choice;
-    `sockets` is where configurations may have theirs, `directory` unless given."""
+    `sockets` is where configurations may have theirs, `directory` unless given. `trusting`: root's
+    serves everybody, and at all interfaces, as another user's does."""
     log = directory / "generator.log"
     options = ("--socket-directory", str(sockets or directory), *options)
+    if trusting:
+        asked = any(option.startswith("--otg-user") for option in options)
+        options = (*options, "--allow-port=*", *([] if asked else ["--insecure"]))
     command = [*before, str(BIN / "generator"), *eal, *(["--"] if eal else [])]
     with log.open("a") as errors:
         process = subprocess.Popen(
@@ -146,12 +153,16 @@ def started(
         )
     assert process.stdout is not None
     try:
-        url, telemetry = process.stdout.readline(), process.stdout.readline()
+        lines = [process.stdout.readline()]
+        while lines[-1] and not lines[-1].startswith("socket "):
+            lines.append(process.stdout.readline())
+        url, telemetry = lines[0], "".join(lines[1:2])
         assert url.startswith(("OTG on http://127.0.0.1:", "OTG on https://127.0.0.1:")), (
             log.read_text()
         )
         assert telemetry.startswith("telemetry /"), log.read_text()
-        yield Generator(process, log, url.split()[-1], Path(telemetry.split()[-1]))
+        given = dict(line.split()[:2] for line in lines[2:])
+        yield Generator(process, log, url.split()[-1], Path(telemetry.split()[-1]), given)
     finally:
         process.kill()
         process.wait()
@@ -165,9 +176,12 @@ def generator(
     eal: Sequence[str] = (),
     before: Sequence[str] = (),
     sockets: Path | None = None,
+    trusting: bool = True,
 ) -> Iterator[Generator]:
     """The same, that must end cleanly and leave nothing behind."""
-    with started(directory, *options, eal=eal, before=before, sockets=sockets) as running:
+    with started(
+        directory, *options, eal=eal, before=before, sockets=sockets, trusting=trusting
+    ) as running:
         yield running
         assert running.process.poll() is None, running.log.read_text()
         running.process.send_signal(signal.SIGTERM)
@@ -175,6 +189,12 @@ def generator(
         assert code == 0, (code, running.log.read_text())
         # With EAL options of the user's own the directory is the user's, too.
         assert eal or not running.telemetry.parent.exists()
+
+
+def resident(running: Generator) -> int:
+    """Bytes of memory that the generator has."""
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    return next(int(line.split()[1]) << 10 for line in status.splitlines() if "VmRSS" in line)
 
 
 def certificate(directory: Path) -> tuple[str, str]:

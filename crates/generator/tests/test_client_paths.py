@@ -82,7 +82,8 @@ def test_a_device_of_a_client_has_no_path(
     file = kept(tmp_path)
     error = refused(running, f"vdev:{device.format(file)}")
     assert f'"{key}' in error
-    assert "--allow-any-vdev" in error
+    # No option allows a value of the wrong type.
+    assert ("--allow-any-vdev" in error) != ("has to be" in error)
     assert is_kept(file)
     assert list(tmp_path.iterdir()) == [file]
     # Nothing has tried to open it.
@@ -250,7 +251,7 @@ def test_the_generators_own_directory_takes_sockets(directory: Path) -> None:
         for role in ("", ",role=client"):
             for kind in ("memif", "vhost", "virtio_user"):
                 error = refused(running, f"{kind}:{running.telemetry}{role}")
-                assert "a socket of DPDK's own" in error
+                assert "a socket of DPDK's" in error
         assert running.telemetry.is_socket()
         running.api.set_config(at(f"memif:{running.telemetry.parent}/s"))
     assert "Failed to remove" not in running.log.read_text()

@@ -26,7 +26,7 @@ from linerate.telemetry.client import Telemetry, connect, socket_path
 from linerate.telemetry.hdr import Histogram
 from linerate.telemetry.spans import read_clock
 from linerate.traffic.frame_files import MAX_FRAME_SENT
-from linerate.traffic.otg import OtgClient, Traffic, flow_name
+from linerate.traffic.otg import Access, OtgClient, Traffic, flow_name
 from linerate.traffic.sender import Sender, Sent, Touched
 
 START_TIMEOUT_S = 15.0
@@ -35,6 +35,8 @@ START_TIMEOUT_S = 15.0
 LEAD_S = 0.01
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 _SOCKETS = ("memif", "vhost", "virtio_user")
+_INTERFACES = ("af_packet", "af_xdp", "tap")
+_INTERFACE_ARGUMENTS = ("iface", "remote", "rx_iface", "rx_iface_in", "tx_iface")
 
 
 def _replays(wire: Wire, files: Sequence[Path]) -> list[str]:
@@ -48,18 +50,35 @@ def _replays(wire: Wire, files: Sequence[Path]) -> list[str]:
     return [*given, "--max-frame", str(MAX_FRAME_SENT)]
 
 
-def _permissions(wire: Wire) -> list[str]:
+def permissions(wire: Wire) -> list[str]:
     """The options by which the generator takes the link's locations over its API.
 
     It refuses sockets outside its own directory, and devices with paths, unless who starts it
-    allows them.
+    allows them; as root also interfaces of the kernel.
     """
     located = [location.partition(":") for location in wire.locations]
     directories = {Path(rest.split(",")[0]).parent for kind, _, rest in located if kind in _SOCKETS}
     options = [f"--socket-directory={directory}" for directory in sorted(directories)]
     if any(kind == "vdev" and "," in rest for kind, _, rest in located):
         options.append("--allow-any-vdev")
-    return options
+    interfaces = {name for location in wire.locations for name in interfaces_of(location)}
+    return [*options, *(f"--allow-port={name}" for name in sorted(interfaces))]
+
+
+def interfaces_of(location: str) -> list[str]:
+    """The interfaces of the kernel that an OTG location names."""
+    kind, colon, rest = location.partition(":")
+    if not colon:
+        return [] if location.partition(",")[0] == "null" else [location]
+    first, *arguments = rest.split(",")
+    if kind in _INTERFACES:
+        return [first]
+    pairs = [argument.partition("=") for argument in arguments]
+    return [
+        value
+        for key, _, value in pairs
+        if kind == "vdev" and key in _INTERFACE_ARGUMENTS and "/" not in value
+    ]
 
 
 class Generator(Sender):
@@ -95,14 +114,14 @@ class Generator(Sender):
             *(["--flood"] if flood else []),
             *([] if late_after_us is None else ["--late-after", str(late_after_us)]),
             *(["--netns", namespace] if namespace else []),
-            *_permissions(wire),
+            *permissions(wire),
             *_replays(wire, files),
         ]
         # Not in that namespace: the lab could not reach its API there.
         self.child = LOCAL.start(Command("generator", tuple(argv), (cpu,)), run)
         self._telemetry: Telemetry | None = None
         try:
-            self.client = OtgClient(self._await_url())
+            self.client = OtgClient(self._await_url(), Access(user=self._token()))
             path = socket_path(run.path, prefix)
             self._telemetry = connect(path, START_TIMEOUT_S, self.child.check)
         except BaseException:
@@ -111,10 +130,23 @@ class Generator(Sender):
         self._ports = 0
         self._flows: list[str] = []
 
+    def _token(self) -> tuple[str, str] | None:
+        """User and password, where it asks for them, as it does when root has started it."""
+        found = re.search(r"^token (.+) \(user (\w+)\)$", self.child.output(), re.MULTILINE)
+        if not found:
+            return None
+        try:
+            return found.group(2), Path(found.group(1)).read_text().strip()
+        except OSError as error:
+            raise GeneratorError(f"the generator's token: {error}") from error
+
     def _await_url(self) -> str:
         deadline = time.monotonic() + START_TIMEOUT_S
         while True:
-            found = re.search(r"^OTG on (https?://\S+)\s*\n", self.child.output(), re.MULTILINE)
+            # The lines come together, and all of them before it serves.
+            found = re.search(
+                r"^OTG on (https?://\S+)\n(?:.*\n)*?socket .*\n", self.child.output(), re.MULTILINE
+            )
             if found:
                 return found.group(1)
             self.child.check()

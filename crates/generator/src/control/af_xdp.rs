@@ -80,13 +80,6 @@ impl AfXdp {
         self.stuck.retain(|stuck| stuck != arguments);
     }
 
-    /// The device that stays under the name of this one, if it has other arguments.
-    pub fn other_of_name(&self, arguments: &str) -> Option<&str> {
-        let name = |text: &str| text.split(',').next().unwrap_or_default().to_owned();
-        let other = |stuck: &&String| name(stuck) == name(arguments) && *stuck != arguments;
-        self.stuck.iter().find(other).map(String::as_str)
-    }
-
     /// Notes that a port was closed.
     pub fn closed(&mut self, now: Instant) {
         self.closed = Some(now);
@@ -115,16 +108,6 @@ mod tests {
         assert_eq!(af_xdp.may_open(), Err(AfXdpError::Stuck));
         af_xdp.works("net_af_xdp2,iface=a");
         assert_eq!(af_xdp.may_open(), Ok(()));
-    }
-
-    #[test]
-    fn a_device_that_stays_is_not_mistaken_for_another() {
-        let mut af_xdp = AfXdp::default();
-        af_xdp.stays("net_af_xdp1,iface=a");
-        assert_eq!(af_xdp.other_of_name("net_af_xdp1,iface=b"), Some("net_af_xdp1,iface=a"));
-        for fine in ["net_af_xdp1,iface=a", "net_af_xdp10,iface=b", "net_af_xdp,iface=a"] {
-            assert_eq!(af_xdp.other_of_name(fine), None, "{fine}");
-        }
     }
 
     #[test]

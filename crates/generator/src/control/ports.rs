@@ -3,7 +3,9 @@
 
 use std::time::Instant;
 
-use dpdk::{Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortInfo, RxConfig, TxConfig};
+use dpdk::{
+    Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortId, PortInfo, RxConfig, TxConfig,
+};
 
 use super::af_xdp::AfXdp;
 use super::kept::Kept;
@@ -146,6 +148,8 @@ pub struct Ports<'eal> {
     rules: PortRules,
     free: Vec<Mempool<'eal>>,
     af_xdp: AfXdp,
+    /// The ports whose devices we made, as long as they are there, with the devices' arguments.
+    made: Vec<(PortId, String)>,
     /// Numbers for names of devices and pools.
     devices: u32,
     pools: u32,
@@ -154,7 +158,15 @@ pub struct Ports<'eal> {
 impl<'eal> Ports<'eal> {
     /// No ports yet.
     pub fn new(eal: &'eal Eal, rules: PortRules) -> Self {
-        Ports { eal, rules, free: Vec::new(), af_xdp: AfXdp::default(), devices: 0, pools: 0 }
+        Ports {
+            eal,
+            rules,
+            free: Vec::new(),
+            af_xdp: AfXdp::default(),
+            made: Vec::new(),
+            devices: 0,
+            pools: 0,
+        }
     }
 
     /// Opens the planned ports; those that are open now at the same location are kept, unless their
@@ -218,12 +230,10 @@ impl<'eal> Ports<'eal> {
         let mut arguments = location.device_arguments(self.devices);
         arguments.push_str(&self.buffers(location));
         // One that the location names is there already, and comes again by its arguments.
-        let there = find(&arguments);
-        if let Some(other) = self.af_xdp.other_of_name(&arguments) {
-            return Err(format!(
-                "{other:?} could not be set up and cannot be removed; give the device another name"
-            ));
-        }
+        let there = match find(&arguments) {
+            Some(id) => self.reusable(id, location, &arguments, &others)?,
+            None => None,
+        };
         if there.is_none() {
             let ours: Vec<&str> =
                 others.iter().filter_map(|entry| entry.location.listens_on()).collect();
@@ -238,6 +248,9 @@ impl<'eal> Ports<'eal> {
             Some(id) => vec![id],
             None => location.attach(attach)?,
         };
+        if there.is_none() {
+            self.made.extend(ids.iter().map(|id| (*id, arguments.clone())));
+        }
         let [id] = *ids.as_slice() else {
             for id in &ids {
                 self.remove(*id);
@@ -263,9 +276,37 @@ impl<'eal> Ports<'eal> {
         Ok((entry, Link { port, tx_pools: pools.tx }))
     }
 
+    /// The port of a device that has the location's name, if it is what the location says: one that EAL options
+    /// have made, or one of the same arguments. One that is left of a location which could not be opened goes.
+    fn reusable(
+        &mut self,
+        id: PortId,
+        location: &Location,
+        arguments: &str,
+        others: &[&Entry<'eal>],
+    ) -> Result<Option<PortId>, String> {
+        let name = location.device_name(arguments);
+        let is_open = others.iter().any(|entry| entry.control.id() == id);
+        let made = self.made.iter().find(|(made, _)| *made == id).map(|(_, made)| made.clone());
+        match made {
+            // Its arguments are the starter's, and not known here.
+            None if location.is_clients_device() && arguments != name => Err(format!(
+                "there is a device {name:?} of the generator's EAL options already; name it without arguments, or give this one another name"
+            )),
+            Some(old) if is_open && old != arguments => Err(format!(
+                "device {name:?} is open for another port, as {old:?}; give this one another name, or post an empty configuration first"
+            )),
+            Some(old) if old != arguments && !self.remove(id) => Err(format!(
+                "{old:?} could not be set up and cannot be removed; give the device another name"
+            )),
+            Some(old) if old != arguments => Ok(None),
+            _ => Ok(Some(id)),
+        }
+    }
+
     fn start(
         &mut self,
-        id: dpdk::PortId,
+        id: PortId,
         location: &Location,
     ) -> Result<(Port<'eal, dpdk::Started>, Pools<'eal>, MostQueues), String> {
         let port = self.eal.take_port(id).map_err(|error| error.to_string())?;
@@ -437,6 +478,7 @@ impl<'eal> Ports<'eal> {
         }
         match stopped {
             Ok(()) => {
+                self.forget(entry.control.id());
                 self.keep(entry.pools.clone());
                 None
             }
@@ -445,11 +487,19 @@ impl<'eal> Ports<'eal> {
     }
 
     /// Removes a port that is not open, and says whether that could be done.
-    fn remove(&self, id: dpdk::PortId) -> bool {
+    fn remove(&mut self, id: PortId) -> bool {
         let removed = self.eal.take_port(id).and_then(|port| self.eal.detach(port));
         if let Err(error) = &removed {
             tracing::warn!("port {id} cannot be removed: {error}");
         }
+        if removed.is_ok() {
+            self.forget(id);
+        }
         removed.is_ok()
+    }
+
+    /// The device has gone, and DPDK may give its number to another.
+    fn forget(&mut self, id: PortId) {
+        self.made.retain(|(made, _)| *made != id);
     }
 }

@@ -6,6 +6,7 @@
 //! opened now, and [`Location::device_arguments`] says it to DPDK.
 
 mod directories;
+mod interfaces;
 mod policy;
 mod probe;
 mod read;
@@ -16,6 +17,7 @@ mod vdev;
 use std::fmt;
 
 pub use directories::{Directories, DirectoryError};
+pub use interfaces::{Interfaces, Pattern, PatternError};
 pub use policy::{Policy, Sockets, Vdevs};
 pub use probe::Unavailable;
 pub use read::LocationError;
@@ -176,6 +178,11 @@ impl Location {
         self.device_arguments(0) != self.device_arguments(1)
     }
 
+    /// Whether it is a `vdev:` of a client of the API.
+    pub fn is_clients_device(&self) -> bool {
+        matches!(self, Location::Vdev { allowed: Vdevs::Pathless, .. })
+    }
+
     /// What DPDK calls the device of these arguments.
     pub fn device_name(&self, arguments: &str) -> String {
         match self {
@@ -199,6 +206,15 @@ impl Location {
         match self {
             Location::Interface { name, .. } => Some(name),
             _ => None,
+        }
+    }
+
+    /// The interfaces of the kernel that the port would use or make.
+    pub fn interfaces(&self) -> Vec<&str> {
+        match self {
+            Location::Interface { name, .. } | Location::Tap(name) => vec![name],
+            Location::Vdev { arguments, .. } => vdev::interfaces(arguments),
+            _ => Vec::new(),
         }
     }
 

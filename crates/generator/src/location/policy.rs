@@ -7,10 +7,11 @@ use std::fs;
 use std::path::PathBuf;
 
 use super::directories::Directories;
+use super::interfaces::Interfaces;
 use super::read::LocationError;
 
-/// What the names of EAL's own sockets in its run-time directory begin with.
-const OF_EAL: [&str; 2] = ["dpdk_telemetry", "mp_socket"];
+/// What the names of EAL's sockets, and of the API's own, in the run-time directory begin with.
+const OF_EAL: [&str; 3] = ["dpdk_telemetry", "mp_socket", "otg"];
 
 /// What the locations of one source may name.
 #[derive(Clone, Debug)]
@@ -19,11 +20,14 @@ pub struct Policy {
     pub vdevs: Vdevs,
     /// Where sockets may lie.
     pub sockets: Sockets,
+    /// Which interfaces of the kernel.
+    pub interfaces: Interfaces,
 }
 
 impl Policy {
     /// For whoever starts the program, with no option that allows more.
-    pub const COMMAND_LINE: Policy = Policy { vdevs: Vdevs::Known, sockets: Sockets::Anywhere };
+    pub const COMMAND_LINE: Policy =
+        Policy { vdevs: Vdevs::Known, sockets: Sockets::Anywhere, interfaces: Interfaces::Any };
 }
 
 /// Which virtual devices a `vdev:` may name.
@@ -97,7 +101,8 @@ mod tests {
         fs::set_permissions(&inside, fs::Permissions::from_mode(0o755)).unwrap();
         fs::create_dir(scratch.path().join("out")).unwrap();
         let directories = Directories::new(None, [inside.clone()]).unwrap();
-        let policy = Policy { vdevs: Vdevs::Pathless, sockets: Sockets::In(directories) };
+        let sockets = Sockets::In(directories);
+        let policy = Policy { vdevs: Vdevs::Pathless, sockets, ..Policy::COMMAND_LINE };
         (scratch, inside, policy)
     }
 
@@ -194,7 +199,9 @@ mod tests {
     #[test]
     fn sockets_of_eal_are_no_links() {
         let (_scratch, inside, policy) = scratch();
-        for name in ["dpdk_telemetry.v2", "dpdk_telemetry.v2:1", "mp_socket", "mp_socket_7_1"] {
+        for name in
+            ["dpdk_telemetry.v2", "dpdk_telemetry.v2:1", "mp_socket", "mp_socket_7_1", "otg.sock"]
+        {
             for role in ["", ",role=client", ",role=server"] {
                 let path = inside.join(format!("{name}{role}"));
                 for kind in ["memif", "vhost", "virtio_user"] {

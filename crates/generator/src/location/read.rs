@@ -4,7 +4,7 @@
 use std::str::FromStr;
 
 use super::policy::{Policy, Sockets};
-use super::{Copying, Driver, Location, Role, VhostEnd, vdev};
+use super::{Copying, Driver, Location, Role, VhostEnd, interfaces, vdev};
 
 /// Longest path that a Unix socket can have, without its NUL.
 const MAX_SOCKET_PATH: usize = 107;
@@ -34,6 +34,12 @@ pub enum LocationError {
     /// An interface's name is too long or holds characters that none can have.
     #[error("{0:?} cannot be an interface's name")]
     Interface(String),
+    /// The interface is none of those that the starter has named.
+    #[error(
+        "interface {0:?} is not allowed: configurations may use those that whoever starts the generator names, here by `generator {option}`",
+        option = interfaces::option_for(.0)
+    )]
+    NotAllowed(String),
     /// The path of a socket cannot be used.
     #[error(
         "{kind} socket {path:?}: give an absolute path of at most {MAX_SOCKET_PATH} bytes without commas, brackets or control characters"
@@ -57,7 +63,9 @@ pub enum LocationError {
         directories: String,
     },
     /// The socket is one of EAL's own.
-    #[error("{kind} socket {path:?}: its name is that of a socket of DPDK's own; choose another")]
+    #[error(
+        "{kind} socket {path:?}: its name is that of a socket of DPDK's or the API's own; choose another"
+    )]
     OfEal {
         /// The kind of location.
         kind: &'static str,
@@ -133,10 +141,8 @@ pub enum LocationError {
         /// The location to use.
         location: &'static str,
     },
-    /// The value of an argument could be a path, or a size that takes all memory.
-    #[error(
-        "argument {argument:?} of {driver}: in a configuration {key} has to be {wanted}; `generator --allow-any-vdev` leaves others to DPDK"
-    )]
+    /// The value of an argument is of the wrong type, or out of bounds.
+    #[error("argument {argument:?} of {driver}: {key} has to be {wanted}")]
     Value {
         /// The device's driver.
         driver: &'static str,
@@ -164,6 +170,15 @@ impl Location {
     /// # Errors
     /// [`LocationError`], with what would be right.
     pub fn read(text: &str, policy: &Policy) -> Result<Self, LocationError> {
+        let location = Location::read_any(text, policy)?;
+        match location.interfaces().into_iter().find(|name| !policy.interfaces.allow(name)) {
+            Some(other) => Err(LocationError::NotAllowed(other.to_owned())),
+            None => Ok(location),
+        }
+    }
+
+    /// The same, at any interface.
+    fn read_any(text: &str, policy: &Policy) -> Result<Self, LocationError> {
         match text.split_once(':') {
             _ if text.is_empty() => Err(LocationError::Empty),
             None if text == "null" => null(""),

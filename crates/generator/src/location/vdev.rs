@@ -12,24 +12,41 @@ use super::read::{self, LocationError};
 /// A driver that a `vdev:` may name. Others take a program to run or a pointer.
 struct Driver {
     name: &'static str,
-    /// What a client of the API may give: no paths and no programs, of any release of DPDK, and nothing that
-    /// reserves more memory than [`Location::Interface`](super::Location::Interface) may with its queues.
-    arguments: &'static [(&'static str, Value)],
+    /// All of its arguments in DPDK 22.11 to 25.11, each with its type. Others are left to DPDK.
+    arguments: &'static [(&'static str, Value, Giver)],
     socket: Option<Socket>,
 }
 
-/// What the value of an argument has to be when a client of the API gives it.
+/// Who may give an argument.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Giver {
+    /// Clients of the API, too: it names no path and no program, and reserves no more memory than
+    /// [`Location::Interface`](super::Location::Interface) may with its queues.
+    Client,
+    /// Whoever starts the program, or whomever that one trusts.
+    Starter,
+}
+
+use Giver::{Client, Starter};
+
+/// What the value of an argument has to be.
 enum Value {
     /// A decimal number. Drivers read numbers in several ways: an octal or negative one could be large to them.
-    Number(RangeInclusive<u16>),
+    Number(RangeInclusive<u32>),
     /// The name of a network interface.
     Interface,
     /// The name of a network interface that the device makes.
     NewInterface,
     /// `fixed`, or an Ethernet address.
     Mac,
+    /// An Ethernet address.
+    Address,
     /// One of these words.
     Word(&'static [&'static str]),
+    /// The path of a file or a socket, or the name of an abstract socket.
+    Path,
+    /// Printable characters, so many at most.
+    Text(usize),
 }
 
 /// A driver's argument that is the path of a socket.
@@ -39,66 +56,127 @@ struct Socket {
     location: &'static str,
 }
 
-const VHOST: Option<Socket> = Some(Socket { key: "iface", location: "vhost:SOCKET" });
-
 const FLAG: Value = Value::Number(0..=1);
-const QUEUES: Value = Value::Number(1..=read::MAX_QUEUES);
+const YES_OR_NO: Value = Value::Word(&["yes", "no"]);
+const QUEUES: Value = Value::Number(1..=read::MAX_QUEUES as u32);
+const ANY_NUMBER: Value = Value::Number(0..=u32::MAX);
+/// Longest path of the kernel's (PATH_MAX), without its NUL.
+const MAX_PATH: usize = 4095;
+
+const VHOST: Option<Socket> = Some(Socket { key: "iface", location: "vhost:SOCKET" });
+const VHOST_ARGUMENTS: &[(&str, Value, Giver)] = &[
+    ("iface", Value::Path, Starter),
+    ("queues", QUEUES, Starter),
+    ("client", FLAG, Starter),
+    ("iommu-support", FLAG, Starter),
+    ("postcopy-support", FLAG, Starter),
+    ("tso", FLAG, Starter),
+    ("linear-buffer", FLAG, Starter),
+    ("ext-buffer", FLAG, Starter),
+    ("legacy-ol-flags", FLAG, Starter),
+];
 
 const DRIVERS: [Driver; 9] = [
     Driver {
         name: "net_null",
         arguments: &[
-            ("size", Value::Number(1..=read::MAX_NULL_SIZE)),
-            ("copy", FLAG),
-            ("no-rx", FLAG),
+            ("size", Value::Number(1..=read::MAX_NULL_SIZE as u32), Client),
+            ("copy", FLAG, Client),
+            ("no-rx", FLAG, Client),
         ],
         socket: None,
     },
-    Driver { name: "net_ring", arguments: &[], socket: None },
     Driver {
-        name: "net_memif",
-        arguments: &[],
-        socket: Some(Socket { key: "socket", location: "memif:SOCKET" }),
-    },
-    // Not remote, which takes the frames of another interface.
-    Driver {
-        name: "net_tap",
-        arguments: &[("iface", Value::NewInterface), ("mac", Value::Mac)],
+        name: "net_ring",
+        arguments: &[("nodeaction", Value::Text(64), Starter)],
         socket: None,
     },
-    // Not blocksz, framesz and framecnt, the sizes of its rings: the kernel's memory, which cannot be
-    // swapped. A pair of queues has 2 MiB without them.
+    Driver {
+        name: "net_memif",
+        arguments: &[
+            ("role", Value::Word(&["server", "client", "master", "slave"]), Starter),
+            ("id", ANY_NUMBER, Starter),
+            ("bsize", Value::Number(1..=u16::MAX as u32), Starter),
+            ("rsize", Value::Number(1..=14), Starter),
+            ("socket", Value::Path, Starter),
+            ("socket-abstract", YES_OR_NO, Starter),
+            ("owner-uid", ANY_NUMBER, Starter),
+            ("owner-gid", ANY_NUMBER, Starter),
+            ("mac", Value::Address, Starter),
+            ("zero-copy", YES_OR_NO, Starter),
+            ("secret", Value::Text(24), Starter),
+        ],
+        socket: Some(Socket { key: "socket", location: "memif:SOCKET" }),
+    },
+    // remote takes the frames of another interface.
+    Driver {
+        name: "net_tap",
+        arguments: &[
+            ("iface", Value::NewInterface, Client),
+            ("mac", Value::Mac, Client),
+            ("remote", Value::Interface, Starter),
+        ],
+        socket: None,
+    },
+    // blocksz, framesz and framecnt are the sizes of its rings: the kernel's memory, which cannot be
+    // swapped. A pair of queues has 2 MiB without them, and 512 MiB with the largest.
     Driver {
         name: "net_af_packet",
         arguments: &[
-            ("iface", Value::Interface),
-            ("qpairs", QUEUES),
-            ("qdisc_bypass", FLAG),
-            ("fanout_mode", Value::Word(&["hash", "lb", "cpu", "rollover", "rnd", "qm"])),
+            ("iface", Value::Interface, Client),
+            ("qpairs", QUEUES, Client),
+            ("qdisc_bypass", FLAG, Client),
+            ("fanout_mode", Value::Word(&["hash", "lb", "cpu", "rollover", "rnd", "qm"]), Client),
+            ("blocksz", Value::Number(4096..=1 << 20), Starter),
+            ("framesz", Value::Number(128..=1 << 14), Starter),
+            ("framecnt", Value::Number(1..=1 << 14), Starter),
         ],
         socket: None,
     },
-    // Not xdp_prog, a program; not use_cni, use_pinned_map and dp_path, which lead to sockets and maps.
+    // xdp_prog is a program; use_cni, use_pinned_map and dp_path lead to sockets and maps.
     Driver {
         name: "net_af_xdp",
         arguments: &[
-            ("iface", Value::Interface),
-            ("start_queue", Value::Number(0..=1023)),
-            ("queue_count", QUEUES),
+            ("iface", Value::Interface, Client),
+            ("start_queue", Value::Number(0..=1023), Client),
+            ("queue_count", QUEUES, Client),
             // As many as the driver takes by itself.
-            ("busy_budget", Value::Number(0..=64)),
-            ("force_copy", FLAG),
+            ("busy_budget", Value::Number(0..=64), Client),
+            ("force_copy", FLAG, Client),
+            ("shared_umem", FLAG, Starter),
+            ("xdp_prog", Value::Path, Starter),
+            ("use_cni", FLAG, Starter),
+            ("use_pinned_map", FLAG, Starter),
+            ("dp_path", Value::Path, Starter),
+            ("uds_path", Value::Path, Starter),
         ],
         socket: None,
     },
     Driver {
         name: "net_virtio_user",
-        arguments: &[],
+        arguments: &[
+            ("path", Value::Path, Starter),
+            ("mac", Value::Address, Starter),
+            ("iface", Value::NewInterface, Starter),
+            ("queues", QUEUES, Starter),
+            ("queue_size", Value::Number(2..=1 << 15), Starter),
+            ("speed", Value::Number(0..=1_000_000), Starter),
+            ("server", FLAG, Starter),
+            ("cq", FLAG, Starter),
+            ("mrg_rxbuf", FLAG, Starter),
+            ("in_order", FLAG, Starter),
+            ("packed_vq", FLAG, Starter),
+            ("vectorized", FLAG, Starter),
+        ],
         socket: Some(Socket { key: "path", location: "virtio_user:SOCKET" }),
     },
-    Driver { name: "net_vhost", arguments: &[], socket: VHOST },
-    Driver { name: "eth_vhost", arguments: &[], socket: VHOST },
+    Driver { name: "net_vhost", arguments: VHOST_ARGUMENTS, socket: VHOST },
+    Driver { name: "eth_vhost", arguments: VHOST_ARGUMENTS, socket: VHOST },
 ];
+
+/// The driver that `--allow-any-vdev` adds, and its arguments that are interfaces.
+const PCAP: &str = "net_pcap";
+const PCAP_INTERFACES: [&str; 4] = ["iface", "rx_iface", "rx_iface_in", "tx_iface"];
 
 impl Value {
     fn takes(&self, text: &str) -> bool {
@@ -111,13 +189,22 @@ impl Value {
             // The kernel puts a number in place of `%d`.
             Value::NewInterface => is_interface(text) && !text.contains('%'),
             Value::Mac => text == "fixed" || is_mac(text),
+            Value::Address => is_mac(text),
             Value::Word(words) => words.contains(&text),
+            Value::Path => is_text(text, MAX_PATH),
+            Value::Text(most) => is_text(text, *most),
         }
     }
 }
 
 fn is_interface(text: &str) -> bool {
     read::interface_name(text).is_ok() && !text.contains(['=', '[', ']'])
+}
+
+/// Brackets would make DPDK read on behind the next comma.
+fn is_text(text: &str, most: usize) -> bool {
+    let good = |c: char| !c.is_control() && !"[]=".contains(c);
+    (1..=most).contains(&text.len()) && text.chars().all(good)
 }
 
 fn is_mac(text: &str) -> bool {
@@ -134,7 +221,10 @@ impl fmt::Display for Value {
             }
             Value::Interface | Value::NewInterface => f.write_str("the name of an interface"),
             Value::Mac => f.write_str("`fixed` or an address such as 02:00:00:00:00:01"),
+            Value::Address => f.write_str("an address such as 02:00:00:00:00:01"),
             Value::Word(words) => write!(f, "one of {}", words.join(", ")),
+            Value::Path => f.write_str("a path"),
+            Value::Text(most) => write!(f, "1 to {most} characters without brackets or ="),
         }
     }
 }
@@ -176,42 +266,39 @@ pub(super) fn check(arguments: &str, vdevs: Vdevs) -> Result<(), LocationError> 
         let rest = name.strip_prefix(driver.name);
         rest.is_some_and(|rest| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_'))
     });
-    match (known, vdevs) {
-        (None, Vdevs::Pathless | Vdevs::Known) => Err(LocationError::Driver(name.to_owned())),
-        (Some(driver), Vdevs::Pathless) => {
-            let mut given = Vec::new();
-            parts.try_for_each(|argument| check_argument(driver, argument, &mut given))
+    let driver = match (known, vdevs) {
+        (Some(driver), _) => driver,
+        (None, Vdevs::Pathless | Vdevs::Known) => {
+            return Err(LocationError::Driver(name.to_owned()));
         }
-        // DPDK reads commas between brackets as part of a value: of a socket that nobody here would see.
-        (_, Vdevs::Known | Vdevs::Any)
-            if arguments.contains('[')
-                && driver_of(name).is_some_and(|driver| driver.socket.is_some()) =>
-        {
-            Err(LocationError::Vdev(arguments.to_owned()))
-        }
-        (_, Vdevs::Known | Vdevs::Any) => Ok(()),
+        (None, Vdevs::Any) => match driver_of(name) {
+            Some(driver) => driver,
+            None => return Ok(()),
+        },
+    };
+    // DPDK reads commas between brackets as part of a value: of a socket that nobody here would see.
+    if vdevs != Vdevs::Pathless && arguments.contains('[') && driver.socket.is_some() {
+        return Err(LocationError::Vdev(arguments.to_owned()));
     }
+    let giver = if vdevs == Vdevs::Pathless { Client } else { Starter };
+    let mut given = Vec::new();
+    parts.try_for_each(|argument| check_argument(driver, argument, giver, &mut given))
 }
 
-/// Whether an argument may come from a client of the API; `given` are the keys of those before it.
+/// Whether an argument may come from this giver; `given` are the keys of those before it.
 fn check_argument<'text>(
     driver: &'static Driver,
     argument: &'text str,
+    giver: Giver,
     given: &mut Vec<&'text str>,
 ) -> Result<(), LocationError> {
     let (key, value) = argument.split_once('=').unwrap_or((argument, ""));
-    let Some((key, wanted)) = driver.arguments.iter().find(|(known, _)| *known == key) else {
-        let (driver_name, key) = (driver.name, key.to_owned());
-        return Err(match &driver.socket {
-            Some(socket) => {
-                LocationError::SocketKey { driver: driver_name, key, location: socket.location }
-            }
-            None => {
-                let keys: Vec<&str> = driver.arguments.iter().map(|(key, _)| *key).collect();
-                let known = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
-                LocationError::Key { driver: driver_name, key, known }
-            }
-        });
+    let own = |(known, ..): &&(&str, Value, Giver)| *known == key;
+    let (key, wanted) = match driver.arguments.iter().find(own) {
+        Some((key, wanted, least)) if giver == Starter || *least == Client => (key, wanted),
+        // Of a release that is not known here.
+        None if giver == Starter => return Ok(()),
+        _ => return Err(not_for_clients(driver, key)),
     };
     // DPDK takes the last of several, or each in turn.
     let wanted = match (given.contains(key), wanted.takes(value)) {
@@ -223,6 +310,32 @@ fn check_argument<'text>(
         (false, false) => wanted.to_string(),
     };
     Err(LocationError::Value { driver: driver.name, argument: argument.to_owned(), key, wanted })
+}
+
+fn not_for_clients(driver: &'static Driver, key: &str) -> LocationError {
+    let (name, key) = (driver.name, key.to_owned());
+    match &driver.socket {
+        Some(socket) => LocationError::SocketKey { driver: name, key, location: socket.location },
+        None => {
+            let all = driver.arguments.iter().filter(|(.., least)| *least == Client);
+            let keys: Vec<&str> = all.map(|(key, ..)| *key).collect();
+            let known = if keys.is_empty() { "none".to_owned() } else { keys.join(", ") };
+            LocationError::Key { driver: name, key, known }
+        }
+    }
+}
+
+/// The interfaces of the kernel that a device of these arguments would use or make.
+pub(super) fn interfaces(arguments: &str) -> Vec<&str> {
+    let name = arguments.strip_prefix("vdev:").unwrap_or(arguments);
+    let is_interface = |key: &str| match driver_of(arguments) {
+        Some(driver) => driver.arguments.iter().any(|(known, value, _)| {
+            *known == key && matches!(value, Value::Interface | Value::NewInterface)
+        }),
+        None => name.starts_with(PCAP) && PCAP_INTERFACES.contains(&key),
+    };
+    let pairs = arguments.split(',').skip(1).filter_map(|argument| argument.split_once('='));
+    pairs.filter(|(key, _)| is_interface(key)).map(|(_, value)| value).collect()
 }
 
 /// Whether a client of the API may have the device made, which is not there yet. Those with sockets are
@@ -326,10 +439,12 @@ mod tests {
             ("net_null0,", ""),
         ] {
             let error = check(bad, Vdevs::Pathless).unwrap_err().to_string();
-            assert!(error.contains("--allow-any-vdev"), "{bad}: {error}");
             assert!(error.contains(key), "{bad}: {error}");
-            // Of whoever starts the program, DPDK's drivers judge the rest.
-            assert_eq!(check(bad, Vdevs::Known), Ok(()), "{bad}");
+            // Who starts the program may give other keys, but nobody a value of the wrong type.
+            match check(bad, Vdevs::Known) {
+                Ok(()) => assert!(error.contains("--allow-any-vdev"), "{bad}: {error}"),
+                Err(other) => assert!(matches!(other, LocationError::Value { .. }), "{other:?}"),
+            }
         }
         let error = check("net_vhost0,iface=/f", Vdevs::Pathless).unwrap_err().to_string();
         assert!(error.contains("vhost:SOCKET"), "{error}");
@@ -354,8 +469,68 @@ mod tests {
             for bad in [&more, "65537", "4294967297", "-1", "+1", "0x1", "010", "1 ", "1k", ""] {
                 let error = check(&format!("{device}={bad}"), Vdevs::Pathless).unwrap_err();
                 assert!(matches!(error, LocationError::Value { .. }), "{device}={bad}: {error:?}");
-                assert!(error.to_string().contains(&format!("to {most};")), "{error}");
+                assert!(error.to_string().ends_with(&format!("to {most}")), "{error}");
+                // With 1000 queues a device stopped the API for 20 s, whoever gave them.
+                for vdevs in [Vdevs::Known, Vdevs::Any] {
+                    assert_eq!(check(&format!("{device}={bad}"), vdevs), Err(error.clone()));
+                }
             }
+        }
+    }
+
+    #[test]
+    fn every_argument_of_the_starters_has_a_type() {
+        for good in [
+            "net_memif0,role=server,socket=/s,socket-abstract=no,id=7,bsize=9216,rsize=10",
+            "net_memif0,role=client,socket=name,socket-abstract=yes,secret=s,mac=02:00:00:00:00:01",
+            "net_vhost0,iface=relative,queues=2,client=1,tso=0",
+            "net_virtio_user0,path=/s,queues=1,server=0,queue_size=1024,mac=02:00:00:00:00:01",
+            "net_af_packet0,iface=eth0,blocksz=4096,framesz=2048,framecnt=512",
+            "net_af_xdp0,iface=eth0,xdp_prog=/p.o",
+            "net_tap0,iface=t0,remote=eth0",
+            // Of a later release: DPDK says whether it is right.
+            "net_null0,later=1",
+        ] {
+            for vdevs in [Vdevs::Known, Vdevs::Any] {
+                assert_eq!(check(good, vdevs), Ok(()), "{good}");
+            }
+        }
+        for bad in [
+            "net_memif0,role=both",
+            "net_memif0,bsize=65536",
+            "net_memif0,rsize=15",
+            "net_memif0,socket-abstract=maybe",
+            "net_memif0,id=-1",
+            "net_memif0,mac=fixed",
+            "net_vhost0,iface=",
+            "net_vhost0,iface=/s,queues=1000",
+            "net_vhost0,iface=/s,iface=/t",
+            "net_virtio_user0,path=/s,queue_size=65536",
+            "net_af_packet0,iface=eth0,framecnt=100000",
+            "net_af_packet0,iface=eth0,qpairs=1000",
+            "net_af_xdp0,iface=/s",
+            "net_tap0,remote=[a",
+        ] {
+            for vdevs in [Vdevs::Known, Vdevs::Any] {
+                let error = check(bad, vdevs).unwrap_err();
+                assert!(matches!(error, LocationError::Value { .. }), "{bad}: {error:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn interfaces_of_devices_are_known() {
+        for (arguments, interfaces) in [
+            ("net_null0,size=64", &[][..]),
+            ("net_af_packet0,iface=a,qpairs=1", &["a"]),
+            ("vdev:net_af_xdp0,iface=a", &["a"]),
+            ("net_tap0,iface=t,remote=a", &["t", "a"]),
+            ("net_virtio_user0,path=/dev/vhost-net,iface=t", &["t"]),
+            // Of vhost it is a path.
+            ("net_vhost0,iface=/s", &[]),
+            ("net_pcap0,rx_pcap=f,rx_iface=a,tx_iface=b", &["a", "b"]),
+        ] {
+            assert_eq!(super::interfaces(arguments), interfaces, "{arguments}");
         }
     }
 

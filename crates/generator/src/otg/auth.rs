@@ -15,6 +15,7 @@ use base64::engine::general_purpose::STANDARD;
 use subtle::ConstantTimeEq;
 
 use super::ApiError;
+use super::places::Peer;
 
 /// Fewest and most bytes of a password.
 const PASSWORD: std::ops::RangeInclusive<usize> = 8..=256;
@@ -44,6 +45,9 @@ pub enum AuthError {
          127.0.0.1"
     )]
     Open(IpAddr),
+    /// The kernel gives no random numbers.
+    #[error("no random numbers for a token; give --otg-user and --otg-password-file")]
+    Random,
 }
 
 /// A user and a password.
@@ -94,6 +98,37 @@ impl Credentials {
         };
         let same = given.trim_start_matches(' ').as_bytes().ct_eq(self.encoded.as_bytes());
         scheme.eq_ignore_ascii_case("Basic") && bool::from(same)
+    }
+}
+
+/// The user of a [`Token`].
+pub const TOKEN_USER: &str = "otg";
+
+/// A password that nobody has chosen.
+pub struct Token(String);
+
+impl Token {
+    /// A new one, of 256 random bits.
+    ///
+    /// # Errors
+    /// [`AuthError::Random`].
+    pub fn new() -> Result<Self, AuthError> {
+        let mut bytes = [0; 32];
+        let random = rustls::crypto::ring::default_provider().secure_random;
+        random.fill(&mut bytes).map_err(|_| AuthError::Random)?;
+        Ok(Token(bytes.iter().map(|byte| format!("{byte:02x}")).collect()))
+    }
+
+    /// The characters that a client gives, safe in a URL.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// What a request has to have.
+    #[must_use]
+    pub fn credentials(&self) -> Credentials {
+        Credentials { encoded: STANDARD.encode(format!("{TOKEN_USER}:{}", self.0)) }
     }
 }
 
@@ -157,38 +192,46 @@ impl Access {
             true => ", and overwrite and remove files and load programs (--allow-any-vdev)",
             false => "",
         };
+        let insecure = if root { ", or leave out --insecure" } else { "" };
         match self {
             Access::Loopback => Some(format!(
                 "{who} serves the OTG API on {address} without a password: every user and every program of this \
                  machine can open its network devices through it, send and capture frames{files}, {rights}; \
-                 to ask for a password, use --otg-user and --otg-password-file"
+                 to ask for a password, use --otg-user and --otg-password-file{insecure}"
             )),
             Access::Password(_) => None,
         }
     }
 
-    /// Whether a request may be served. What a web page makes a browser send never is: a browser
-    /// on this machine reaches the API, and may know its password.
+    /// Whether a request has credentials, right or wrong, where they are asked for.
+    pub fn is_guess(&self, headers: &HeaderMap) -> bool {
+        matches!(self, Access::Password(_)) && headers.contains_key(header::AUTHORIZATION)
+    }
+
+    /// Whether a request may be served: `true` if its client is known to be who may, `false` if everybody there
+    /// may. What a web page makes a browser send never is: a browser on this machine reaches the API, and may
+    /// know its password.
     ///
     /// # Errors
     /// A 401 or 403.
-    pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn check(&self, headers: &HeaderMap, peer: Peer) -> Result<bool, Refusal> {
         let forbidden =
             |what| Err(Refusal { error: ApiError::request(403, what), challenge: None });
         if headers.contains_key(header::ORIGIN) {
             return forbidden("Origin: requests of web pages are refused");
         }
         match self {
+            _ if peer == Peer::Local => Ok(true),
             Access::Loopback => {
                 let mut hosts = headers.get_all(header::HOST).iter();
                 match (hosts.next(), hosts.next()) {
-                    (Some(host), None) if is_loopback(host) => Ok(()),
+                    (Some(host), None) if is_loopback(host) => Ok(false),
                     _ => forbidden(
                         "Host: must be a loopback address or localhost, such as 127.0.0.1:8080",
                     ),
                 }
             }
-            Access::Password(credentials) if credentials.are_in(headers) => Ok(()),
+            Access::Password(credentials) if credentials.are_in(headers) => Ok(true),
             Access::Password(_) => Err(Refusal {
                 error: ApiError::request(
                     401,

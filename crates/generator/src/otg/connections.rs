@@ -1,74 +1,124 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Bounds on what clients may hold: so many connections, each so long without a request, and so
-//! long with an answer.
+//! long with an answer. [`super::places`] says who gets in when all places are taken.
 
 use std::future::Future;
 use std::io;
-use std::net::SocketAddr;
+use std::net::TcpListener;
+use std::os::unix::net::UnixListener;
 use std::pin::Pin;
-use std::sync::Arc;
 use std::time::Duration;
 
 use axum::{Extension, Router};
-use axum_server::Server;
 use axum_server::accept::Accept;
+use axum_server::tls_rustls::{RustlsAcceptor, RustlsConfig};
+use axum_server::{Address, Server};
 use hyper_util::rt::TokioTimer;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::TcpStream;
-use tokio::sync::Semaphore;
+use tokio::net::{TcpStream, UnixStream};
 
+use super::leased::Leased;
 use super::patience::{Patience, Patient};
+use super::places::{Peer, Places};
 
-/// Connections at a time; one more is closed at once.
-const MAX_CONNECTIONS: usize = 64;
+/// Longest time until a TLS handshake is complete.
+const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Longest time until the headers of a connection's next request are complete.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Serves `router` on `server` until that fails.
+/// Serves `router` on a TCP socket, by HTTPS if there is a certificate, until that fails.
 ///
 /// # Errors
-/// What the server's socket reports.
-pub async fn serve<A>(server: Server<SocketAddr, A>, router: Router) -> io::Result<()>
+/// What the socket reports.
+pub async fn serve_tcp(
+    listener: TcpListener,
+    tls: Option<RustlsConfig>,
+    places: Places,
+    router: Router,
+) -> io::Result<()> {
+    let server = axum_server::from_tcp(listener)?;
+    match tls {
+        Some(tls) => {
+            let acceptor = RustlsAcceptor::new(tls).handshake_timeout(HANDSHAKE_TIMEOUT);
+            serve(server.acceptor(acceptor), places, router).await
+        }
+        None => serve(server, places, router).await,
+    }
+}
+
+/// Serves `router` on a Unix socket to the user of this process and to root, until that fails.
+///
+/// # Errors
+/// What the socket reports.
+pub async fn serve_unix(listener: UnixListener, places: Places, router: Router) -> io::Result<()> {
+    serve(axum_server::from_unix(listener)?, places, router).await
+}
+
+async fn serve<S, A>(server: Server<S, A>, places: Places, router: Router) -> io::Result<()>
 where
-    A: Accept<TcpStream, Router, Service = Router> + Clone + Send + Sync + 'static,
+    S: Address + Send + 'static,
+    S::Stream: HasPeer + AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    A: Accept<Leased<S::Stream>, Router, Service = Router> + Clone + Send + Sync + 'static,
     A::Stream: AsyncRead + AsyncWrite + Unpin + Send,
     A::Future: Send + 'static,
 {
-    let permits = Arc::new(Semaphore::new(MAX_CONNECTIONS));
     // Without a choice of versions, the wait for the first bytes would have no end.
-    let mut server = server.map(|inner| Bounded { inner, permits }).http1_only();
+    let mut server = server.map(|inner| Bounded { inner, places }).http1_only();
     server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
     server.serve(router.into_make_service()).await
 }
 
-/// Accepts while there are permits; a connection's service holds its permit.
+/// A stream of which it is known who is at the other end.
+trait HasPeer {
+    fn peer(&self) -> io::Result<Peer>;
+}
+
+impl HasPeer for TcpStream {
+    fn peer(&self) -> io::Result<Peer> {
+        Ok(Peer::at(self.peer_addr()?.ip()))
+    }
+}
+
+impl HasPeer for UnixStream {
+    fn peer(&self) -> io::Result<Peer> {
+        match self.peer_cred()?.uid() {
+            user if user == 0 || user == host::user() => Ok(Peer::Local),
+            _ => Err(io::ErrorKind::PermissionDenied.into()),
+        }
+    }
+}
+
+/// Accepts those who get a place; a connection's service holds it.
 #[derive(Clone)]
 struct Bounded<A> {
     inner: A,
-    permits: Arc<Semaphore>,
+    places: Places,
 }
 
-impl<A> Accept<TcpStream, Router> for Bounded<A>
+impl<A, S> Accept<S, Router> for Bounded<A>
 where
-    A: Accept<TcpStream, Router, Service = Router>,
+    S: HasPeer + Send + 'static,
+    A: Accept<Leased<S>, Router, Service = Router>,
     A::Future: Send + 'static,
 {
     type Stream = Patient<A::Stream>;
     type Service = Router;
     type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Router)>> + Send>>;
 
-    fn accept(&self, stream: TcpStream, router: Router) -> Self::Future {
-        match self.permits.clone().try_acquire_owned() {
-            Ok(permit) => {
-                let router = router.layer(Extension(Arc::new(permit)));
-                let accepted = self.inner.accept(stream, router);
+    fn accept(&self, stream: S, router: Router) -> Self::Future {
+        let entered = stream.peer().map(|peer| self.places.enter(peer));
+        match entered {
+            Ok(Some((seat, ended))) => {
+                let router = router.layer(Extension(seat));
+                let accepted = self.inner.accept(Leased::new(stream, ended), router);
                 Box::pin(async {
                     let (stream, router) = accepted.await?;
                     Ok((Patient::new(stream, Patience::default()), router))
                 })
             }
-            Err(_) => Box::pin(async { Err(io::Error::other("too many connections")) }),
+            Ok(None) => Box::pin(async { Err(io::Error::other("too many connections")) }),
+            Err(error) => Box::pin(async { Err(error) }),
         }
     }
 }

@@ -6,17 +6,18 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::{self, Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Semaphore, mpsc, oneshot};
 
 use super::auth::Access;
+use super::places::{MAX_BODIES, Seat};
 use super::sending::File;
 use super::{API_VERSION, API_VERSIONS, ApiError, MAX_BODY, json as strict, unsupported};
 use crate::engine::Mode;
@@ -24,6 +25,10 @@ use crate::plan::{MAX_FLOWS, Plan};
 
 /// Longest time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Bytes of a body from which on it is read as JSON and answered alone: what it becomes in memory may be a
+/// hundred times as large.
+const LARGE: usize = 64 << 10;
 
 /// Bytes of a body that is too large which are read all the same.
 const MAX_DROPPED: usize = 8 * MAX_BODY;
@@ -76,7 +81,15 @@ pub struct Message {
     pub answer: oneshot::Sender<Result<Answer, ApiError>>,
 }
 
-/// The routes of the API for those who have access; calls go to `control`.
+/// What the routes share.
+#[derive(Clone)]
+struct Api {
+    control: mpsc::Sender<Message>,
+    large: Arc<Semaphore>,
+}
+
+/// The routes of the API for those who have access; calls go to `control`. Every connection's requests carry
+/// its [`Seat`].
 pub fn router(control: mpsc::Sender<Message>, access: Access) -> Router {
     let config = post(set_config).patch(update_config).get(get_config);
     Router::new()
@@ -89,59 +102,82 @@ pub fn router(control: mpsc::Sender<Message>, access: Access) -> Router {
         .route("/capabilities/version", get(version).fallback(unsupported_method))
         .fallback(unknown_path)
         .layer(middleware::from_fn_with_state(Arc::new(access), guard))
-        .with_state(control)
+        .with_state(Api { control, large: Arc::new(Semaphore::new(1)) })
 }
 
-async fn guard(State(access): State<Arc<Access>>, request: Request, next: Next) -> Response {
-    match access.check(request.headers()) {
-        Ok(()) => next.run(request).await,
+/// Lets a request in that may come and has come wholly.
+async fn guard(
+    State(access): State<Arc<Access>>,
+    Extension(seat): Extension<Seat>,
+    request: Request,
+    next: Next,
+) -> Response {
+    seat.begins();
+    if !seat.is_trusted() && access.is_guess(request.headers()) {
+        seat.guess_turn().await;
+    }
+    match access.check(request.headers(), seat.peer()) {
+        Ok(true) => seat.trust(),
+        Ok(false) => {}
         Err(refusal) => {
+            if access.is_guess(request.headers()) {
+                seat.guessed_wrong();
+            }
             let mut response = respond(Err(refusal.error));
             if let Some(challenge) = refusal.challenge {
                 let headers = response.headers_mut();
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
             }
-            response
+            return response;
         }
     }
+    let (parts, body) = request.into_parts();
+    let too_slow = || format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
+    let body = match tokio::time::timeout(BODY_TIMEOUT, read(body, &seat)).await {
+        Ok(Ok(body)) => body,
+        Ok(Err(error)) => return respond(Err(error)),
+        Err(_) => return respond(Err(ApiError::request(408, too_slow()))),
+    };
+    let _served = seat.serve();
+    next.run(Request::from_parts(parts, Body::from(body))).await
 }
 
-async fn set_config(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
-    with_body(control, request, Call::SetConfig).await
+async fn set_config(State(api): State<Api>, request: Request) -> Response {
+    with_body(api, request, Call::SetConfig).await
 }
 
-async fn set_state(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
-    with_body(control, request, Call::SetState).await
+async fn set_state(State(api): State<Api>, request: Request) -> Response {
+    with_body(api, request, Call::SetState).await
 }
 
-async fn metrics(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
-    with_body(control, request, Call::Metrics).await
+async fn metrics(State(api): State<Api>, request: Request) -> Response {
+    with_body(api, request, Call::Metrics).await
 }
 
-async fn update_config(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
-    with_body(control, request, Call::UpdateConfig).await
+async fn update_config(State(api): State<Api>, request: Request) -> Response {
+    with_body(api, request, Call::UpdateConfig).await
 }
 
-async fn capture(State(control): State<mpsc::Sender<Message>>, request: Request) -> Response {
-    with_body(control, request, Call::Capture).await
+async fn capture(State(api): State<Api>, request: Request) -> Response {
+    with_body(api, request, Call::Capture).await
 }
 
 async fn action(request: Request) -> Response {
-    respond(Err(match body(request.into_body()).await {
+    respond(Err(match whole(request).await.and_then(|body| strict::parse(&body)) {
         Ok(value) => unsupported::action(&value),
         Err(error) => error,
     }))
 }
 
 async fn states(request: Request) -> Response {
-    respond(Err(match body(request.into_body()).await {
+    respond(Err(match whole(request).await.and_then(|body| strict::parse(&body)) {
         Ok(value) => unsupported::states(&value),
         Err(error) => error,
     }))
 }
 
-async fn get_config(State(control): State<mpsc::Sender<Message>>) -> Response {
-    respond(ask(&control, Call::GetConfig).await)
+async fn get_config(State(api): State<Api>) -> Response {
+    respond(ask(&api.control, Call::GetConfig).await)
 }
 
 async fn version() -> Response {
@@ -164,36 +200,48 @@ async fn unsupported_method(request: Request) -> Response {
     )))
 }
 
-async fn with_body(
-    control: mpsc::Sender<Message>,
-    request: Request,
-    call: fn(Value) -> Call,
-) -> Response {
-    let answer = match body(request.into_body()).await {
-        Ok(body) => ask(&control, call(body)).await,
-        Err(error) => Err(error),
-    };
-    respond(answer)
+async fn with_body(api: Api, request: Request, call: fn(Value) -> Call) -> Response {
+    respond(answer(api, request, call).await)
 }
 
-async fn body(body: Body) -> Result<Value, ApiError> {
-    let too_slow = || format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
-    match tokio::time::timeout(BODY_TIMEOUT, read(body)).await {
-        Ok(bytes) => strict::parse(&bytes?),
-        Err(_) => Err(ApiError::request(408, too_slow())),
-    }
+async fn answer(api: Api, request: Request, call: fn(Value) -> Call) -> Result<Answer, ApiError> {
+    let body = whole(request).await?;
+    let _alone = match body.len() > LARGE {
+        true => api.large.acquire().await.ok(),
+        false => None,
+    };
+    let value = strict::parse(&body)?;
+    drop(body);
+    ask(&api.control, call(value)).await
+}
+
+/// The body, which the guard has read.
+async fn whole(request: Request) -> Result<Bytes, ApiError> {
+    let read = body::to_bytes(request.into_body(), MAX_BODY).await;
+    read.map_err(|error| ApiError::request(400, format!("the body is cut short: {error}")))
 }
 
 /// Reads a body. Of one that is too large the rest is read and dropped, within bounds, because a
 /// client that is still sending does not see its answer.
-async fn read(mut body: Body) -> Result<Vec<u8>, ApiError> {
-    let (mut bytes, mut seen) = (Vec::new(), 0);
+async fn read(mut body: Body, seat: &Seat) -> Result<Vec<u8>, ApiError> {
+    // As long as it says that it is: a vector that grows has twice the room. What is not written takes no memory.
+    let announced = usize::try_from(body.size_hint().lower()).unwrap_or(MAX_BODY);
+    let (mut bytes, mut seen) = (Vec::with_capacity(announced.min(MAX_BODY)), 0);
     while let Some(frame) = poll_fn(|context| Pin::new(&mut body).poll_frame(context)).await {
         let frame = frame
             .map_err(|error| ApiError::request(400, format!("the body is cut short: {error}")))?;
         let Ok(data) = frame.into_data() else { continue };
         seen += data.len();
         if seen <= MAX_BODY {
+            if !seat.holds(data.len()) {
+                let most = MAX_BODIES >> 20;
+                return Err(ApiError::request(
+                    503,
+                    format!(
+                        "the bodies that other clients are sending have {most} MiB together; send this one again later"
+                    ),
+                ));
+            }
             bytes.extend_from_slice(&data);
         } else if seen > MAX_DROPPED {
             break;

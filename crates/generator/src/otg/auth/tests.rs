@@ -20,7 +20,7 @@ fn check(access: &Access, fields: &[(HeaderName, &'static str)]) -> Result<(), u
     for (name, value) in fields {
         headers.append(name, HeaderValue::from_static(value));
     }
-    access.check(&headers).map_err(|refusal| refusal.error.status)
+    access.check(&headers, Peer::Loopback).map(drop).map_err(|refusal| refusal.error.status)
 }
 
 #[test]
@@ -29,6 +29,7 @@ fn root_is_warned_when_it_serves_without_a_password() {
     let warning = Access::Loopback.warning(address, true, &[], false).unwrap();
     assert!(warning.contains("root") && warning.contains("127.0.0.1:8080"), "{warning}");
     assert!(warning.contains("every user") && warning.contains("--otg-user"), "{warning}");
+    assert!(warning.ends_with("or leave out --insecure"), "{warning}");
     assert_eq!(warning.lines().count(), 1);
     assert!(!warning.contains("files"), "{warning}");
     let any_device = Access::Loopback.warning(address, true, &[], true).unwrap();
@@ -101,9 +102,41 @@ fn with_a_password_who_knows_it_is_served() {
         assert_eq!(check(&[(header::AUTHORIZATION, wrong)]), Err(401), "{wrong}");
     }
     assert_eq!(check(&[right.clone(), right]), Err(401), "twice");
-    let refusal = access.check(&HeaderMap::new()).unwrap_err();
+    let refusal = access.check(&HeaderMap::new(), Peer::Loopback).unwrap_err();
     assert_eq!((refusal.error.status, refusal.challenge), (401, Some("Basic realm=\"generator\"")));
     assert!(!format!("{access:?} {refusal:?}").contains("QWxh"));
+}
+
+#[test]
+fn the_unix_socket_needs_neither_password_nor_host() {
+    for access in [Access::Loopback, Access::Password(credentials())] {
+        assert_eq!(access.check(&HeaderMap::new(), Peer::Local), Ok(true));
+        let mut page = HeaderMap::new();
+        page.insert(header::ORIGIN, HeaderValue::from_static("null"));
+        assert!(access.check(&page, Peer::Local).is_err());
+    }
+}
+
+#[test]
+fn a_token_is_another_each_time() {
+    let (one, two) = (Token::new().unwrap(), Token::new().unwrap());
+    assert!(one.text().len() == 64 && one.text() != two.text());
+    let mut headers = HeaderMap::new();
+    let field = format!("Basic {}", STANDARD.encode(format!("otg:{}", one.text())));
+    headers.insert(header::AUTHORIZATION, field.parse().unwrap());
+    let check = |token: &Token| {
+        Access::Password(token.credentials()).check(&headers, Peer::Loopback).is_ok()
+    };
+    assert!(check(&one) && !check(&two));
+}
+
+#[test]
+fn only_credentials_that_are_asked_for_are_guesses() {
+    let mut headers = HeaderMap::new();
+    let access = Access::Password(credentials());
+    assert!(!access.is_guess(&headers));
+    headers.insert(header::AUTHORIZATION, HeaderValue::from_static("Basic QWxh"));
+    assert!(access.is_guess(&headers) && !Access::Loopback.is_guess(&headers));
 }
 
 #[test]

@@ -7,6 +7,7 @@ use std::net::{SocketAddr, TcpListener, TcpStream};
 use super::*;
 use crate::otg::auth::Credentials;
 use crate::otg::connections;
+use crate::otg::places::Places;
 use crate::otg::sending::Sending;
 
 /// Serves while `client` runs; every call is answered with its own name, and a capture with bytes.
@@ -43,7 +44,7 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
                 }
             };
             tokio::select! {
-                served = connections::serve(axum_server::from_tcp(listener).unwrap(), router(calls, access)) => served.unwrap(),
+                served = connections::serve_tcp(listener, None, Places::default(), router(calls, access)) => served.unwrap(),
                 () = control => {}
                 _ = ended => {}
             }
