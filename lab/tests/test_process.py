@@ -104,18 +104,6 @@ def test_a_child_that_ignores_signals_is_killed(
         assert gone(process.pid)
 
 
-def test_its_own_programs_are_known_also_when_they_have_ended(tmp_path: Path) -> None:
-    """Whose CPU time it was is asked at the end of a window, and programs end within theirs."""
-    with RunDirectory(tmp_path) as run, subprocess.Popen(["sleep", "60"]) as stranger:
-        with child(run, *SLEEP) as process:
-            assert run.owns(process.pid)
-        assert run.owns(process.pid)
-        # Its pid is another's by now.
-        run.started(stranger.pid)
-        assert not run.owns(stranger.pid)
-        stranger.kill()
-
-
 def test_a_child_that_was_killed_is_noticed_with_its_signal(tmp_path: Path) -> None:
     with RunDirectory(tmp_path) as run, child(run, *SLEEP) as process:
         process.check()

@@ -88,21 +88,6 @@ def test_threads_count_for_their_process(cpu: int) -> None:
     assert "worker" not in found
 
 
-def test_a_thread_that_its_process_names_does_not_name_the_process(cpu: int) -> None:
-    """DPDK's programs do so, and stood as telemetry-v2 among those who had the CPU."""
-    threads = (
-        "import threading, time\n"
-        "idle = threading.Thread(target=time.sleep, args=(60,), daemon=True)\n"
-        "idle.start()\n"
-        "open(f'/proc/self/task/{idle.native_id}/comm', 'w').write('telemetry')"
-    )
-    with watched([cpu], own) as seen, busy(cpu, "program", threads):
-        time.sleep(0.1)
-    assert seen is not None
-    assert seen[cpu].others["program"] > 0
-    assert "telemetry" not in seen[cpu].others
-
-
 def test_more_than_there_is_room_for_is_said(cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switches, "_RING_PAGES", 1)
     # Two that wake each other switch with each byte.

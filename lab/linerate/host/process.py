@@ -146,15 +146,11 @@ def _processes_of(path: Path) -> Iterator[int]:
 
 def _is_of(pid: int, path: Path) -> bool:
     """Whether a process has the environment of a run directory."""
-    return f"RUNTIME_DIRECTORY={path}".encode() in _environment(pid).split(b"\0")
-
-
-def _environment(pid: int) -> bytes:
-    """Empty of a process that has ended."""
     try:
-        return Path(f"/proc/{pid}/environ").read_bytes()
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
-        return b""
+        return False
+    return f"RUNTIME_DIRECTORY={path}".encode() in environment.split(b"\0")
 
 
 def started_for(path: Path, prefix: str) -> list[int]:
@@ -210,7 +206,6 @@ class RunDirectory:
                 "free some space there, or set TMPDIR to another directory",
             ) from error
         self._prefixes = 0
-        self._children: set[int] = set()
 
     def __enter__(self) -> RunDirectory:
         return self
@@ -227,18 +222,8 @@ class RunDirectory:
             self._lock = -1
 
     def owns(self, pid: int) -> bool:
-        """Whether a process is this lab, or was started with the environment of this directory.
-
-        Of one that has ended nothing can be read: it is known if it was a `Child`.
-        """
-        if pid == os.getpid() or _is_of(pid, self.path):
-            return True
-        # A process that lives has another's pid by now.
-        return pid in self._children and not _environment(pid)
-
-    def started(self, pid: int) -> None:
-        """Note a process that the lab started here."""
-        self._children.add(pid)
+        """Whether a process is this lab, or was started with the environment of this directory."""
+        return pid == os.getpid() or _is_of(pid, self.path)
 
     def new_prefix(self, role: str) -> str:
         """A file prefix that no other program on this machine uses."""
@@ -333,7 +318,6 @@ class Child:
         except (OSError, subprocess.SubprocessError) as error:
             raise ProcessError(f"cannot start {command.argv[0]}: {error}") from error
         self.pid = self._popen.pid
-        run.started(self.pid)
         self._pidfd = os.pidfd_open(self.pid)
         # The process that does the work, where this one only started it: a script, or the client of
         # a container engine. Who knows it says so.

@@ -132,12 +132,10 @@ def _others(
     ran_ns: Counter[int] = Counter()
     since_ns, running = began_ns, 0
     for record in records:
-        pid, _, at_ns = _ID.unpack(record.body[-_ID.size :])
+        pid, thread, at_ns = _ID.unpack(record.body[-_ID.size :])
         if at_ns > end_ns:
             break
-        if record.kind == _NAME and len(set(_PAIR.unpack_from(record.body))) == 1:
-            # Who was named, which need not be who did it: a program names its threads.
-            pid, _ = _PAIR.unpack_from(record.body)
+        if record.kind == _NAME and pid == thread:
             name, _, _ = record.body[_PAIR.size : -_ID.size].partition(b"\0")
             names[pid] = name.decode(errors="replace")
         elif record.kind == _SWITCH and record.misc & _OUT:
