@@ -14,9 +14,9 @@ from linerate.host.host import LOCAL, Local
 from linerate.host.process import Child, Command
 from linerate.host.sampler import Activity, Sample, Wanted
 from linerate.links import KernelThread
-from linerate.records.trial import Process, Trial
+from linerate.records.trial import Process, Program, Trial
 from linerate.runs.run_summary import crowding
-from linerate.trial.activity import Watch
+from linerate.trial.activity import Watch, waiting_of
 
 
 def _activity(ran: float, waited: float = 0.0, switches: tuple[int, int] = (0, 0)) -> Activity:
@@ -165,3 +165,14 @@ def test_others_on_the_forwarder_s_cpu_are_named() -> None:
     trials[1].others = {"1": {"rustc": 0.04}}
     (named,) = crowding(trials)
     assert named.startswith("other programs used the forwarder's CPU (rustc 6%, cc1 1%): it waited")
+
+
+def test_the_process_of_an_xdp_program_keeps_no_frame_waiting() -> None:
+    """Beside other work all windows of XDP programs at fixed loads were void as starved."""
+    waits = _process("forwarder", "xdp-fwd", 1, 0.001, 0.021)
+    trial = _trial(waits)
+    assert waiting_of(trial, waits) is not None
+    assert crowding([trial])
+    trial.program.described = Program(language="Rust", kind="xdp")
+    assert waiting_of(trial, waits) is None
+    assert crowding([trial]) == []

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
 
 import pytest
@@ -19,7 +19,7 @@ from simulated import Simulation, start
 
 from linerate.cli import doctor
 from linerate.host import locks
-from linerate.host.cores import cpus, leases
+from linerate.host.cores import cpus, leases, switches
 from linerate.host.cores.cpus import Cores
 from linerate.host.cores.leases import choice, described, holders, leased
 from linerate.host.cores.lock_holders import Holder, _shown
@@ -462,5 +462,14 @@ def test_a_program_that_keeps_the_cpu_stops_who_does_not_outweigh_it(
     assert found.value.exit_code == ExitStatus.BUSY
     told = cpus.await_free(1, 0.05, outweighs=True)
     assert told == "CPU 1 was 98 % busy before the run, by cc1 (pid 7)"
+    # What is not pinned will be moved away, as far as that goes.
+    monkeypatch.setattr(cpus, "pinned_to", lambda *_: [])
+    use = switches.Use({"rustc": 0.52, "python": 0.2, "cc1": 0.1, "as": 0.1}, complete=True)
+    monkeypatch.setattr(switches, "watched", lambda *_: nullcontext({1: use}))
+    assert cpus.await_free(1, 0.05) == (
+        "CPU 1 was 98 % busy before the run, by rustc 52 %, python 20 %, cc1 10 %"
+    )
+    monkeypatch.setattr(switches, "watched", lambda *_: nullcontext(None))
+    assert cpus.await_free(1, 0.05) == "CPU 1 was 98 % busy before the run"
     monkeypatch.setattr(cpus, "busy_share", lambda *_, **__: 0.2)
     assert cpus.await_free(1, 0.05) is None

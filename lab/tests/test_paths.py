@@ -228,6 +228,7 @@ def test_a_common_rate_below_the_slowest_path_is_explained(
     summary = start(tmp_path / "run").summary
     (warning,) = [each for each in summary.warnings if "on time" in each]
     (cell,) = summary.cells
+    assert cell.common_pps
     assert cell.common_pps == pytest.approx(70e3, rel=0.02)
     kept = f"{cell.common_pps / 1e3:.1f} kpps"
     assert warning.startswith(f"veth 64 B: the sender is on time at {kept}, not at the 1")

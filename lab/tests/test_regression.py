@@ -18,6 +18,7 @@ from simulated import Simulation, killed, printed, quiet, start
 from linerate.cli.compare_screen import parse_margin, run, show
 from linerate.host.errors import RunError, UsageError
 from linerate.host.exit_status import ExitStatus
+from linerate.host.machine import Hugepages
 from linerate.records import run_file
 from linerate.records import trial as records
 from linerate.records.run_file import RUN
@@ -331,6 +332,23 @@ def test_what_else_differs_is_named(tmp_path: Path, simulation: Simulation) -> N
         "not compared: rust-l2fwd-burst on null at 64 B" in note and "/a has" in note
         for note in notes
     )
+
+
+def test_huge_pages_that_changed_are_named(tmp_path: Path, simulation: Simulation) -> None:
+    """Neither run used them, so that their ratios compare."""
+    pools = [Hugepages(size_kib=2048, total=0, free=0)]
+    simulation.machine = simulation.machine.model_copy(update={"hugepages": pools})
+    start(tmp_path / "a")
+    pools = [Hugepages(size_kib=2048, total=640, free=600)]
+    simulation.machine = simulation.machine.model_copy(update={"hugepages": pools})
+    start(tmp_path / "b", seed=2)
+    notes = compared(tmp_path / "a", tmp_path / "b").notes
+    assert "the runs differ in reserved huge pages: none and 640 x 2048 KiB" in notes
+    # Others that are free are no other set-up.
+    pools = [Hugepages(size_kib=2048, total=640, free=5)]
+    simulation.machine = simulation.machine.model_copy(update={"hugepages": pools})
+    start(tmp_path / "c", seed=3)
+    assert compared(tmp_path / "b", tmp_path / "c").notes == []
 
 
 def test_runs_without_figures_to_compare_are_not_said_to_differ(

@@ -154,10 +154,19 @@ def telling(one: Session, other: Session) -> list[str]:
     found = _facts(one.machine, other.machine, _TELLING)
     if one.cpus != other.cpus:
         found.append(f"CPUs: {_cpus(one)} and {_cpus(other)}")
+    pages = [_reserved(each.machine) for each in (one, other)]
+    if pages[0] != pages[1]:
+        found.append(f"reserved huge pages: {' and '.join(pages)}")
     mine, others = one.versions.get("linerate"), other.versions.get("linerate")
     if mine != others:
         found.append(f"linerate: {mine} and {others}")
     return found
+
+
+def _reserved(machine: Machine) -> str:
+    """How many huge pages of which size; how many are free changes all the time."""
+    pools = [f"{pool.total} x {pool.size_kib} KiB" for pool in machine.hugepages if pool.total]
+    return ", ".join(pools) or "none"
 
 
 def _cpus(session: Session) -> str:

@@ -96,6 +96,10 @@ def waiting_of(trial: Trial, process: Process) -> Waiting | None:
     """The forwarder's waiting; None if the scheduler does not tell, or it never wanted its CPU."""
     if process.ran_s is None or process.waited_s is None:
         return None
+    # XDP programs run where the kernel receives. Their process sleeps: one wake-up that is late is
+    # nearly all of the time that it wants, and keeps no frame waiting.
+    if trial.program.described and trial.program.described.kind == "xdp":
+        return None
     threads = [
         other
         for other in trial.program.processes

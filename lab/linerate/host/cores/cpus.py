@@ -12,6 +12,7 @@ import os
 import time
 from dataclasses import dataclass
 
+from linerate.host.cores import switches
 from linerate.host.errors import BusyError, MachineError
 from linerate.host.host import LOCAL, Host
 from linerate.host.process import checkpoint
@@ -19,6 +20,8 @@ from linerate.host.sampler import Wanted
 
 # Of every CPU, what `Host.sample` is asked for.
 CPUS = Wanted(cpus=True)
+# Of those who use a CPU before a run, so many are named.
+_MOST_NAMED = 3
 
 
 def parse_list(text: str) -> list[int]:
@@ -108,6 +111,16 @@ def busy_share(cpu: int, window_s: float = 0.3, host: Host = LOCAL) -> float:
     return busy / (busy + idle) if busy + idle else 0.0
 
 
+def users(cpu: int, window_s: float = 0.3) -> list[str]:
+    """The processes that have most of a CPU of this machine now, with their shares; empty where
+    this user may not see them.
+    """
+    with switches.watched([cpu], lambda pid: pid == os.getpid()) as seen:
+        time.sleep(window_s)
+    shares = list(seen[cpu].others.items()) if seen else []
+    return [f"{name} {share * 100:.0f} %" for name, share in shares[:_MOST_NAMED] if share > 0.01]
+
+
 def pinned_to(cpu: int, host: Host = LOCAL) -> list[str]:
     """Names of user processes with a running thread that may run on this CPU only."""
     found: list[str] = []
@@ -158,12 +171,14 @@ def await_free(
         if share < 0.5:
             return None
         owners = pinned_to(cpu, host)
-        if not owners and time.monotonic() + timeout_s * 0.8 > deadline:
+        now = time.monotonic()
+        if not owners and now + timeout_s * 0.8 > deadline:
             # Unpinned load: the scheduler will move it away, as far as it can.
-            return f"CPU {cpu} was {share * 100:.0f} % busy before the run"
-        if outweighs and time.monotonic() + timeout_s * 0.8 > deadline:
+            who = ", ".join(users(cpu)) if host is LOCAL else ""
+            return f"CPU {cpu} was {share * 100:.0f} % busy before the run{who and f', by {who}'}"
+        if outweighs and now + timeout_s * 0.8 > deadline:
             return f"CPU {cpu} was {share * 100:.0f} % busy before the run, by {', '.join(owners)}"
-        if time.monotonic() >= deadline:
+        if now >= deadline:
             raise BusyError(
                 f"CPU {cpu} is taken: {', '.join(owners) or 'unknown'} runs there, "
                 f"and still did after {timeout_s:g} s",
