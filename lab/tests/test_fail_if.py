@@ -92,8 +92,7 @@ def test_a_difference_that_allows_no_ratio(verdict: str, status: int) -> None:
 def test_the_line_counts() -> None:
     unclear = comparison("undecided", 0.9, 1.1)
     assert line_of([SLOWER, FINE, unclear]) == (
-        "--fail-if slower: of 3 comparisons, 1 slower by more than 2 % and 1 undecided: "
-        "exit status 1"
+        "--fail-if slower: 3 comparisons, 1 slower by more than 2 % and 1 undecided: exit status 1"
     )
 
 
@@ -118,7 +117,7 @@ def test_a_run_without_a_question_ends_with_0(
     assert linerate(*run, "plain").returncode == 0
     done = linerate(*run, "asked", "--fail-if", "slower")
     assert done.returncode == 1
-    assert "--fail-if slower: of 1 comparison, 1 slower by more than 2 %" in done.stdout
+    assert "--fail-if slower: 1 comparison, 1 slower by more than 2 %" in done.stdout
     again = linerate("run", "overload", "--resume", "asked", "--fail-if", "slower")
     assert again.returncode == 1
     refused = linerate(*run, "refused", "--fail-if", "faster")

@@ -176,7 +176,7 @@ def test_what_is_printed_fits_and_names_the_clock(run: tuple[Path, Summary, str]
     assert " ".join(text.split()).count(in_short(summary) or "no answer") == 1
     assert "memif, 64 B, UDP: round trip in us" in text
     assert "memif, 64 B, ARP: round trip in cycles, less 26 for the clock" in text
-    assert "by CLOCK_MONOTONIC it is 2,596.000 MHz to 100 ppm (-0.154 %)" in text
+    assert "against CLOCK_MONOTONIC it has 2,596.000 MHz to 100 ppm (-0.154 %)" in text
     assert "reflect: 100 % = 4.000 Mpps, the rate that came back of a flood" in text
     assert "…" not in text
 
@@ -333,7 +333,7 @@ def test_both_senders_stand_side_by_side(tmp_path: Path, simulation: Simulation)
             # As the sender told it, by the frequency as checked.
             expected = 10 * ROUND_TRIP_NS["reflect"] * HZ / CHECKED_HZ
             assert each.ns.mean.median == pytest.approx(expected)
-    assert "ping: by a packet socket (PF_PACKET), one frame at a time" in printed(console)
+    assert "ping: sent by a packet socket (PF_PACKET), one frame at a time" in printed(console)
     page = (tmp_path / "run" / "report.html").read_text()
     assert '<td class="text">PF_PACKET</td>' in page
     assert "round trip, by a packet socket" in page

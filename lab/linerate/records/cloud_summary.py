@@ -140,7 +140,7 @@ class CloudAnswers(Strict):
     estimated_s: float | None = Field(default=None, description="before the run began")
     took_s: float | None = None
     accelerator: str | None = Field(
-        default=None, description="what ran virtual machines, and why, in words"
+        default=None, description="the accelerator of virtual machines, and why, in words"
     )
     isolation: list[str] = Field(
         default_factory=list, description="how tenants were kept: cgroups, namespaces, disks"

@@ -134,7 +134,7 @@ class Span(Strict):
     span: str
     port: int
     queue: int
-    one_in: Count = Field(description="of so many bursts one was measured, on average")
+    one_in: Count = Field(description="one in this number of bursts was measured, on average")
     sampled: Count = Field(description="bursts")
     count: Count = Field(description="frames")
     mean_cycles: float
@@ -252,7 +252,7 @@ class Frames(Outcome):
     polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
     cpu_time: list[CpuTime] | None = Field(
         default=None,
-        description="what the window cost the forwarder's core, if known",
+        description="CPU time of the forwarder's core in the window, if known",
     )
 
     @property

@@ -407,7 +407,7 @@ class Inside(Delayed):
     """A span inside the forwarder, as it or the probe in it measured."""
 
     span: str
-    one_in: int = Field(description="of so many bursts one was measured")
+    one_in: int = Field(description="one in this number of bursts was measured")
 
 
 class LatencySummary(Strict):

@@ -81,12 +81,14 @@ class Change(Strict):
     after: float | None = Field(default=None, description="arm over baseline in the second run")
     n_before: int
     n_after: int
-    ratio: float | None = Field(default=None, description="after over before: a ratio of ratios")
+    ratio: float | None = Field(
+        default=None, description="after divided by before: a ratio of ratios"
+    )
     ci_low: float | None = None
     ci_high: float | None = None
     test: unpaired.Test | None = None
     p_holm: float | None = Field(
-        default=None, description="of the hypothesis that it is slower by just the margin"
+        default=None, description="p of the hypothesis that it is slower by just the margin"
     )
     held_back: bool = Field(
         default=False, description="a limit other than the programs, or unlike loads: no answer"
@@ -119,7 +121,7 @@ class Regression(Strict):
     after: RunName
     changes: list[Change]
     missing: list[Missing] = Field(
-        default_factory=list, description="what the first run has figures of and the second none"
+        default_factory=list, description="figures that the first run has and the second lacks"
     )
     notes: list[str]
 

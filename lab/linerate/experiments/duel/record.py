@@ -115,7 +115,7 @@ class DuelRecord(Strict):
     programs: list[GivenProgram]
     called: list[str] = Field(
         default_factory=list,
-        description="what the sentence calls A and B: by what differs, where names do not",
+        description="the names of A and B in the sentence; equal ones with what differs",
     )
     baseline: FromBaseline | None = Field(
         default=None, description="where A came from, if from one"
@@ -160,12 +160,13 @@ class DuelRecord(Strict):
         default_factory=list, description="what that traffic came to"
     )
     works: list[Work] = Field(
-        default_factory=list, description="what each program made of the frames, where looked at"
+        default_factory=list,
+        description="the work of each program on the frames, if it was checked",
     )
     rounds: list[Round]
     took_s: float
     sentence: str
-    notes: list[str] = Field(description="what must be known beside the answer")
+    notes: list[str] = Field(description="notes beside the answer")
     repeat: str = Field(description="the command line that repeats it, in the same orders")
     explanation: Explanation | None = Field(
         default=None, description="of --explain: both under callgrind; no part of the answer"

@@ -120,9 +120,9 @@ class SettingAnswer(Strict):
     devices: list[str] = Field(default_factory=list, description="of link ports")
     directions: Literal["one", "both"]
     ip: Literal[4, 6]
-    beside: str = Field(default="", description="who else used the core; empty: nobody")
+    beside: str = Field(default="", description="other users of the core; empty: none")
     foreign: bool = Field(
-        default=False, description="whether another generator than the lab's sent"
+        default=False, description="whether another generator than the lab's own sent"
     )
     memory: str
     machine: Machine = Field(description="as the first of the runs found it")
@@ -142,7 +142,9 @@ class Advice(Strict):
     asked: Asked
     answer: Answer = Field(description="yes: in at least one setting")
     settings: list[SettingAnswer]
-    not_measured: list[str] = Field(description="what the records do not answer, in sentences")
+    not_measured: list[str] = Field(
+        description="questions that the records do not answer, in sentences"
+    )
     commands: list[str] = Field(description="that would measure some of it")
     runs: list[RunRead]
     notes: list[str] = Field(default_factory=list)
