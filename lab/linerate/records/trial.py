@@ -420,7 +420,8 @@ class RecordWriter:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._fd = os.open(path, os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC, 0o644)
+            flags = os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._fd = os.open(path, flags, 0o644)
         except OSError as error:
             raise OutputError(
                 f"cannot write {path}: {error.strerror}", "choose another --out"
