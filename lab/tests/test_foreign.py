@@ -102,6 +102,12 @@ def test_a_file_of_the_kernel_s_is_read_though_it_has_no_size(tmp_path: Path) ->
     assert foreign.text(tmp_path / "link", 1 << 20).startswith("Name:")
 
 
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_no_fault(name: str) -> None:
+    with pytest.raises(OSError, match="no name of a file"):
+        foreign.content(Path(name), 10)
+
+
 @pytest.mark.parametrize("levels", [202, 900, 4000, 100_000])
 def test_json_that_is_nested_without_end_is_no_value(levels: int) -> None:
     with pytest.raises(ValueError, match="recursion limit"):
