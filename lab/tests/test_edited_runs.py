@@ -122,6 +122,7 @@ def test_a_build_that_is_half_told_is_not_shown(tmp_path: Path, simulation: Simu
     [
         ("cells", [], "design.cells: List should have at least 1 item"),
         ("cells.0.blocks", 0, "design.cells.0.blocks: Input should be greater than or equal to 1"),
+        ("cells.0.blocks", 10**9, "design.cells.0.blocks: Input should be less than or equal to"),
         ("arms", [], "design.arms: List should have at least 1 item"),
         ("window_s", math.nan, "design.window_s: Input should be a finite number"),
         ("line_rate", math.inf, "design.line_rate: Input should be a finite number"),

@@ -26,12 +26,13 @@ from linerate.experiments.cloud.design import design_file
 from linerate.experiments.duel import baseline, kept
 from linerate.forwarders import files
 from linerate.host import elf, exit_status, foreign
-from linerate.host.errors import LabError, RunError, UsageError
+from linerate.host.errors import LabError, OutputError, RunError, UsageError
 from linerate.host.text import printable
 from linerate.records import run_file
-from linerate.records.output import DUELS
+from linerate.records.output import DUELS, REPORT, write_atomically
 from linerate.records.run_file import RUN
-from linerate.records.trial import RECORDS, scan
+from linerate.records.summary import SUMMARY
+from linerate.records.trial import RECORDS, RecordWriter, scan
 from linerate.runs.kept import rebuild
 from linerate.runs.kept.stored import stored
 from linerate.traffic import frame_files, other_generator
@@ -99,6 +100,12 @@ def test_a_file_of_the_kernel_s_is_read_though_it_has_no_size(tmp_path: Path) ->
         foreign.content(Path("/proc/self/status"), 10)
     (tmp_path / "link").symlink_to("/proc/self/status")
     assert foreign.text(tmp_path / "link", 1 << 20).startswith("Name:")
+
+
+@pytest.mark.parametrize("name", ["a\0b", "\ud800"])
+def test_a_name_that_no_file_can_have_is_no_fault(name: str) -> None:
+    with pytest.raises(OSError, match="no name of a file"):
+        foreign.content(Path(name), 10)
 
 
 @pytest.mark.parametrize("levels", [202, 900, 4000, 100_000])
@@ -198,6 +205,24 @@ def test_nobody_starts_another_user_s_baseline(
             baseline.restore(Path("base.json"))
         Path(name).chmod(before)
     baseline.restore(Path("base.json"))
+
+
+def test_what_is_written_follows_no_link(run: Path, tmp_path: Path) -> None:
+    """Another user's directory may have links of the names that are written."""
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    for name in (SUMMARY, REPORT):
+        (run / name).unlink()
+        (run / name).symlink_to(victim)
+        (run / f".{name}.{os.getpid()}").symlink_to(victim)
+    write_atomically(run / SUMMARY, "new")
+    assert ((run / SUMMARY).read_text(), (run / SUMMARY).is_symlink()) == ("new", False)
+    report(run)
+    assert victim.read_text() == "precious"
+    (tmp_path / RECORDS).symlink_to(tmp_path / "absent")
+    with pytest.raises(OutputError, match="cannot write"):
+        RecordWriter(tmp_path / RECORDS)
+    assert not (tmp_path / "absent").exists()
 
 
 # -- designs -------------------------------------------------------------------------------------

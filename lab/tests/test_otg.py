@@ -4,11 +4,17 @@
 from __future__ import annotations
 
 import json
+import socket
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import pytest
 
-from linerate.traffic.otg import Ip, OtgClient, Slice, Traffic
+from linerate.host.errors import GeneratorError
+from linerate.traffic.otg import LONGEST_ANSWER, Access, Ip, OtgClient, Slice, Traffic
 
 
 def told(traffic: Traffic) -> Any:
@@ -86,3 +92,63 @@ def test_a_lead_delays_slices_by_as_much() -> None:
     model = told(Traffic(("a",), 64, 0.5, 1e4, frames=5000, slices=slices, lead_s=0.01))
     delays = [flow["duration"]["fixed_packets"]["delay"]["nanoseconds"] for flow in model["flows"]]
     assert delays == pytest.approx([1e7, 5.1e8])
+
+
+# -- answers without an end ----------------------------------------------------------------------
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\r\n\r\n"
+
+
+@contextmanager
+def answering(send: Callable[[socket.socket], None]) -> Iterator[str]:
+    """The URL of a server that takes one request and answers it so."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def serve() -> None:
+            with suppress(OSError):
+                connection, _ = server.accept()
+                with connection:
+                    connection.recv(1 << 16)
+                    connection.sendall(HEAD)
+                    send(connection)
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        yield f"http://127.0.0.1:{server.getsockname()[1]}"
+        server.close()
+        thread.join(10)
+
+
+def flood(connection: socket.socket) -> None:
+    for _ in range(LONGEST_ANSWER // (1 << 16) * 4):
+        connection.sendall(b" " * (1 << 16))
+
+
+def drip(connection: socket.socket) -> None:
+    for _ in range(100):
+        connection.sendall(b" ")
+        time.sleep(0.1)
+
+
+@pytest.mark.parametrize(
+    ("send", "message"), [(flood, "longer than 16 MiB"), (drip, "too long to come to its end")]
+)
+def test_an_answer_without_an_end_is_an_error(
+    send: Callable[[socket.socket], None], message: str
+) -> None:
+    with answering(send) as url:
+        client = OtgClient(url, Access(timeout_s=0.5))
+        before = time.monotonic()
+        with pytest.raises(GeneratorError, match=f"get version: .*{message}"):
+            client.version()
+        assert time.monotonic() - before < 8
+        client.close()
+
+
+def test_an_answer_of_lists_in_lists_is_an_error() -> None:
+    deep = b"[" * 4000 + b"]" * 4000
+    with answering(lambda connection: connection.sendall(deep)) as url:
+        client = OtgClient(url)
+        with pytest.raises(GeneratorError, match="get version"):
+            client.version()
+        client.close()

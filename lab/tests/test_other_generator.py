@@ -108,9 +108,7 @@ def test_options_that_mean_nothing_are_refused(tmp_path: Path) -> None:
     assert "must be its only line" in refused(https, None, file, insecure=False)
     assert "cannot read it" in refused(https, None, tmp_path / "none", insecure=False)
     assert "no certificate in PEM" in refused("https://host", file, None, insecure=False)
-    assert "no certificate in PEM" in refused(
-        "https://host", tmp_path / "none", None, insecure=False
-    )
+    assert "No such file" in refused("https://host", tmp_path / "none", None, insecure=False)
     assert named(None, None, None, insecure=False) is None
 
 

@@ -12,7 +12,7 @@ import time
 import pytest
 from conftest import Last
 from mutations import STEERS, nested
-from probed import Steps, plain_answers, polling_entry, port_stats, probed_answers
+from probed import Steps, latency_entry, plain_answers, polling_entry, port_stats, probed_answers
 from top_command import Start, objects, top
 
 from linerate.host.errors import TelemetryError
@@ -76,6 +76,8 @@ def test_nothing_that_a_program_says_steers_the_terminal(telemetry_server: Start
         ("/ethdev/stats,0", port_stats(1, ipackets=10**400), "ipackets: .*less than"),
         ("/ethdev/stats,0", port_stats(1, ipackets=-1), "ipackets: .*greater than"),
         ("/ethdev/info,0", {"name": "x" * 2000}, "name: .*at most 1024 characters"),
+        ("/linerate/probe/latency", [latency_entry(0, 0, 1, hdr=["x", {}])], "a list of strings"),
+        ("/linerate/probe/latency", [latency_entry(0, 0, 1, hdr=["x"])], "no HDR histogram"),
         ("/linerate/clock", {"tsc_hz": 0}, "tsc_hz: .*greater than 0"),
         ("/linerate/clock", {"tsc_hz": 1, "clock_cost_cycles": float("nan")}, "clock_cost_cycles"),
         ("/linerate/probe/clock", {"tsc_hz": 1, "clock_cost_cycles": 1e999}, "clock_cost_cycles"),

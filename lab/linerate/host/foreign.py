@@ -52,7 +52,12 @@ def opened(path: Path, most: int) -> Iterator[BinaryIO]:
 
     Raises `OSError` whose `strerror` says what is wrong.
     """
-    _refuse_others_than_files(path, path.stat())
+    try:
+        there = path.stat()
+    except ValueError as error:
+        # A null byte, for instance, of a path that another file names.
+        raise OSError(errno.EINVAL, f"no name of a file: {error}", str(path)) from error
+    _refuse_others_than_files(path, there)
     # Another file may have taken its place since: a pipe must not be waited for.
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:

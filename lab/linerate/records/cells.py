@@ -20,6 +20,10 @@ from linerate.records.types import Count, Strict, Tagged
 AA_SUFFIX = "-again"
 
 
+# Of a cell. To compare so many takes gigabytes and minutes: all their pairs are formed.
+MAX_BLOCKS = 10_000
+
+
 @dataclass(frozen=True)
 class Arm:
     """A label in the comparison and the forwarder behind it."""
@@ -34,7 +38,7 @@ class Cell:
 
     link: str
     size: int
-    blocks: Annotated[int, Field(ge=1)]
+    blocks: Annotated[int, Field(ge=1, le=MAX_BLOCKS)]
 
     @property
     def key(self) -> CellKey:

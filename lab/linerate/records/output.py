@@ -181,12 +181,19 @@ def _not_writable(path: Path, error: OSError, hint: str) -> LabError:
     return kind(f"cannot write to {path}: {error.strerror}", hint)
 
 
+def _new(path: str, flags: int) -> int:
+    """Open a file that is made now. Whoever else may write to the directory could have put a link
+    of that name there, which is not followed.
+    """
+    with contextlib.suppress(FileNotFoundError):
+        Path(path).unlink()
+    return os.open(path, flags | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, 0o666)
+
+
 def write_atomically(path: Path, content: str, option: str = "--out") -> Path:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        # Never follows a link that somebody put there.
-        temporary.unlink(missing_ok=True)
-        with temporary.open("x", encoding="utf-8") as file:
+        with open(temporary, "w", encoding="utf-8", opener=_new) as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())

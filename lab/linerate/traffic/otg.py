@@ -23,6 +23,11 @@ from linerate.records.trial import Protocol
 
 REQUEST_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
+# Of an answer, in bytes: metrics of a thousand flows have less than 1 MiB.
+LONGEST_ANSWER = 16 << 20
+# A timeout is for each piece that comes; all of them may take so many times that.
+_WHOLE_ANSWER = 4
+_PIECE = 1 << 16
 UNTRUSTED = "no trusted connection"
 # A generator that floods ignores the rate, but the model wants one: no link here is this fast.
 FLOOD_PPS = 1e9
@@ -106,7 +111,7 @@ def whole_pps(pps: float) -> int:
 
 
 class _Adapter(HTTPAdapter):
-    """snappi gives its requests no timeout, and never verifies."""
+    """snappi gives its requests no timeout, and never verifies; an answer has no end for it."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -115,7 +120,23 @@ class _Adapter(HTTPAdapter):
     def send(self, request: requests.PreparedRequest, *args: Any, **kwargs: Any) -> Any:
         kwargs["timeout"] = (min(CONNECT_TIMEOUT_S, self._access.timeout_s), self._access.timeout_s)
         kwargs["verify"] = self._access.verify
-        return super().send(request, *args, **kwargs)
+        until = time.monotonic() + _WHOLE_ANSWER * self._access.timeout_s
+        response = super().send(request, *args, **kwargs)
+        content = bytearray()
+        # Not by `iter_content`, which waits until a piece is full.
+        while piece := response.raw.read1(_PIECE, decode_content=True):
+            content += piece
+            if len(content) > LONGEST_ANSWER:
+                response.close()
+                raise requests.ConnectionError(
+                    f"the answer is longer than {LONGEST_ANSWER >> 20} MiB"
+                )
+            if time.monotonic() > until:
+                response.close()
+                raise requests.ConnectionError("the answer took too long to come to its end")
+        # What requests keeps where it reads the whole answer itself.
+        response._content = bytes(content)
+        return response
 
 
 class OtgClient:

@@ -16,7 +16,7 @@ from linerate.forwarders import forwarder
 from linerate.host.errors import UsageError
 from linerate.host.text import counted
 from linerate.links import Link, Ports, base_name, link
-from linerate.records.cells import AA_SUFFIX, Arm, Cell, is_graph
+from linerate.records.cells import AA_SUFFIX, MAX_BLOCKS, Arm, Cell, is_graph
 from linerate.records.trial import Method, Role
 from linerate.verdict.stats import fewest_pairs
 
@@ -25,8 +25,6 @@ PEERS = ("reflect", "testpmd-io")
 PROBED_EVERY = 6
 # Blocks beyond those that a verdict needs: one search or trial may fail.
 SPARE_BLOCKS = 1
-# To compare so many takes gigabytes and minutes: all their pairs are formed.
-MAX_BLOCKS = 10_000
 
 T = TypeVar("T")
 

@@ -114,7 +114,11 @@ class Latency(_Answer):
     @classmethod
     def _decode(cls, value: Any) -> Any:
         """Strings of telemetry are short: it comes in several."""
-        return decode("".join(value)) if isinstance(value, list) else value
+        if not isinstance(value, list):
+            return value
+        if not all(isinstance(each, str) for each in value):
+            raise ValueError("a histogram is a list of strings")
+        return decode("".join(value))
 
     @property
     def key(self) -> tuple[int, int, str]:

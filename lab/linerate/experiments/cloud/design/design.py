@@ -7,10 +7,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Annotated
 
+from pydantic import Field
+
 from linerate.experiments.cloud.design.levels import Place
 from linerate.experiments.cloud.design.parts import Part, TenantShape
 from linerate.experiments.cloud.options import Options
-from linerate.records.cells import AA_SUFFIX, Cell
+from linerate.records.cells import AA_SUFFIX, MAX_BLOCKS, Cell
 from linerate.records.cloud_summary import NotRun
 from linerate.runs.options import Agreement, Budget
 from linerate.runs.plans.blocks import arms, check_blocks, check_fit
@@ -36,7 +38,7 @@ class CloudDesign(Budget, Design):
     tenant: Annotated[TenantShape, Agreement("tenant", compare="same")] = field(
         default_factory=TenantShape
     )
-    blocks: int = 1
+    blocks: Annotated[int, Field(ge=1, le=MAX_BLOCKS)] = 1
     control: Annotated[bool, Agreement("control")] = True
     not_held: list[NotRun] = field(default_factory=list)
 

@@ -46,6 +46,7 @@ from linerate.forwarders.files import toml
 from linerate.host import foreign
 from linerate.host.errors import UsageError, look_up
 from linerate.links import LINKS, TABLES
+from linerate.records.cells import MAX_BLOCKS
 from linerate.records.cloud_summary import CpuName
 from linerate.records.types import Strict
 from linerate.runs.options import MAX_SIZE, MIN_SIZE
@@ -88,7 +89,7 @@ class DesignFile(Strict):
     cpu: _Cpus = Field(default_factory=lambda: ["shared"])
     sizes: _Sizes = Field(default_factory=lambda: [64, 1518])
     rates: _Rates = Field(default_factory=lambda: [90.0])
-    blocks: Annotated[int, Field(strict=True, ge=1, le=10_000)] = 12
+    blocks: Annotated[int, Field(strict=True, ge=1, le=MAX_BLOCKS)] = 12
     window_s: Annotated[float, Field(strict=True, ge=0.05, le=600)] = 1.0
     control: Annotated[bool, Field(strict=True)] = True
     tenant: TenantShape = TenantShape()
