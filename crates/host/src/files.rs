@@ -58,7 +58,10 @@ impl Place {
             () if kind.is_symlink() && is_trusted(found.uid(), user()) => Ok(Self::Link),
             () if kind.is_symlink() => Err(io::Error::new(
                 ErrorKind::PermissionDenied,
-                format!("a link of user {}'s is not followed; remove it or name another file", found.uid()),
+                format!(
+                    "a link of user {}'s is not followed; remove it or name another file",
+                    found.uid()
+                ),
             )),
             () => Ok(Self::Special),
         }
@@ -133,7 +136,9 @@ fn open_other(path: &Path) -> io::Result<Option<File>> {
     let file = how.open(path)?;
     let kind = file.metadata()?.file_type();
     // Another one since the look.
-    if place == Place::Special && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo()) {
+    if place == Place::Special
+        && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo())
+    {
         return Err(ErrorKind::AlreadyExists.into());
     }
     Ok(Some(file))
