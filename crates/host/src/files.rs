@@ -52,18 +52,20 @@ impl Place {
             found => found?,
         };
         let kind = found.file_type();
-        match () {
-            () if path.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            () if kind.is_file() => Ok(Self::File),
-            () if kind.is_symlink() && is_trusted(found.uid(), user()) => Ok(Self::Link),
-            () if kind.is_symlink() => Err(io::Error::new(
+        if path.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        match (kind.is_file(), kind.is_symlink()) {
+            (true, _) => Ok(Self::File),
+            (_, false) => Ok(Self::Special),
+            (_, true) if is_trusted(found.uid(), user()) => Ok(Self::Link),
+            (_, true) => Err(io::Error::new(
                 ErrorKind::PermissionDenied,
                 format!(
                     "a link of user {}'s is not followed; remove it or name another file",
                     found.uid()
                 ),
             )),
-            () => Ok(Self::Special),
         }
     }
 }
@@ -313,7 +315,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("password");
         let file = File::create(&path).unwrap();
-        let mut said = |mode| {
+        let said = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             exposure(&file, &path)
         };
