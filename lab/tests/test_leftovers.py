@@ -17,12 +17,13 @@ import pytest
 from fake_host import inside
 from simulated import Simulation, start
 
-from linerate.host import interface_state, netns
+from linerate.host import netns
 from linerate.host.errors import LabError
-from linerate.host.interface_state import kept, remove_stale
+from linerate.host.host import LOCAL
+from linerate.host.leftovers import inventory
+from linerate.host.leftovers.interfaces import kept, remove_stale
 from linerate.host.netns import Namespaces, ip
 from linerate.links.ports import _interface
-from linerate.runs import leftovers
 
 ROOT = Path(__file__).resolve().parents[2]
 # A number that no process has: it is larger than the kernel's limit.
@@ -41,7 +42,7 @@ from linerate.host.netns import Namespaces
 with RunDirectory() as run, Namespaces(("x",)):
 """)
 PORTS = LAB.format("""
-from linerate.host.interface_state import kept
+from linerate.host.leftovers.interfaces import kept
 from linerate.host.netns import ip
 with kept(["ours"]):
     ip("link", "set", "ours", "promisc", "on", "mtu", "900")
@@ -108,9 +109,9 @@ def test_a_lab_that_makes_no_namespaces_removes_those_of_a_killed_one(
 
 def test_what_was_undone_is_said() -> None:
     pid = kill(VETH)
-    (path,) = leftovers.remove()["run directories"]
+    (path,) = inventory.remove()["run directories"]
     assert f"-{pid}-" in path
-    assert leftovers.sentence({"network namespaces": ["a", "b"], "run directories": [path]}) == (
+    assert inventory.sentence({"network namespaces": ["a", "b"], "run directories": [path]}) == (
         "undone what labs that were killed had left: "
         f"network namespaces a, b; run directories {path}"
     )
@@ -120,16 +121,18 @@ def test_a_kind_that_cannot_be_undone_hides_no_other(monkeypatch: pytest.MonkeyP
     def refused() -> list[str]:
         raise PermissionError(1, "Operation not permitted")
 
-    kinds = (leftovers.Kind("a", refused), leftovers.Kind("b", lambda: ["x"]))
-    monkeypatch.setattr(leftovers, "KINDS", kinds)
-    assert leftovers.remove() == {"b": ["x"]}
+    monkeypatch.setattr("linerate.host.netns.remove_stale", refused)
+    monkeypatch.setattr("linerate.host.process.remove_stale", lambda: ["x"])
+    kinds = [kind for kind in inventory.KINDS if kind.name.startswith(("network", "run"))]
+    monkeypatch.setattr(inventory, "KINDS", kinds[::-1])
+    assert inventory.remove() == {"run directories": ["x"]}
 
 
 def test_the_table_of_the_architecture_has_every_kind() -> None:
     text = (ROOT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     _, _, table = text.partition("### What is left behind")
     rows = re.findall(r"^\| ([^|]+?) \|", table.partition("\n#")[0], re.MULTILINE)
-    assert {kind.name for kind in leftovers.KINDS} <= set(rows)
+    assert {kind.name for kind in inventory.KINDS} <= set(rows)
 
 
 # -- interfaces that are not the lab's ---------------------------------------------------------
@@ -156,10 +159,10 @@ def test_interfaces_are_put_back_by_the_next_lab() -> None:
     with own_network():
         kill(PORTS)
         assert state() == (True, 900)
-        assert leftovers.remove()["changed interfaces"] == ["ours"]
+        assert inventory.remove()["changed interfaces"] == ["ours"]
         assert state() == (False, 1500)
         assert files() == []
-        assert "changed interfaces" not in leftovers.remove()
+        assert "changed interfaces" not in inventory.remove()
 
 
 def test_interfaces_of_a_lab_that_runs_or_of_another_place_are_left_alone() -> None:
@@ -218,7 +221,7 @@ def test_what_others_put_there_is_not_obeyed(tmp_path: Path) -> None:
 
 
 def test_who_has_no_ip_keeps_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(type(interface_state.LOCAL), "which", lambda *_: None)
+    monkeypatch.setattr(type(LOCAL), "which", lambda *_: None)
     with kept(["lo"]):
         assert files() == []
 

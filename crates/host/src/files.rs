@@ -52,15 +52,20 @@ impl Place {
             found => found?,
         };
         let kind = found.file_type();
-        match () {
-            () if path.is_dir() => Err(ErrorKind::IsADirectory.into()),
-            () if kind.is_file() => Ok(Self::File),
-            () if kind.is_symlink() && is_trusted(found.uid(), user()) => Ok(Self::Link),
-            () if kind.is_symlink() => Err(io::Error::new(
+        if path.is_dir() {
+            return Err(ErrorKind::IsADirectory.into());
+        }
+        match (kind.is_file(), kind.is_symlink()) {
+            (true, _) => Ok(Self::File),
+            (_, false) => Ok(Self::Special),
+            (_, true) if is_trusted(found.uid(), user()) => Ok(Self::Link),
+            (_, true) => Err(io::Error::new(
                 ErrorKind::PermissionDenied,
-                format!("a link of user {}'s is not followed; remove it or name another file", found.uid()),
+                format!(
+                    "a link of user {}'s is not followed; remove it or name another file",
+                    found.uid()
+                ),
             )),
-            () => Ok(Self::Special),
         }
     }
 }
@@ -133,7 +138,9 @@ fn open_other(path: &Path) -> io::Result<Option<File>> {
     let file = how.open(path)?;
     let kind = file.metadata()?.file_type();
     // Another one since the look.
-    if place == Place::Special && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo()) {
+    if place == Place::Special
+        && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo())
+    {
         return Err(ErrorKind::AlreadyExists.into());
     }
     Ok(Some(file))
@@ -308,7 +315,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("password");
         let file = File::create(&path).unwrap();
-        let mut said = |mode| {
+        let said = |mode| {
             fs::set_permissions(&path, fs::Permissions::from_mode(mode)).unwrap();
             exposure(&file, &path)
         };

@@ -42,11 +42,11 @@ from linerate.forwarders import Forwarder
 from linerate.host.cores import cpus, weight
 from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted, MachineError
+from linerate.host.leftovers import inventory
 from linerate.host.process import RunDirectory
 from linerate.host.text import counted
 from linerate.links import Link
 from linerate.links.eal import Memory
-from linerate.runs import leftovers
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
 from linerate.trial.starts.faults import FaultError
@@ -116,7 +116,7 @@ class DuelSession:
             leased(max(2, count + link.has_generator), patience_s=self.where.wait_s),
             weight.raised(1 if link.receives_by_softirq else self.where.cpu_weight),
         ):
-            leftovers.remove()
+            inventory.remove()
             for program, _ in every:
                 program.prepare()
             link.prepare()

@@ -34,8 +34,8 @@ from linerate.host.cores.cpus import Cores
 from linerate.host.cores.leases import leased
 from linerate.host.errors import UsageError
 from linerate.host.exit_status import ExitStatus
+from linerate.host.leftovers import inventory
 from linerate.host.process import RunDirectory, interruptible
-from linerate.runs import leftovers
 from linerate.runs.progress import say
 from linerate.runs.session import pinned
 
@@ -103,7 +103,7 @@ def run(words: Sequence[str], asked: Asked, console: Console, *, json_output: bo
         ),
         RunDirectory() as directory,
     ):
-        leftovers.remove()
+        inventory.remove()
         link, _ = with_traffic(link, asked.traffic, directory.path)
         for program in programs:
             program.prepare()

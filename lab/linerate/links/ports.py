@@ -15,7 +15,7 @@ from pathlib import Path
 
 from linerate.host.errors import UsageError
 from linerate.host.host import LOCAL
-from linerate.host.interface_state import kept
+from linerate.host.leftovers.interfaces import kept
 from linerate.links.base import Link, LinkContext, Wire
 
 NAME = "ports"

@@ -22,6 +22,7 @@ from linerate.host import foreign, machine
 from linerate.host.cores import weight
 from linerate.host.cores.leases import leased
 from linerate.host.errors import Interrupted, LabError, RunError, UsageError
+from linerate.host.leftovers import inventory
 from linerate.host.process import RunDirectory, interruptible
 from linerate.host.text import counted
 from linerate.records import run_file
@@ -30,7 +31,6 @@ from linerate.records.journal import Journal
 from linerate.records.output import OutputDirectory
 from linerate.records.run_file import RUN, End, Run, Session, made_of
 from linerate.records.trial import DISTURBED, RECORDS, RecordWriter, Trial
-from linerate.runs import leftovers
 from linerate.runs.engine.engine import Engine
 from linerate.runs.experiment import Experiment, Findings
 from linerate.runs.kept import extension
@@ -254,8 +254,8 @@ def _session(
         began = run.sessions[0]
     if began:
         options = experiment.with_memory(options, began.memory)
-    if undone := leftovers.remove():
-        say(console, leftovers.sentence(undone))
+    if undone := inventory.remove():
+        say(console, inventory.sentence(undone))
     with RunDirectory() as place:
         writer = RecordWriter(output.path / RECORDS)
         try:

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The file, and what leads into it.
 
-use std::fs::File;
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -122,13 +121,13 @@ pub struct Pcapng {
 impl_debug!([] Pcapng, pcapng => path: pcapng.path, interfaces: pcapng.interfaces);
 
 impl Pcapng {
-    /// A new file; what was there is replaced.
+    /// A new file; what was there is replaced. A link of another user's is not followed.
     ///
     /// # Errors
     /// [`PcapngError::Create`], [`PcapngError::Write`].
     pub fn create(path: impl AsRef<Path>, config: &PcapngConfig) -> Result<Self, PcapngError> {
         let path = path.as_ref();
-        let file = File::create(path)
+        let file = host::files::create(path)
             .map_err(|source| PcapngError::Create { path: path.to_owned(), source })?;
         Self::new(file, path, config)
     }

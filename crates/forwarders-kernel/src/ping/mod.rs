@@ -15,9 +15,9 @@ use std::process::ExitCode;
 
 use forwarders_common::console::exit_code;
 use forwarders_common::options::{CommandLine as _, OptionsError};
+use forwarders_common::say_on;
 use forwarders_common::stats_file::{StatsFile, StatsFileError};
 use forwarders_common::stop::Stop;
-use forwarders_common::say_on;
 
 use exchange::Exchange;
 use options::Options;

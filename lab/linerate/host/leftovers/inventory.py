@@ -8,30 +8,33 @@ a lock for as long as that lab runs, so that nothing of a lab in another contain
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from importlib import import_module
 
-from linerate.experiments.cloud.tenants.cgroups import cgroups
-from linerate.host import interface_state, netns, process
-from linerate.host.cores import weight
 from linerate.host.errors import LabError
 
 
 @dataclass(frozen=True)
 class Kind:
-    """`remove` undoes what labs that no longer run left, and tells what that was."""
+    """`remove`: the module and the function in it that undoes what labs that no longer run left,
+    and tells what that was. It is imported when it is called: it may be an experiment's.
+    """
 
     name: str
-    remove: Callable[[], Iterable[object]]
+    remove: str
 
 
 # First what may hold processes that use the rest.
 KINDS = (
-    Kind("control groups of tenants", cgroups.remove_all_stale),
-    Kind("control groups of labs", weight.remove_stale),
-    Kind("run directories", process.remove_stale),
-    Kind("network namespaces", netns.remove_stale),
-    Kind("changed interfaces", interface_state.remove_stale),
+    Kind(
+        "control groups of tenants",
+        "linerate.experiments.cloud.tenants.cgroups.cgroups:remove_all_stale",
+    ),
+    Kind("control groups of labs", "linerate.host.cores.weight:remove_stale"),
+    Kind("run directories", "linerate.host.process:remove_stale"),
+    Kind("network namespaces", "linerate.host.netns:remove_stale"),
+    Kind("changed interfaces", "linerate.host.leftovers.interfaces:remove_stale"),
 )
 
 
@@ -45,8 +48,9 @@ def remove() -> dict[str, list[str]]:
     """Undo what labs that were killed left; returns it by kind. What this user may not stays."""
     removed = {}
     for kind in KINDS:
+        module, _, function = kind.remove.partition(":")
         try:
-            found = [str(each) for each in kind.remove()]
+            found = [str(each) for each in getattr(import_module(module), function)()]
         except (LabError, OSError):
             continue
         if found:
