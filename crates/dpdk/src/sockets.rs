@@ -1,32 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which sockets with a name belong to this process. Of a directory's it may remove only those.
+//! Which of a directory's sockets belong to this process: only those may it remove.
 //!
 //! Another process with the same file prefix puts its telemetry socket into the same directory, under
 //! another name when the first is taken.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs;
-use std::os::fd::RawFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The socket files in `dir` that this process has bound and holds open.
 pub(crate) fn own(dir: &Path) -> Vec<PathBuf> {
-    let paths = named().into_iter().map(|(_, path)| path);
-    paths.filter(|path| path.parent() == Some(dir)).collect()
-}
-
-/// Descriptors of this process's sockets that have a name, with it: a path, or an abstract one behind an `@`. A
-/// connection has that of the listening socket by which it came.
-pub(crate) fn named() -> Vec<(RawFd, PathBuf)> {
-    let held = held();
+    let held = held_inodes();
     // Bytes: paths, and names of other programs' sockets, need be no UTF-8.
     let table = fs::read("/proc/net/unix").unwrap_or_default();
     table
         .split(|byte| *byte == b'\n')
         .filter_map(bound)
-        .filter_map(|(inode, path)| Some((*held.get(&inode)?, path)))
+        .filter(|(inode, path)| held.contains(inode) && path.parent() == Some(dir))
+        .map(|(_, path)| path)
         .collect()
 }
 
@@ -43,14 +36,13 @@ fn bound(line: &[u8]) -> Option<(u64, PathBuf)> {
     Some((inode, PathBuf::from(OsStr::from_bytes(rest))))
 }
 
-/// This process's sockets: their descriptors by inode.
-fn held() -> HashMap<u64, RawFd> {
+/// Inodes of the sockets among this process's descriptors.
+fn held_inodes() -> HashSet<u64> {
     let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
     entries
         .filter_map(|entry| {
             let target = fs::read_link(entry.path()).ok()?;
-            let inode = target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?;
-            Some((inode.parse().ok()?, entry.file_name().to_str()?.parse().ok()?))
+            target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
         })
         .collect()
 }

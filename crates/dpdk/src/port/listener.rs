@@ -7,17 +7,20 @@
 //! them would be wrong: DPDK goes on waiting for them by their numbers.) Whoever calls this holds that thread.
 
 use std::ffi::CStr;
+use std::fs;
 use std::mem::ManuallyDrop;
-use std::os::fd::{FromRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
 
 use dpdk_sys::rte_eth_dev_info;
 use rustix::event::{EventfdFlags, eventfd};
+use rustix::net::{SocketAddrUnix, getsockname};
 
 use super::driver::Driver;
 use super::id::{PortId, valid_ports};
 use super::info;
-use crate::sockets;
+
+/// Open files of the calling thread. (What the kernel lists of all sockets may lack one, while others come and go.)
+const OPEN: &str = "/proc/thread-self/fd";
 
 /// Where the device of a port listens, if no other port's does so there.
 fn last_at(id: PortId) -> Option<String> {
@@ -44,14 +47,30 @@ fn place(info: &rte_eth_dev_info) -> Option<String> {
 pub(super) fn silence(id: PortId) {
     let Some(place) = last_at(id) else { return };
     let Ok(nothing) = eventfd(0, EventfdFlags::CLOEXEC) else { return };
-    for (fd, name) in sockets::named() {
-        // The kernel prints the zero bytes behind an abstract name as @.
-        let name = name.as_os_str().as_bytes();
-        let behind = name.strip_prefix(place.as_bytes());
-        if behind.is_some_and(|behind| behind.iter().all(|byte| *byte == b'@')) {
+    // Connections have the name of the socket by which they came.
+    for entry in fs::read_dir(OPEN).into_iter().flatten().flatten() {
+        let fd = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        if let Some(fd) = fd.filter(|fd| name_of(*fd).as_deref() == Some(place.as_bytes())) {
             replace(fd, &nothing);
         }
     }
+}
+
+/// The name of a socket with one: a path, or an abstract name behind an `@`.
+fn name_of(fd: RawFd) -> Option<Vec<u8>> {
+    // SAFETY: it was open a moment ago; if it is not any more, the kernel says so.
+    let address = getsockname(unsafe { BorrowedFd::borrow_raw(fd) }).ok()?;
+    let address = SocketAddrUnix::try_from(address).ok()?;
+    if let Some(name) = address.abstract_name() {
+        return Some([b"@", without_zeros(name)].concat());
+    }
+    address.path_bytes().map(<[u8]>::to_vec)
+}
+
+/// Drivers may give the whole of the place that there is for a name.
+fn without_zeros(name: &[u8]) -> &[u8] {
+    let zeros = name.iter().rev().take_while(|byte| **byte == 0).count();
+    &name[..name.len() - zeros]
 }
 
 fn replace(fd: RawFd, by: &OwnedFd) {

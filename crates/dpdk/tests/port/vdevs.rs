@@ -53,7 +53,8 @@ pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// Servers come and go at one place, with and without their client, and strangers connect to them at any time.
+/// Servers come and go at one place, with and without their client, and strangers connect to them at any time. Nobody leaves
+/// before he is greeted: for that the driver ends the program, whoever uses it.
 pub fn memif_servers_come_and_go(eal: &Eal, pool: &Mempool<'_>) {
     let name = format!("linerate-memif-{}", std::process::id());
     let server = || Memif::new("net_memif_s").role(Role::Server).abstract_socket(&name).id(1);
@@ -65,7 +66,6 @@ pub fn memif_servers_come_and_go(eal: &Eal, pool: &Mempool<'_>) {
             while !end.load(Relaxed) {
                 let come: Vec<OwnedFd> = (0..3).filter_map(|_| stranger(&name).ok()).collect();
                 for (index, peer) in come.iter().enumerate() {
-                    // Who leaves before he is greeted has the driver end the program, whoever uses it.
                     let greeted = recv(peer, &mut [0; 256][..], RecvFlags::empty());
                     // An INIT in its first bytes, or nonsense.
                     let message = [[2, 0, 0, 2], [9; 4]][index % 2].repeat(32);
@@ -87,6 +87,8 @@ pub fn memif_servers_come_and_go(eal: &Eal, pool: &Mempool<'_>) {
                 remove(eal, a);
                 remove(eal, b);
             } else {
+                // See above: the server has to greet it first.
+                while !b.control().wait_link(PATIENCE).unwrap().up {}
                 remove(eal, b);
                 remove(eal, a);
             }
