@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
-//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory.
+//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory, capabilities.
 #![forbid(unsafe_code)]
 
 mod interface;
 mod namespace;
 mod netdev;
 mod netlink;
+mod privileges;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -16,6 +17,7 @@ use std::path::Path;
 
 pub use interface::{Interface, has_interface, interface, interface_by_number, receive_queues};
 pub use namespace::enter_network_namespace;
+pub use privileges::keep_capabilities_for_ports;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
