@@ -48,6 +48,8 @@ enum Failure {
     Listen(SocketAddr, std::io::Error),
     #[error("--netns {0}: {1}; see ip netns list, and run as root")]
     Namespace(String, std::io::Error),
+    #[error("privileges of root cannot be given up: {0}; start the program as another user")]
+    Privileges(std::io::Error),
     #[error("--port-file {0}: {1}")]
     PortFile(PathBuf, std::io::Error),
     #[error(transparent)]
@@ -221,6 +223,9 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<Eal, Fa
         host::enter_network_namespace(name)
             .map_err(|error| Failure::Namespace(name.clone(), error))?;
     }
+    if options.otg_listen.is_some() && host::is_root() {
+        give_up_privileges(eal_options.as_deref(), options)?;
+    }
     let own_eal_options = eal_options.is_some();
     let arguments = match eal_options {
         Some(arguments) => arguments,
@@ -237,6 +242,21 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<Eal, Fa
         stale::remove_runtime_dirs(&eal.runtime_dir());
     }
     Ok(eal)
+}
+
+/// What root does not need for ports, clients of the API cannot misuse. Before EAL makes its threads, because each has
+/// what its maker has. Drivers of PCI devices need more: access to `/dev/vfio`, physical addresses, ports of the machine.
+fn give_up_privileges(eal_options: Option<&[OsString]>, options: &Options) -> Result<(), Failure> {
+    let no_pci = |options: &[OsString]| options.iter().any(|option| option == "--no-pci");
+    if eal_options.is_none_or(no_pci) {
+        // Without an interface there is no AF_XDP, for which libxdp needs more.
+        let libxdp = !options.allow_port.is_empty();
+        return host::keep_capabilities_for_ports(libxdp).map_err(Failure::Privileges);
+    }
+    tracing::warn!(
+        "keeping all privileges of root, because PCI devices may need them; without such devices, give EAL --no-pci"
+    );
+    Ok(())
 }
 
 /// What may be named by whoever starts the program.

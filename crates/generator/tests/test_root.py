@@ -126,6 +126,33 @@ def test_a_device_of_eal_is_not_taken_for_another(directory: Path) -> None:
         running.api.set_config(published("vdev:net_null1,size=64"))
 
 
+def capabilities(running: Generator) -> set[int]:
+    """The numbers of the capabilities that any of its threads has, or could take."""
+    masks = 0
+    for thread in Path(f"/proc/{running.process.pid}/task").iterdir():
+        for line in (thread / "status").read_text().splitlines():
+            if line.startswith(("CapEff:", "CapPrm:", "CapInh:")):
+                masks |= int(line.split()[1], 16)
+            elif line.startswith("NoNewPrivs:"):
+                assert line.split()[1] == "1", thread.name
+    return {number for number in range(64) if masks >> number & 1}
+
+
+def test_only_what_ports_need_of_root_stays(directory: Path) -> None:
+    # CAP_NET_ADMIN, CAP_NET_RAW, CAP_IPC_LOCK, CAP_BPF; CAP_SYS_ADMIN and CAP_PERFMON for libxdp
+    needed, for_libxdp = {12, 13, 14, 39}, {21, 38}
+    eal = ("-l", str(CPUS[0]), "--file-prefix", f"t{os.getpid()}", *MEMORY)
+    for options in ((), eal):
+        with generator(directory, "--insecure", eal=options, trusting=False) as running:
+            assert capabilities(running) <= needed
+            running.api.set_config(published())
+            assert capabilities(running) <= needed
+            assert "PCI" not in running.log.read_text()
+    with generator(directory) as running:
+        running.api.set_config(published("af_packet:lo"))
+        assert capabilities(running) <= needed | for_libxdp
+
+
 def test_no_number_of_queues_holds_up_the_api(directory: Path) -> None:
     """1000 pairs took 24 s, in which nobody was answered."""
     with generator(directory, "--allow-any-vdev") as running:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
-//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory; the files that
-//! it writes for others, and its standard output.
+//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory, capabilities; the
+//! files that it writes for others, and its standard output.
 #![forbid(unsafe_code)]
 
 pub mod console;
@@ -10,6 +10,7 @@ mod interface;
 mod namespace;
 mod netdev;
 mod netlink;
+mod privileges;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -21,6 +22,7 @@ pub use interface::{
     Interface, has_interface, interface, interface_by_number, receive_queues, set_promiscuous,
 };
 pub use namespace::enter_network_namespace;
+pub use privileges::keep_capabilities_for_ports;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
