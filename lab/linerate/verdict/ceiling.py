@@ -136,10 +136,10 @@ def unproven(cells: Sequence[CellSummary]) -> list[str]:
             if arm.ceiling_unproven and arm.ceiling_share:
                 found.setdefault((cell.link, arm.arm), []).append((cell.size, arm.ceiling_share))
     warnings = []
-    for (link, arm), shares in found.items():
+    for (link, name), shares in found.items():
         most = max(share for _, share in shares)
         warnings.append(
-            f"{link} {_sizes([size for size, _ in shares])}: {arm} carried "
+            f"{link} {_sizes([size for size, _ in shares])}: {name} carried "
             f"{'up to ' if len(shares) > 1 else ''}{most:.2f} times what the best reference peer "
             "carried in the same block: nothing shows there what the link can carry, and whether "
             "generator or link limit it is unknown"
