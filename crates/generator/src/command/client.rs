@@ -59,7 +59,7 @@ impl Client {
     pub fn call(&self, call: Call) -> Result<Value, ApiError> {
         let gone = || ApiError::request(503, "the generator is ending");
         let (answer, reply) = oneshot::channel();
-        self.calls.blocking_send(Message { call, answer }).map_err(|_| gone())?;
+        self.calls.blocking_send(Message { call, answer, alone: None }).map_err(|_| gone())?;
         match reply.blocking_recv().map_err(|_| gone())?? {
             Answer::Json(value) => Ok(value),
             Answer::File(_) => Ok(Value::Null),

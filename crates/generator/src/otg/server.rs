@@ -14,7 +14,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use serde_json::{Value, json};
-use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::auth::Access;
 use super::places::{MAX_BODIES, Seat};
@@ -79,6 +79,8 @@ pub struct Message {
     pub call: Call,
     /// Where the answer goes.
     pub answer: oneshot::Sender<Result<Answer, ApiError>>,
+    /// Held as long as a large call is there, whether its client still waits or not.
+    pub alone: Option<OwnedSemaphorePermit>,
 }
 
 /// What the routes share.
@@ -177,7 +179,7 @@ async fn states(request: Request) -> Response {
 }
 
 async fn get_config(State(api): State<Api>) -> Response {
-    respond(ask(&api.control, Call::GetConfig).await)
+    respond(ask(&api.control, Call::GetConfig, None).await)
 }
 
 async fn version() -> Response {
@@ -206,13 +208,13 @@ async fn with_body(api: Api, request: Request, call: fn(Value) -> Call) -> Respo
 
 async fn answer(api: Api, request: Request, call: fn(Value) -> Call) -> Result<Answer, ApiError> {
     let body = whole(request).await?;
-    let _alone = match body.len() > LARGE {
-        true => api.large.acquire().await.ok(),
+    let alone = match body.len() > LARGE {
+        true => api.large.acquire_owned().await.ok(),
         false => None,
     };
     let value = strict::parse(&body)?;
     drop(body);
-    ask(&api.control, call(value)).await
+    ask(&api.control, call(value), alone).await
 }
 
 /// The body, which the guard has read.
@@ -258,10 +260,14 @@ async fn read(mut body: Body, seat: &Seat) -> Result<Vec<u8>, ApiError> {
     }
 }
 
-async fn ask(control: &mpsc::Sender<Message>, call: Call) -> Result<Answer, ApiError> {
+async fn ask(
+    control: &mpsc::Sender<Message>,
+    call: Call,
+    alone: Option<OwnedSemaphorePermit>,
+) -> Result<Answer, ApiError> {
     let gone = || ApiError::request(503, "the generator is ending");
     let (answer, reply) = oneshot::channel();
-    control.send(Message { call, answer }).await.map_err(|_| gone())?;
+    control.send(Message { call, answer, alone }).await.map_err(|_| gone())?;
     reply.await.map_err(|_| gone())?
 }
 

@@ -28,7 +28,7 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
             // Room for one file at a time.
             let sending = Sending::new(1 << 10);
             let control = async {
-                while let Some(Message { call, answer }) = received.recv().await {
+                while let Some(Message { call, answer, .. }) = received.recv().await {
                     let json = |name: &str| Ok(Answer::Json(json!({ "call": name })));
                     let _ = answer.send(match call {
                         Call::SetConfig(_) => json("set"),
