@@ -220,12 +220,12 @@ fn flagged() -> Vec<(Vec<u8>, By)> {
 
 pub fn alone(bench: Bench<'_>) {
     let given = Given { ip4: true, ip6: true, reading: Reading::Everywhere, flags: true };
-    let mut frames = elsewhere(given.reading);
-    frames.extend(self::frames());
-    frames.extend(flagged());
+    let mut all = elsewhere(given.reading);
+    all.extend(frames());
+    all.extend(flagged());
     for executor in EXECUTORS {
-        frames.iter().for_each(|frame| decide(bench, executor, given, &[frame]));
-        decide(bench, executor, given, &mixed(&frames).take(2 * BURST).collect::<Vec<_>>());
+        all.iter().for_each(|frame| decide(bench, executor, given, &[frame]));
+        decide(bench, executor, given, &mixed(&all).take(2 * BURST).collect::<Vec<_>>());
     }
     // As l3fwd, which looks at no flags, and takes the first word of options for ports.
     let as_c = Given { reading: Reading::AsC, ..given };
