@@ -18,8 +18,9 @@ import pwd
 import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
+from io import BufferedReader
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from pydantic_core import from_json
 
@@ -47,7 +48,7 @@ _KINDS = (
 
 
 @contextmanager
-def opened(path: Path, most: int) -> Iterator[BinaryIO]:
+def opened(path: Path, most: int) -> Iterator[BufferedReader]:
     """A regular file of at most `most` bytes, for reading; symbolic links to one are followed.
 
     Raises `OSError` whose `strerror` says what is wrong.
