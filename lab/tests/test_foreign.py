@@ -23,10 +23,11 @@ from simulated import Simulation
 from linerate.cli.attach import check_probe
 from linerate.cli.console import SafeConsole
 from linerate.experiments.cloud.design import design_file
+from linerate.experiments.cloud.design.command_line import options_of
 from linerate.experiments.duel import baseline, kept
 from linerate.forwarders import files
 from linerate.host import elf, exit_status, foreign
-from linerate.host.errors import LabError, OutputError, RunError, UsageError
+from linerate.host.errors import DesignError, LabError, OutputError, RunError, UsageError
 from linerate.host.text import printable
 from linerate.records import run_file
 from linerate.records.output import DUELS, REPORT, write_atomically
@@ -233,6 +234,19 @@ def test_an_empty_design_starts_no_study(tmp_path: Path, text: str) -> None:
     path = tmp_path / "mine.toml"
     path.write_text(text)
     with pytest.raises(UsageError, match=r"mine.toml: .*\n.*study of hours"):
+        design_file.read(str(path))
+
+
+def test_a_design_of_millions_of_cells_is_refused(tmp_path: Path) -> None:
+    """A file of 11 KB filled memory before anything was said."""
+    path = tmp_path / "mine.toml"
+    lists = {"sizes": list(range(64, 1519)), "tenants": list(range(65)),
+             "cpu": [f"quota-{share}" for share in range(1, 101)]}  # fmt: skip
+    path.write_text("\n".join(f"{name} = {levels}" for name, levels in lists.items()))
+    with bounded(20), pytest.raises(DesignError, match="cells, more than 10000"):
+        options_of(design_file.read(str(path)))
+    path.write_text("".join(f'[[part]]\nname = "p{number}"\n' for number in range(1000)))
+    with pytest.raises(UsageError, match=r"mine.toml: part: List should have at most 50 items"):
         design_file.read(str(path))
 
 

@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import Field
 
 from linerate.experiments.cloud.design.levels import Place
-from linerate.experiments.cloud.design.parts import Part, TenantShape
+from linerate.experiments.cloud.design.parts import MOST_PARTS, Part, TenantShape
 from linerate.experiments.cloud.options import Options
 from linerate.records.cells import AA_SUFFIX, MAX_BLOCKS, Cell
 from linerate.records.cloud_summary import NotRun
@@ -34,7 +34,9 @@ LATE_AFTER_US = 5000
 class CloudDesign(Budget, Design):
     """`arms`: the frameworks, the first of them, the reference, once more as the A/A control."""
 
-    parts: Annotated[list[Part], Agreement("parts", compare="same")] = field(default_factory=list)
+    parts: Annotated[
+        list[Part], Agreement("parts", compare="same"), Field(max_length=MOST_PARTS)
+    ] = field(default_factory=list)
     tenant: Annotated[TenantShape, Agreement("tenant", compare="same")] = field(
         default_factory=TenantShape
     )

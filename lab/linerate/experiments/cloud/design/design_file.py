@@ -40,7 +40,7 @@ from typing import Annotated, Any
 
 from pydantic import Field, ValidationError
 
-from linerate.experiments.cloud.design.parts import Part, TenantShape
+from linerate.experiments.cloud.design.parts import MOST_PARTS, Part, TenantShape
 from linerate.forwarders import FORWARDERS
 from linerate.forwarders.files import toml
 from linerate.host import foreign
@@ -93,7 +93,7 @@ class DesignFile(Strict):
     window_s: Annotated[float, Field(strict=True, ge=0.05, le=600)] = 1.0
     control: Annotated[bool, Field(strict=True)] = True
     tenant: TenantShape = TenantShape()
-    part: list[_PartFile] = Field(default_factory=list)
+    part: list[_PartFile] = Field(default_factory=list, max_length=MOST_PARTS)
 
 
 @dataclass(frozen=True)

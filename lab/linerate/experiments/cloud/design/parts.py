@@ -12,6 +12,7 @@ Without tenants a cell has no load and no kind: whatever these lists say, it is 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product
 from typing import Annotated
@@ -20,7 +21,12 @@ from pydantic import ConfigDict, Field
 
 from linerate.experiments.cloud.design.levels import Place
 from linerate.experiments.cloud.window import CloudCell
+from linerate.host.errors import DesignError
 from linerate.records.cloud_summary import CpuName, KindName, LoadName
+
+# Of a part. At a second and a start each, one block of so many takes half a day.
+MOST_CELLS = 10_000
+MOST_PARTS = 50
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,18 @@ class Part:
     cpus: tuple[CpuName, ...]
     sizes: tuple[int, ...]
     rates: tuple[float, ...]
+
+    def __post_init__(self) -> None:
+        """Raise `DesignError` for more cells than a part may have."""
+        levels = (
+            self.frameworks, self.kinds, self.loads, self.tenants, self.cpus, self.sizes, self.rates
+        )  # fmt: skip
+        cells = math.prod(map(len, levels))
+        if cells > MOST_CELLS:
+            raise DesignError(
+                f"part {self.name}: {cells} cells, more than {MOST_CELLS}",
+                "name fewer levels, or cross them in several parts",
+            )
 
     @property
     def places(self) -> list[Place]:
