@@ -77,11 +77,6 @@ pub(super) struct Driver {
     pub after_rx_setup: fn(queue: u16, code: i32) -> Restrictions,
     /// It may leave the AF_XDP sockets of its receive queues open when the port is closed.
     pub leaves_sockets: bool,
-    /// Its control functions use, without a lock, what DPDK's interrupt thread uses for it.
-    pub shares_with_interrupts: bool,
-    /// Where a device with these arguments listens: a path, or an abstract name behind an `@`. The driver leaves that socket
-    /// and connections that came by it open, with handlers that use what it has freed.
-    pub listens_at: fn(arguments: &str) -> Option<String>,
     /// A hash table that it looks up by this name, and whose values it takes for pointers.
     pub hash_table: Option<&'static str>,
     /// It looks up rings whose names begin so, and takes what is inside for packets.
@@ -111,8 +106,6 @@ impl Driver {
         least_rx_room: || 0,
         after_rx_setup: |_, _| Restrictions { no_configure: false, no_close: false },
         leaves_sockets: false,
-        shares_with_interrupts: false,
-        listens_at: |_| None,
         hash_table: None,
         ring_prefix: None,
     };
