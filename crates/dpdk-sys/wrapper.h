@@ -5,7 +5,6 @@
 #endif
 
 #include <rte_acl.h>
-#include <rte_alarm.h>
 #include <rte_bus.h>
 #include <rte_dev.h>
 #include <rte_eal.h>

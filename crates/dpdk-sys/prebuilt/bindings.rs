@@ -774,21 +774,6 @@ unsafe extern "C" {
 unsafe extern "C" {
     pub fn rte_acl_list_dump();
 }
-pub type rte_eal_alarm_callback =
-    ::std::option::Option<unsafe extern "C" fn(arg: *mut ::std::os::raw::c_void)>;
-unsafe extern "C" {
-    pub fn rte_eal_alarm_set(
-        us: u64,
-        cb: rte_eal_alarm_callback,
-        cb_arg: *mut ::std::os::raw::c_void,
-    ) -> ::std::os::raw::c_int;
-}
-unsafe extern "C" {
-    pub fn rte_eal_alarm_cancel(
-        cb_fn: rte_eal_alarm_callback,
-        cb_arg: *mut ::std::os::raw::c_void,
-    ) -> ::std::os::raw::c_int;
-}
 #[repr(C)]
 #[derive(Copy, Clone)]
 pub struct rte_bus {

@@ -273,9 +273,6 @@ impl Drop for Eal {
             }
         }
         let alone = port::lock();
-        // For as long as the process lives: what peers do from now on is not answered with memory that is freed.
-        let hold = port::valid_ports().into_iter().find_map(|port| port::hold_for(&alone, port));
-        std::mem::forget(hold);
         for port in port::valid_ports() {
             // Nobody sends on it. Its sockets go with the process; an XDP program that it has put on its interface stays.
             if !port::may_be_closed(port) {

@@ -11,9 +11,7 @@ use super::device;
 use super::error::{PortError, check, refused};
 use super::id::{PortId, valid_ports};
 use super::info;
-use super::interrupts::hold_for;
 use super::leftover;
-use super::listener;
 use super::lock::lock;
 use super::promiscuity;
 use super::state::{Port, Unconfigured};
@@ -97,7 +95,7 @@ impl Eal {
         // Held until the device is gone, so that nobody takes the port meanwhile. It goes after the
         // lock, which it may need.
         let _claim = port.into_claim();
-        let alone = lock();
+        let _alone = lock();
         if !configuration::may_be_closed(id) {
             let why = match configuration::is_held(id) {
                 true => {
@@ -119,12 +117,6 @@ impl Eal {
             return Err(refused(id, "its device has other ports, which would go too"));
         }
         configuration::end(id);
-        if let Some(hold) = hold_for(&alone, id) {
-            listener::silence(id);
-            // The thread may have such events in hand: it is done with them when it is held once more.
-            drop(hold);
-        }
-        let hold = hold_for(&alone, id);
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.
         let closed = unsafe { dpdk_sys::rte_eth_dev_close(id.0) };
         if id.exists() {
@@ -134,7 +126,6 @@ impl Eal {
         check(id, "rte_dev_remove", unsafe { dpdk_sys::rte_dev_remove(device) })?;
         leftover::close(id);
         promiscuity::release(id);
-        drop(hold);
         match id.exists() {
             true => Err(PortError::Remains(id)),
             false => Ok(()),

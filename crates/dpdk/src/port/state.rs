@@ -14,7 +14,6 @@ use super::driver::Driver;
 use super::error::{PortError, check, refused};
 use super::id::{PortId, valid_ports};
 use super::info::{self, PortInfo};
-use super::interrupts::hold_for;
 use super::leftover;
 use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
@@ -82,8 +81,7 @@ impl Drop for Claim<'_> {
             unsafe { self.callbacks.abandon(self.id.0) };
             // SAFETY: as above; they borrow nothing.
             unsafe { self.sentinels.clear(self.id.0) };
-            let alone = lock();
-            let _hold = hold_for(&alone, self.id);
+            let _alone = lock();
             // SAFETY: as above.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
@@ -431,10 +429,8 @@ impl<'eal> Port<'eal, Started> {
         // SAFETY: as above; they borrow nothing.
         unsafe { self.claim.sentinels.clear(id.0) };
         let alone = lock();
-        let hold = hold_for(&alone, id);
         // SAFETY: as above.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
-        drop(hold);
         drop(alone);
         self.claim.started = false;
         let agreement = std::mem::take(&mut self.agreement);

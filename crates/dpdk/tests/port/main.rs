@@ -36,7 +36,6 @@ fn ports_give_what_they_can() {
     xstats::values_are_those_of_dpdk(&eal, &pool);
     xstats::numbers_are_good_for_one_configuration(&eal, &pool);
     vdevs::memif_pair(&eal, &pool);
-    vdevs::memif_servers_come_and_go(&eal, &pool);
     vdevs::memif_wants_room(&eal);
     vdevs::pcap_files(&eal, &pool);
     vdevs::null_and_ring(&eal, &pool);

@@ -2,21 +2,12 @@
 //! Virtual devices by typed arguments: attached, used, detached. Those that need privileges are in
 //! `crates/dpdk/tests/kernel_ports.rs`.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use dpdk::vdev::{Memif, Null, Pcap, Ring, Role, VdevError, Vhost, VirtioUser};
 use dpdk::{
     Burst, Eal, Lack, Mbuf, Mempool, PoolConfig, Port, PortConfig, PortError, PortEvents,
     PortWatch, Queues, Release, Request, RxOffloads, Started, VlanModes,
-};
-
-use rustix::fd::OwnedFd;
-use rustix::net::sockopt::{Timeout, set_socket_timeout};
-use rustix::net::{
-    AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType, connect, recv,
-    send, socket_with,
 };
 
 use super::devices::{PATIENCE, cross, queues, remove, start};
@@ -53,68 +44,6 @@ pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// Servers come and go at one place, with and without their client, and strangers connect to them at any time. Nobody leaves
-/// before he is greeted: for that the driver ends the program, whoever uses it.
-pub fn memif_servers_come_and_go(eal: &Eal, pool: &Mempool<'_>) {
-    let name = format!("linerate-memif-{}", std::process::id());
-    let server = || Memif::new("net_memif_s").role(Role::Server).abstract_socket(&name).id(1);
-    let client = || Memif::new("net_memif_c").role(Role::Client).abstract_socket(&name).id(1);
-    let end = AtomicBool::new(false);
-    thread::scope(|scope| {
-        let strangers = scope.spawn(|| {
-            let mut messages = 0;
-            while !end.load(Relaxed) {
-                let come: Vec<OwnedFd> = (0..3).filter_map(|_| stranger(&name).ok()).collect();
-                for (index, peer) in come.iter().enumerate() {
-                    let greeted = recv(peer, &mut [0; 256][..], RecvFlags::empty());
-                    // An INIT in its first bytes, or nonsense.
-                    let message = [[2, 0, 0, 2], [9; 4]][index % 2].repeat(32);
-                    let is_sent = send(peer, &message, SendFlags::NOSIGNAL).is_ok();
-                    messages += usize::from(greeted.is_ok() && is_sent);
-                }
-                thread::sleep(Duration::from_micros(300));
-            }
-            messages
-        });
-        for round in 0..150 {
-            let a = start(eal, pool, &server());
-            if round % 3 == 0 {
-                remove(eal, a);
-                continue;
-            }
-            let b = start(eal, pool, &client());
-            if round % 2 == 0 {
-                remove(eal, a);
-                remove(eal, b);
-            } else {
-                // See above: the server has to greet it first.
-                while !b.control().wait_link(PATIENCE).unwrap().up {}
-                remove(eal, b);
-                remove(eal, a);
-            }
-        }
-        end.store(true, Relaxed);
-        assert!(strangers.join().unwrap() > 0, "nobody came");
-    });
-
-    let a = start(eal, pool, &server());
-    let peer = stranger(&name).unwrap();
-    remove(eal, a);
-    assert_eq!(stranger(&name).unwrap_err(), rustix::io::Errno::CONNREFUSED);
-    // Its hello, if DPDK has greeted it, and then the end.
-    let mut bytes = [0; 256];
-    while recv(&peer, &mut bytes[..], RecvFlags::empty()).is_ok_and(|(length, _)| length > 0) {}
-    // One that goes on listening for another device.
-    let other = Memif::new("net_memif_o").role(Role::Server).abstract_socket(&name).id(2);
-    let (a, o) = (start(eal, pool, &server()), start(eal, pool, &other));
-    remove(eal, o);
-    let b = start(eal, pool, &client());
-    assert!(b.control().wait_link(PATIENCE).unwrap().up);
-    remove(eal, a);
-    remove(eal, b);
-    assert!(pool.is_full());
-}
-
 /// In DPDK releases newer than 22.11 it says of a packet of several buffers more than fits mbufs that are shorter than these.
 pub fn memif_wants_room(eal: &Eal) {
     let config = PoolConfig { count: 255, cache: 0, data_room: 2175, ..PoolConfig::named("short") };
@@ -130,15 +59,6 @@ pub fn memif_wants_room(eal: &Eal) {
         made.unwrap();
     }
     eal.detach(eal.take_port(id).unwrap()).unwrap();
-}
-
-/// Somebody who connects to an abstract place.
-fn stranger(name: &str) -> rustix::io::Result<OwnedFd> {
-    let flags = SocketFlags::CLOEXEC;
-    let peer = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None)?;
-    set_socket_timeout(&peer, Timeout::Recv, Some(PATIENCE))?;
-    connect(&peer, &SocketAddrUnix::new_abstract_name(name.as_bytes())?)?;
-    Ok(peer)
 }
 
 /// Behind 22.11 the driver looks at the pool of the first alone. And at the first packet of none.

@@ -19,8 +19,6 @@ pub(super) const DRIVER: Driver = Driver {
     tx_guard,
     needs_guard: copies_unchecked,
     least_rx_room: || if copies_unchecked() { BUFFER_BYTES as u16 } else { 0 },
-    shares_with_interrupts: true,
-    listens_at,
     hash_table: Some("memif-sh"),
     ..Driver::PLAIN
 };
@@ -65,18 +63,6 @@ fn check_arguments(arguments: &[&str]) -> Result<(), &'static str> {
 fn tx_guard<'eal>(_: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<TxGuard<'eal>> {
     let pool = config.rx.first().map(|queue| queue.pool);
     copies_unchecked().then_some(TxGuard::OnePool { pool })
-}
-
-fn listens_at(arguments: &str) -> Option<String> {
-    let value = |wanted: &str| {
-        let pairs = arguments.split(',').filter_map(|argument| argument.split_once('='));
-        pairs.filter(|(key, _)| *key == wanted).map(|(_, value)| value).last()
-    };
-    // DPDK has the words of before, too.
-    matches!(value("role"), Some("server" | "master")).then(|| {
-        let mark = if value("socket-abstract") == Some("no") { "" } else { "@" };
-        format!("{mark}{}", value("socket").unwrap_or("/run/memif.sock"))
-    })
 }
 
 /// Which end of a memif link a device is.
@@ -196,21 +182,5 @@ impl Memif {
     pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
         self.0.set("secret", secret.as_ref());
         self
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::listens_at;
-
-    #[test]
-    fn a_server_listens_where_its_arguments_say() {
-        let at = |arguments| listens_at(arguments);
-        assert_eq!(at("role=server,socket=/a,socket-abstract=no").as_deref(), Some("/a"));
-        assert_eq!(at("socket=b,role=master,id=3").as_deref(), Some("@b"));
-        assert_eq!(at("role=server").as_deref(), Some("@/run/memif.sock"));
-        for none in ["", "role=client,socket=/a", "socket=/a", "id=0"] {
-            assert_eq!(at(none), None, "{none}");
-        }
     }
 }

@@ -79,11 +79,6 @@ pub(super) struct Driver {
     pub leaves_sockets: bool,
     /// It has an interface receive frames for others by a flag that stays set when the process is gone.
     pub sets_promiscuous_flag: bool,
-    /// Its control functions use, without a lock, what DPDK's interrupt thread uses for it.
-    pub shares_with_interrupts: bool,
-    /// Where a device with these arguments listens: a path, or an abstract name behind an `@`. The driver leaves that socket
-    /// and connections that came by it open, with handlers that use what it has freed.
-    pub listens_at: fn(arguments: &str) -> Option<String>,
     /// A hash table that it looks up by this name, and whose values it takes for pointers.
     pub hash_table: Option<&'static str>,
     /// It looks up rings whose names begin so, and takes what is inside for packets.
@@ -114,8 +109,6 @@ impl Driver {
         after_rx_setup: |_, _| Restrictions { no_configure: false, no_close: false },
         leaves_sockets: false,
         sets_promiscuous_flag: false,
-        shares_with_interrupts: false,
-        listens_at: |_| None,
         hash_table: None,
         ring_prefix: None,
     };
