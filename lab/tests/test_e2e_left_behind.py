@@ -140,7 +140,7 @@ def test_the_generator_follows_no_link_of_another_user_s(tmp_path: Path) -> None
     if os.geteuid() != 0:
         pytest.skip("only root can give a link away")
     generator = program("generator")
-    precious, link = tmp_path / "precious", tmp_path / "link"
+    precious, link = tmp_path / "precious", tmp_path / "link.pcap"
     precious.write_text("precious")
     link.symlink_to(precious)
     os.lchown(link, 65534, 65534)
