@@ -305,6 +305,7 @@ mod tests {
             index: 1,
             mac: [2; 6],
             mtu,
+            is_virtual: false,
         };
         let settings = Settings {
             io: Io::Mmap,
