@@ -182,7 +182,6 @@ OWN_FILES = {
     "host/cores/switches.py": "the kernel's",
     "host/builds/bench_programs.py": "the lab's sources",
     "host/builds/c_examples.py": "DPDK's sources, as the lab builds them",
-    "host/builds/make.py": "the lab's lock",
     "host/builds/plugins.py": "the lab's build",
     "experiments/cloud/tenants/vm/guest.py": "the lab's sources, and modules of the kernel",
     "experiments/cloud/tenants/vm/kernel.py": "modules of the kernel",
@@ -203,7 +202,7 @@ def read_past_foreign(text: str) -> list[str]:
             continue
         name = ast.unparse(node.func)
         if name in ("open", "json.load", "tomllib.load") or (
-            name.endswith(".open") and any(_mode(each) for each in node.args)
+            name.endswith(".open") and (not node.args or any(_mode(each) for each in node.args))
         ):
             if not any(_mode(each).startswith(("w", "a", "x")) for each in node.args):
                 found.append(name)
@@ -237,6 +236,7 @@ def test_files_of_others_are_read_in_one_place() -> None:
         ("path.read_text()", ["path.read_text"]),
         ("(directory / NAME).read_bytes()", ["(directory / NAME).read_bytes"]),
         ('path.open("rb")', ["path.open"]),
+        ('path.open(errors="replace")', ["path.open"]),
         ("open(path)", ["open"]),
         ('path.open("w")', []),
         ("link.open(context)", []),

@@ -147,7 +147,10 @@ def test_each_lost_frame_is_named_once() -> None:
 
 def test_what_the_forwarder_s_ports_missed_is_told_by_port(telemetry_server: Serve) -> None:
     server = telemetry_server(
-        {"/ethdev/stats,0": {"imissed": 5}, "/ethdev/stats,1": {"ipackets": 1}}
+        {
+            "/ethdev/stats,0": {"ipackets": 0, "opackets": 0, "imissed": 5},
+            "/ethdev/stats,1": {"ipackets": 1, "opackets": 0},
+        }
     )
     with Telemetry(server.path) as telemetry:
         assert missed(ToldPorts(telemetry, 2).readings()) == {
