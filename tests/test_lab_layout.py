@@ -178,7 +178,7 @@ OWN_FILES = {
     "host/process.py": "a child's log and namespace; the kernel's",
     "host/host.py": "the kernel's, for a host",
     "host/sampler.py": "the kernel's; runs on hosts without the lab",
-    "host/cores/leases.py": "the kernel's",
+    "host/cores/lock_holders.py": "the kernel's",
     "host/cores/switches.py": "the kernel's",
     "host/builds/bench_programs.py": "the lab's sources",
     "host/builds/c_examples.py": "DPDK's sources, as the lab builds them",
@@ -190,6 +190,7 @@ OWN_FILES = {
     "experiments/latency/packet_sender.py": "the lab's sender's, in the run's own directory",
     "report/page.py": "the lab's build",
     "traffic/frame_files.py": "the lab's generator's, in the run's own directory",
+    "traffic/generator.py": "the token of the lab's generator, in the run's own directory",
 }
 READS = ("read_text", "read_bytes")
 

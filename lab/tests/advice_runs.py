@@ -70,7 +70,9 @@ def run_of(
     memory: Any = "no-huge",
     programs: dict[str, str] | None = None,
 ) -> Stored:
-    """A whole run of experiment overload with these trials."""
+    """A whole run of experiment overload with these trials, in this order."""
+    for position, trial in enumerate(trials):
+        trial.identity.position = position
     options = Options(preset=PRESETS["quick"], links=["memif"], sizes=[64])
     session = Session(
         session=1, command="linerate run overload", started_at="2026-01-01T00:00:00+00:00",

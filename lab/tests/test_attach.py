@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from linerate.cli import attach
-from linerate.host import elf, places
-from linerate.host.builds import plugins
+from linerate.host import places
+from linerate.host.builds import elf, plugins
 from linerate.host.errors import LabError, MachineError, MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 

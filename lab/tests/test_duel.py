@@ -30,7 +30,7 @@ from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import apart, called, notes, round_line, sentence, size
 from linerate.experiments.duel.verdict import Verdict, log_ratio
 from linerate.forwarders import FORWARDERS, Forwarder, containers, registry
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.host.errors import MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 from linerate.links import flows, link

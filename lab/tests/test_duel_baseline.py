@@ -16,7 +16,7 @@ from linerate.experiments.duel import baseline
 from linerate.experiments.duel.programs import program_of
 from linerate.forwarders import FORWARDERS, Forwarder
 from linerate.forwarders.definition import Definition
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.host.errors import LabError, MissingError, OutputError, UsageError
 
 GIVEN = "./fw {eal} -- -p {portmask}"

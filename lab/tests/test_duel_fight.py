@@ -21,7 +21,7 @@ from linerate.experiments.duel.scheduling import Meeting
 from linerate.experiments.duel.sentences import notes, round_line, sentence
 from linerate.experiments.duel.verdict import log_ratio
 from linerate.forwarders import FORWARDERS, Forwarder
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.host.errors import TelemetryError
 from linerate.links import link
 from linerate.telemetry.client import Reading

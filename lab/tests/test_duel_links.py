@@ -307,7 +307,7 @@ def test_a_directory_without_a_duel_does_not_stay(
 
 @pytest.mark.parametrize(
     ("content", "message"),
-    [("{}", "question: Field required"), ("{", "kept/duels.json: the file: Invalid JSON")],
+    [("{}", "question: Field required"), ("{", "kept/duels.json: Invalid JSON")],
 )
 def test_a_record_that_is_broken_is_named(
     tmp_path: Path, linerate: Linerate, content: str, message: str

@@ -26,7 +26,8 @@ from linerate.experiments.cloud.design import design_file
 from linerate.experiments.cloud.design.command_line import options_of
 from linerate.experiments.duel import baseline, kept
 from linerate.forwarders import files
-from linerate.host import elf, exit_status, foreign
+from linerate.host import exit_status, foreign
+from linerate.host.builds import elf
 from linerate.host.errors import DesignError, LabError, OutputError, RunError, UsageError
 from linerate.host.text import printable
 from linerate.records import run_file

@@ -38,7 +38,7 @@ from linerate.experiments.duel.programs import program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked
 from linerate.forwarders import files
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.host.errors import LabError, TelemetryError
 from linerate.records.output import DUELS
 from linerate.records.run_file import RUN

@@ -18,7 +18,7 @@ from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.sentences import sentence
 from linerate.experiments.duel.verdict import Verdict
 from linerate.forwarders import Forwarder
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.trial.starts.code import Executables, same_code
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start

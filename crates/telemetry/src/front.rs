@@ -172,6 +172,7 @@ fn received(dpdk: &OwnedFd) -> io::Result<Vec<u8>> {
 }
 
 #[cfg(all(test, feature = "server"))]
+#[allow(clippy::unwrap_used)] // A test may.
 mod tests {
     use super::*;
     use std::sync::{Arc, Mutex};
@@ -238,7 +239,8 @@ mod tests {
         let alone = Arc::new(Mutex::new(0));
         guard(&socket, &host::allowed_cpus(), Owner(Arc::clone(&alone))).unwrap();
         let there: Vec<_> = fs::read_dir(socket.parent().unwrap()).unwrap().flatten().collect();
-        assert_eq!(there.iter().map(|entry| entry.path()).collect::<Vec<_>>(), [socket.clone()]);
+        let there: Vec<_> = there.iter().map(|entry| entry.path()).collect();
+        assert_eq!(there, std::slice::from_ref(&socket));
 
         let client = Client::new(&socket);
         for (request, answer) in [

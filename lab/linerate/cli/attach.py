@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import NoReturn
 
-from linerate.host import elf, foreign
-from linerate.host.builds import plugins
+from linerate.host import foreign
+from linerate.host.builds import elf, plugins
 from linerate.host.errors import MachineError, MissingError, ProcessError, UsageError
 
 # The probe's own.

@@ -29,7 +29,8 @@ from linerate.forwarders.surroundings import (
     two_ports,
 )
 from linerate.forwarders.template import Template
-from linerate.host import elf, netns
+from linerate.host import netns
+from linerate.host.builds import elf
 from linerate.host.cores.cpus import Cores
 from linerate.host.errors import UsageError
 from linerate.host.process import Command

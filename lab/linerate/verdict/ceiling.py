@@ -130,19 +130,21 @@ def _limiter(arm: ArmSummary) -> Limiter:
 
 def unproven(cells: Sequence[CellSummary]) -> list[str]:
     """A warning for each forwarder and link where it carried more than the reference peers."""
-    found: dict[tuple[str, str], list[tuple[int, float]]] = {}
+    found: dict[tuple[str, str], list[tuple[CellSummary, float]]] = {}
     for cell in cells:
         for arm in cell.arms:
             if arm.ceiling_unproven and arm.ceiling_share:
-                found.setdefault((cell.link, arm.arm), []).append((cell.size, arm.ceiling_share))
+                found.setdefault((cell.link, arm.arm), []).append((cell, arm.ceiling_share))
     warnings = []
     for (link, name), shares in found.items():
         most = max(share for _, share in shares)
+        peers = {cell.ceiling.peer for cell, _ in shares if cell.ceiling}
+        peer = f"peer, {peers.pop()}," if len(peers) == 1 else "peer"
         warnings.append(
-            f"{link} {_sizes([size for size, _ in shares])}: {name} carried "
-            f"{'up to ' if len(shares) > 1 else ''}{most:.2f} times what the best reference peer "
-            "carried in the same block: nothing shows there what the link can carry, and whether "
-            "generator or link limit it is unknown"
+            f"{link} {_sizes([cell.size for cell, _ in shares])}: {name} carried "
+            f"{'up to ' if len(shares) > 1 else ''}{most:.2f} times what the best reference {peer} "
+            "carried in the same block: the ceiling is unproven for it, and whether generator or "
+            "link limit it is unknown"
         )
     return warnings
 

@@ -25,7 +25,8 @@ from pydantic import ConfigDict, Field, ValidationError
 from linerate.forwarders import Forwarder
 from linerate.forwarders.definition import Definition
 from linerate.forwarders.template import Template
-from linerate.host import elf, foreign
+from linerate.host import foreign
+from linerate.host.builds import elf
 from linerate.host.errors import MissingError, OutputError, UsageError
 from linerate.records.output import OutputFile
 from linerate.records.trial import first_complaint

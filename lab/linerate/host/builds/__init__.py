@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that the lab builds: the C examples of DPDK, and what is in `bench`."""
+"""Programs as files: those that the lab builds (C examples of DPDK, `bench`), and ELF."""

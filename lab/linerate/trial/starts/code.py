@@ -16,7 +16,7 @@ from typing import Any
 from linerate.forwarders import Forwarder
 from linerate.forwarders.containers import engine_of
 from linerate.forwarders.template import Template
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.host.host import LOCAL
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start

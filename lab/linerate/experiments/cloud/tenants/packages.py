@@ -13,7 +13,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.host.errors import MachineError, MissingError
 from linerate.host.host import LOCAL
 

@@ -29,7 +29,7 @@ from linerate.experiments.cloud.tenants.packages import (
     with_libraries,
 )
 from linerate.experiments.cloud.tenants.vm import cpio, kernel
-from linerate.host import elf
+from linerate.host.builds import elf
 from linerate.host.builds.make import locked
 from linerate.host.errors import MissingError
 from linerate.host.host import LOCAL
