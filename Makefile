@@ -29,7 +29,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust bench-duels bench-answers bench-bisects bench-agreement test test-all fuzz soak kills lint sanitize miri test-releases publish-check clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust bench-duels bench-answers bench-bisects bench-agreement test test-all fuzz soak kills lint sanitize miri test-releases publish-check audit clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -133,6 +133,9 @@ test-releases: releases-packages ## as root: build and test with the DPDK of Deb
 
 publish-check: setup ## build each crate from the package that would be published; nothing is sent
 	$(Q)scripts/publish-check
+
+audit: setup ## check licences and sources of all that the project is made of, and list it (SBOM) in OUT
+	$(Q)scripts/audit '$(OUT)'
 
 clean: ## remove what was built, keep .venv and out/
 	$(Q)rm -rf target build
