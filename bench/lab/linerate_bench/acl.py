@@ -34,6 +34,7 @@ from linerate.host.places import rust_binary
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links import Wire, eal
 from linerate.links.eal import Memory
+from linerate.links.flows import capture
 from linerate.records.cells import AA_SUFFIX
 from linerate.telemetry.client import ask_when_known, connect, socket_path
 from linerate.verdict import stats
@@ -149,7 +150,7 @@ class Bench:
         (path / "rules.alone").write_text("".join(f"@{rule.line()}\n" for rule in rules))
         (path / "routes").write_text("R0.0.0.0/1 0\nR128.0.0.0/1 0\n")
         (path / "trace").write_text("".join(packet.trace() for packet in packets))
-        (path / "frames").write_bytes(b"".join(packet.frame() for packet in packets))
+        (path / "frames").write_bytes(capture(packet.frame() for packet in packets))
 
     def alone(self) -> float:
         """Cycles per packet of `rte_acl_classify`."""
