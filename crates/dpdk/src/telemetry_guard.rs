@@ -6,7 +6,8 @@
 
 use std::io;
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use ::telemetry::{Program, guard};
 
@@ -20,6 +21,8 @@ const OLD_SOCKET: &str = "telemetry";
 
 /// How long DPDK's own commands wait for ports that are being changed. Then they are answered by null.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long others have the lock, while a port gets its queues.
+const PAUSE: Duration = Duration::from_millis(2);
 
 /// Guards this process's telemetry socket in EAL's directory, where there is one. `allowed` are the CPUs that the process
 /// could use before EAL pinned this thread.
@@ -54,10 +57,20 @@ impl Program for Guarded {
     }
 
     fn undisturbed(&self, counted: Option<u16>, question: &mut dyn FnMut()) {
+        let deadline = Instant::now() + PATIENCE;
         // A port may wait for its other end, however long: the program's own commands are answered meanwhile.
-        let Some(_alone) = port::lock_within(PATIENCE) else { return };
-        if counted.is_none_or(port::may_be_counted) {
-            question();
+        while let Some(alone) =
+            port::lock_within(deadline.saturating_duration_since(Instant::now()))
+        {
+            if counted.is_none_or(port::may_be_counted) {
+                return question();
+            }
+            drop(alone);
+            // A program that begins has its queues soon.
+            if Instant::now() >= deadline {
+                return;
+            }
+            thread::sleep(PAUSE);
         }
     }
 }

@@ -382,6 +382,7 @@ def test_a_privileged_generator_says_who_can_drive_it(directory: Path) -> None:
     assert "root serves" in line
     assert "without a password: every user and every program of this machine" in line
     password = directory / "password"
+    password.touch(0o600)
     password.write_text("correct horse battery\n")
     asked = ("--otg-user", "lab", "--otg-password-file", str(password))
     assert warnings(directory, *asked) == []

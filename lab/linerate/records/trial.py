@@ -475,15 +475,17 @@ class Scan:
 def scan(path: Path) -> Scan:
     """Read a file that a crash may have left; raises `RunError` with the line that is no record."""
     trials: list[Trial] = []
-    # By position, which no two trials of a run have in common: the line.
-    lines: dict[int, int] = {}
+    # By position, which no two trials of a run have in common: the line. Benchmarks keep many runs
+    # in a file, each with a seed of its own.
+    lines: dict[tuple[str | None, int, int], int] = {}
     try:
         with foreign.opened(path, foreign.MOST_RECORDS) as file:
             number = 1
             # One more than allowed: a line that is longer has no end there.
             while (line := file.readline(foreign.MOST_RECORD + 1)).endswith(b"\n"):
                 trial = _record(path, number, line)
-                if (first := lines.setdefault(trial.position, number)) != number:
+                place = (trial.identity.run, trial.identity.seed, trial.position)
+                if (first := lines.setdefault(place, number)) != number:
                     raise RunError(
                         f"{path}, line {number}: the trial at position {trial.position}, which is "
                         f"in line {first} already",
