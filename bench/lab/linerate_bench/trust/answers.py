@@ -37,7 +37,7 @@ from linerate_bench.trust.beside import attended, compilers
 
 # differs: of two forwarders in `cloud`, whose statements have no direction.
 Truth = Literal["slower", "faster", "differs", "same"]
-# What answers a question rightly, and what wrongly; all else leaves it open.
+# The verdict that is right, and those that are wrong; any other leaves the question open.
 RIGHT: dict[Truth, str] = {"slower": "slower", "faster": "faster", "differs": "held"}
 WRONG_ANSWERS: dict[Truth, set[str]] = {
     "slower": {"faster", "equal"}, "faster": {"slower", "equal"}, "differs": {"not held"},

@@ -237,71 +237,55 @@ const fn known<const FIELDS: usize>(fields: [Field; FIELDS], ip: Ip) -> Layout<F
 
 /// Protocol, addresses and ports of IPv4. Packets are handed in from the IPv4 header on. Ports are looked for behind options, and
 /// a fragment that is not the first matches nothing, for it has none ([`FiveTuple`](super::FiveTuple)).
-pub const IPV4_5TUPLE: Layout<5> = known(
-    [
-        Field::bits(9, 1),
-        Field::prefix(12, 4),
-        Field::prefix(16, 4),
-        Field::range(20, 2),
-        Field::range(22, 2),
-    ],
-    Ip { version: Version::V4, flags: false },
-);
+pub const IPV4_5TUPLE: Layout<5> = known(IPV4_FIELDS, Ip { version: Version::V4, flags: false });
+
+const IPV4_FIELDS: [Field; 5] = [
+    Field::bits(9, 1),
+    Field::prefix(12, 4),
+    Field::prefix(16, 4),
+    Field::range(20, 2),
+    Field::range(22, 2),
+];
 
 /// [`IPV4_5TUPLE`], and the word of a TCP header that has the flags, in the bits [`TCP_FLAGS`]. Packets of other protocols may end
 /// before it; rules about flags should be about TCP alone, for in others something else is there.
 pub const IPV4_5TUPLE_FLAGS: Layout<6> = known(
-    [
-        Field::bits(9, 1),
-        Field::prefix(12, 4),
-        Field::prefix(16, 4),
-        Field::range(20, 2),
-        Field::range(22, 2),
-        Field::bits(32, 4),
-    ],
+    {
+        let [protocol, source, destination, from, to] = IPV4_FIELDS;
+        [protocol, source, destination, from, to, Field::bits(32, 4)]
+    },
     Ip { version: Version::V4, flags: true },
 );
 
-/// Where in the last field of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`] the flags are: CWR, ECE, URG, ACK, PSH, RST, SYN and
-/// FIN, from the highest bit on.
+/// The bits of the last field of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`] that hold the flags: CWR, ECE, URG, ACK, PSH, RST,
+/// SYN and FIN, from the highest bit on.
 pub const TCP_FLAGS: u64 = 0x00ff_0000;
 
 /// Protocol, addresses (four words each) and ports of IPv6. Packets are handed in from the IPv6 header on. Protocol and ports are
 /// looked for behind extension headers, and a fragment that is not the first matches nothing, for it has no ports
 /// ([`FiveTuple`](super::FiveTuple)).
-pub const IPV6_5TUPLE: Layout<11> = known(
-    [
-        Field::bits(6, 1),
-        Field::prefix(8, 4),
-        Field::prefix(12, 4),
-        Field::prefix(16, 4),
-        Field::prefix(20, 4),
-        Field::prefix(24, 4),
-        Field::prefix(28, 4),
-        Field::prefix(32, 4),
-        Field::prefix(36, 4),
-        Field::range(40, 2),
-        Field::range(42, 2),
-    ],
-    Ip { version: Version::V6, flags: false },
-);
+pub const IPV6_5TUPLE: Layout<11> = known(IPV6_FIELDS, Ip { version: Version::V6, flags: false });
+
+const IPV6_FIELDS: [Field; 11] = [
+    Field::bits(6, 1),
+    Field::prefix(8, 4),
+    Field::prefix(12, 4),
+    Field::prefix(16, 4),
+    Field::prefix(20, 4),
+    Field::prefix(24, 4),
+    Field::prefix(28, 4),
+    Field::prefix(32, 4),
+    Field::prefix(36, 4),
+    Field::range(40, 2),
+    Field::range(42, 2),
+];
 
 /// [`IPV6_5TUPLE`], and the word of a TCP header that has the flags, as in [`IPV4_5TUPLE_FLAGS`].
 pub const IPV6_5TUPLE_FLAGS: Layout<12> = known(
-    [
-        Field::bits(6, 1),
-        Field::prefix(8, 4),
-        Field::prefix(12, 4),
-        Field::prefix(16, 4),
-        Field::prefix(20, 4),
-        Field::prefix(24, 4),
-        Field::prefix(28, 4),
-        Field::prefix(32, 4),
-        Field::prefix(36, 4),
-        Field::range(40, 2),
-        Field::range(42, 2),
-        Field::bits(52, 4),
-    ],
+    {
+        let [protocol, s0, s1, s2, s3, d0, d1, d2, d3, from, to] = IPV6_FIELDS;
+        [protocol, s0, s1, s2, s3, d0, d1, d2, d3, from, to, Field::bits(52, 4)]
+    },
     Ip { version: Version::V6, flags: true },
 );
 
