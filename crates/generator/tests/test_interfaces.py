@@ -8,6 +8,9 @@ compared with the interfaces' own counters.
 
 from __future__ import annotations
 
+import ctypes
+import os
+import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -23,6 +26,8 @@ from traffic import errors, published
 
 pytest_plugins = ["rig"]
 pytestmark = pytest.mark.usefixtures("veth")
+# The same number on all architectures.
+SYS_PIDFD_GETFD = 438
 
 
 def send(directory: Path, location: str, size: int = 64) -> dict[str, Any]:
@@ -172,6 +177,34 @@ def test_a_tap_port_makes_its_interface_and_takes_it_along(directory: Path) -> N
     result = send(directory, "tap:made")
     assert (result["port"]["accepted"], result["port"]["link"]) == (1000, "up")
     assert "made" not in ip("-n", NEAR, "link")
+
+
+def packet_sockets(pid: int) -> list[int]:
+    """The limits on unsent frames (SO_SNDBUF, bytes) of that process's packet sockets."""
+    kernel = ctypes.CDLL(None, use_errno=True)
+    process = os.pidfd_open(pid)
+    found = []
+    for entry in Path(f"/proc/{pid}/fd").iterdir():
+        copy = kernel.syscall(SYS_PIDFD_GETFD, process, int(entry.name), 0)
+        try:
+            with socket.socket(fileno=copy) as held:
+                # One that is bound to no interface is for promiscuous mode alone.
+                if held.family == socket.AF_PACKET and held.getsockname()[0]:
+                    found.append(held.getsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF))
+        except OSError:
+            os.close(copy)
+    os.close(process)
+    return found
+
+
+def test_the_sender_does_not_wait_for_the_far_end(directory: Path) -> None:
+    """By default net_af_packet sleeps in poll when some 250 frames are on the link."""
+    with inside(NEAR), generator(directory) as running:
+        running.api.set_config(published("af_packet:va"))
+        limits = packet_sockets(running.process.pid)
+    assert limits
+    # More than its 512 slots of 2048 bytes, with what the kernel needs for each.
+    assert min(limits) > 8 << 20
 
 
 def test_what_a_driver_takes_at_most_is_told(directory: Path) -> None:

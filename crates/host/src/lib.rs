@@ -10,6 +10,7 @@ mod interface;
 mod namespace;
 mod netdev;
 mod netlink;
+mod packet_sockets;
 mod privileges;
 
 use std::fs;
@@ -22,6 +23,7 @@ pub use interface::{
     Interface, has_interface, interface, interface_by_number, receive_queues, set_promiscuous,
 };
 pub use namespace::enter_network_namespace;
+pub use packet_sockets::widen_packet_sockets;
 pub use privileges::keep_capabilities_for_ports;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};

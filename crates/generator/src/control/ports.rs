@@ -248,6 +248,8 @@ impl<'eal> Ports<'eal> {
             Some(id) => vec![id],
             None => location.attach(attach)?,
         };
+        // Where the kernel does not allow it, a port of net_af_packet works, and its sender may wait.
+        let _ = host::widen_packet_sockets();
         if there.is_none() {
             self.made.extend(ids.iter().map(|id| (*id, arguments.clone())));
         }

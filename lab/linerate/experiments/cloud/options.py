@@ -86,7 +86,7 @@ class Options(common.Budget, common.Options):
         ),
     ]
     # The kernel's threads that work for neighbours do not have it: at 100 they would stand still.
-    cpu_weight: Annotated[int, FOUND_AT_START] = 16
+    cpu_weight: Annotated[int, FOUND_AT_START] = 32
     parts: Annotated[list[Part], FOUND_AT_START] = field(default_factory=list)
     tenant: Annotated[TenantShape, FOUND_AT_START] = field(default_factory=TenantShape)
     control: Annotated[bool, FOUND_AT_START] = True

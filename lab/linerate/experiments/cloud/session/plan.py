@@ -24,7 +24,7 @@ from linerate.experiments.cloud.session.cell_run import CellRun, Site, due
 from linerate.experiments.cloud.session.exclusive import Exclusive
 from linerate.experiments.cloud.session.own_rate import search_rate
 from linerate.experiments.cloud.session.pace import SHARES, hardest, kept, strangers
-from linerate.experiments.cloud.tenants.cgroups.cgroups import EVERYONES, Groups
+from linerate.experiments.cloud.tenants.cgroups.cgroups import EVERYONES, Groups, hierarchy
 from linerate.experiments.cloud.tenants.vm.vm_network import bridge
 from linerate.host.errors import MachineError
 from linerate.host.text import counted
@@ -102,9 +102,7 @@ class Cloud(SessionPlan):
     def steps(self) -> Steps[None]:
         for line in told(estimate(self.design), self.design, self.minutes):
             yield Say(line)
-        # Of version 2 the groups are beside the lab's own, and do not have its weight from there.
-        weight = EVERYONES * self.options.cpu_weight
-        with Groups(weight=weight) as groups, bridge() as tenants_bridge:
+        with Groups(weight=self._weight()) as groups, bridge() as tenants_bridge:
             site = Site(
                 self.bench, groups, tenants_bridge, self.room, self.design.tenant, self.warn,
                 self._ndrs,
@@ -114,6 +112,14 @@ class Cloud(SessionPlan):
                 yield Announce(f"block {block + 1} of {self.design.blocks}")
                 yield OnSetup(self._cell(), partial(self._block, site, block, places))
                 yield BlockOver()
+
+    def _weight(self) -> int:
+        """That of the tenants' group. In version 2 it is beside the lab's group and weighs as much.
+        In version 1 it is below, where a greater weight would take the generator's share: the
+        kernel divides a group's weight among CPUs by what weighs on them.
+        """
+        found = hierarchy()
+        return EVERYONES * (self.options.cpu_weight if found and found.version == 2 else 1)
 
     def _cell(self, size: int | None = None) -> Cell:
         cell = self.design.cells[0]

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The packet sockets (`AF_PACKET`) of this process.
+
+use std::fs;
+use std::io;
+
+use rustix::fd::OwnedFd;
+use rustix::net::AddressFamily;
+use rustix::net::sockopt::{
+    set_socket_send_buffer_size, set_socket_send_buffer_size_force, socket_domain,
+};
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+
+/// More than all slots of a driver's largest ring hold. The kernel takes no memory for it.
+const ROOM: usize = 1 << 28;
+
+/// Sets the limit on frames that the interface has not taken yet (`SO_SNDBUF`) so high, for each packet socket of this
+/// process, that no sender meets it; returns how many sockets there are. An ordinary user gets what the system allows.
+///
+/// DPDK's net_af_packet sleeps in `poll` when frames reach that limit, 212,992 bytes unless the system says otherwise, which is some 250
+/// frames. A sender that has to keep its times must not wait for the interface's other end: that one drops what it has no room for.
+///
+/// # Errors
+/// Those of the kernel.
+pub fn widen_packet_sockets() -> io::Result<usize> {
+    let mut found = 0;
+    for socket in packet_sockets()? {
+        set_socket_send_buffer_size_force(&socket, ROOM)
+            .or_else(|_| set_socket_send_buffer_size(&socket, ROOM))?;
+        found += 1;
+    }
+    Ok(found)
+}
+
+/// Copies of their descriptors: who made them owns the others, and may close them at any time.
+fn packet_sockets() -> io::Result<Vec<OwnedFd>> {
+    let own = pidfd_open(getpid(), PidfdFlags::empty())?;
+    let mut found = Vec::new();
+    for entry in fs::read_dir("/proc/self/fd")? {
+        let entry = entry?;
+        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
+        let is_socket = fs::read_link(entry.path())
+            .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"));
+        let Some(number) = number.filter(|_| is_socket) else { continue };
+        // Another thread may have closed it.
+        let Ok(socket) = pidfd_getfd(&own, number, PidfdGetfdFlags::empty()) else { continue };
+        if socket_domain(&socket).is_ok_and(|domain| domain == AddressFamily::PACKET) {
+            found.push(socket);
+        }
+    }
+    Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)] // A test may.
+
+    use rustix::net::sockopt::socket_send_buffer_size;
+    use rustix::net::{SocketFlags, SocketType, socket_with};
+
+    use super::*;
+
+    #[test]
+    fn packet_sockets_get_room_and_others_stay() {
+        let other = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+        let before = socket_send_buffer_size(&other).unwrap();
+        let flags = SocketFlags::CLOEXEC;
+        // Only root may have one.
+        let packet = socket_with(AddressFamily::PACKET, SocketType::RAW, flags, None);
+        let Ok(packet) = packet else {
+            assert_eq!(widen_packet_sockets().unwrap(), 0);
+            return;
+        };
+        assert!(widen_packet_sockets().unwrap() >= 1);
+        assert!(socket_send_buffer_size(&packet).unwrap() >= ROOM);
+        assert_eq!(socket_send_buffer_size(&other).unwrap(), before);
+    }
+}
