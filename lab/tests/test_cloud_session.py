@@ -51,7 +51,7 @@ class Session:
         install_machine(monkeypatch, NOTHING, NOTHING)
         monkeypatch.setattr(ledger, "time", SimpleNamespace(monotonic=lambda: self.now))
         for name in ("Groups", "bridge"):
-            monkeypatch.setattr(plan, name, nullcontext)
+            monkeypatch.setattr(plan, name, lambda **_: nullcontext())
         monkeypatch.setattr(plan, "search_rate", lambda *_: self._step("found", 1000.0))
         monkeypatch.setattr(plan, "kept", lambda *_: self._step("kept", 1.0))
         asked = Options(preset=Preset("quick", 1, 1.0, 0, 0, ""), links=["veth"], hugepages="off")
@@ -159,7 +159,7 @@ class Scripted:
         self._kept = {name: list(each) for name, each in kept.items()}
         install_machine(monkeypatch, NOTHING, NOTHING)
         for name in ("Groups", "bridge"):
-            monkeypatch.setattr(plan, name, nullcontext)
+            monkeypatch.setattr(plan, name, lambda **_: nullcontext())
         monkeypatch.setattr(engine, "pause", self.rests.append)
         monkeypatch.setattr(plan, "search_rate", self._search)
         monkeypatch.setattr(plan, "kept", self._keep)

@@ -85,8 +85,8 @@ class Options(common.Budget, common.Options):
             compare="same",
         ),
     ]
-    # The kernel's threads that work for neighbours would not have it.
-    cpu_weight: Annotated[int, FOUND_AT_START] = 1
+    # The kernel's threads that work for neighbours do not have it: at 100 they would stand still.
+    cpu_weight: Annotated[int, FOUND_AT_START] = 16
     parts: Annotated[list[Part], FOUND_AT_START] = field(default_factory=list)
     tenant: Annotated[TenantShape, FOUND_AT_START] = field(default_factory=TenantShape)
     control: Annotated[bool, FOUND_AT_START] = True

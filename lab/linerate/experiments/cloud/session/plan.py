@@ -24,7 +24,7 @@ from linerate.experiments.cloud.session.cell_run import CellRun, Site, due
 from linerate.experiments.cloud.session.exclusive import Exclusive
 from linerate.experiments.cloud.session.own_rate import search_rate
 from linerate.experiments.cloud.session.pace import SHARES, hardest, kept, strangers
-from linerate.experiments.cloud.tenants.cgroups.cgroups import Groups
+from linerate.experiments.cloud.tenants.cgroups.cgroups import EVERYONES, Groups
 from linerate.experiments.cloud.tenants.vm.vm_network import bridge
 from linerate.host.errors import MachineError
 from linerate.host.text import counted
@@ -102,7 +102,9 @@ class Cloud(SessionPlan):
     def steps(self) -> Steps[None]:
         for line in told(estimate(self.design), self.design, self.minutes):
             yield Say(line)
-        with Groups() as groups, bridge() as tenants_bridge:
+        # Of version 2 the groups are beside the lab's own, and do not have its weight from there.
+        weight = EVERYONES * self.options.cpu_weight
+        with Groups(weight=weight) as groups, bridge() as tenants_bridge:
             site = Site(
                 self.bench, groups, tenants_bridge, self.room, self.design.tenant, self.warn,
                 self._ndrs,

@@ -32,8 +32,20 @@ from linerate.host.host import LOCAL, Host
 from linerate.host.locks import PATIENCE_S, hold, hold_by
 from linerate.host.process import start_time
 
-__all__ = ["PERIOD_US", "Group", "Groups", "Hierarchy", "Limits", "Usage", "hierarchy", "missing"]
+__all__ = [
+    "EVERYONES",
+    "PERIOD_US",
+    "Group",
+    "Groups",
+    "Hierarchy",
+    "Limits",
+    "Usage",
+    "hierarchy",
+    "missing",
+]
 
+# The weight that every group has.
+EVERYONES = 100
 _PREFIX = "linerate"
 _OURS = re.compile(rf"{_PREFIX}-(\d+)-(\d+)")
 _WORD = re.compile(r"[a-z0-9][a-z0-9-]{0,30}")
@@ -133,7 +145,7 @@ class Group:
 class Groups:
     """The groups of this lab. `weight`: of all together against others on the same CPU."""
 
-    def __init__(self, found: Hierarchy | None = None, weight: int = 100) -> None:
+    def __init__(self, found: Hierarchy | None = None, weight: int = EVERYONES) -> None:
         _check_weight(weight)
         self._given = found
         self._weight = weight
