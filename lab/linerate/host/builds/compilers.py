@@ -10,7 +10,7 @@ NATIVE = "-march=native"
 
 
 def clang() -> str | None:
-    """The command of a clang: the plain one, or the newest that has its version in its name."""
+    """Return the command of a clang: `clang`, or the newest one with a version in its name."""
     return shutil.which("clang") or next(
         (found for n in range(30, 10, -1) if (found := shutil.which(f"clang-{n}"))), None
     )

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who had a CPU: the kernel's records of context switches (perf_event_open(2)).
+"""Which processes used a CPU, from the kernel's records of context switches (perf_event_open(2)).
 
-They are exact, which samples of /proc are not: a compiler's processes live for a part of a second.
-While they are made each switch takes some hundred nanoseconds more, so a CPU whose programs sleep
-and wake for every packet is better not watched.
+They are exact, unlike samples of /proc: a compiler's processes live for a part of a second.
+Recording adds some hundred nanoseconds to each switch, so do not watch a CPU whose programs sleep
+and wake for every packet.
 
-They need CAP_PERFMON, which root has, or kernel.perf_event_paranoid at 0 or below. Lifecycle:
+Requires CAP_PERFMON, which root has, or kernel.perf_event_paranoid at 0 or below. Lifecycle:
 `watched` opens the records of some CPUs and closes them. Any thread.
 """
 
@@ -45,8 +45,8 @@ _RING_PAGES = 128
 
 @dataclass(frozen=True)
 class Use:
-    """What was seen of one CPU. `others`: for which share of the time processes that are not the
-    lab's had it, by name, the greatest first. `complete`: there was room for all records; without,
+    """Observed use of one CPU. `others`: share of the time (0 to 1) that each process outside the
+    lab used, by name, the greatest first. `complete`: there was room for all records; otherwise the
     shares may be too small.
     """
 
@@ -56,9 +56,9 @@ class Use:
 
 @contextmanager
 def watched(cpus: Iterable[int], is_own: Callable[[int], bool]) -> Iterator[dict[int, Use] | None]:
-    """What is seen of each CPU meanwhile, there at the end. None: this user may not see it.
+    """Watch CPUs during the context; the result is filled when it ends. None if this user may not.
 
-    `is_own`: whether a process, by its pid, is the lab's.
+    `is_own`: tells if a pid is the lab's.
     """
     with ExitStack() as stack:
         try:
@@ -80,7 +80,7 @@ def watched(cpus: Iterable[int], is_own: Callable[[int], bool]) -> Iterator[dict
 
 @contextmanager
 def _ring(cpu: int) -> Iterator[mmap.mmap]:
-    """Into which the kernel writes the switches of a CPU. Raises `OSError`."""
+    """Map the ring into which the kernel writes the switches of a CPU. Raises `OSError`."""
     if (call := _CALL.get(platform.machine())) is None:
         raise OSError(f"the number of perf_event_open is not known for {platform.machine()}")
     flags = _COMM | _ID_ALL | _CLOCK_ID | _SWITCHES
@@ -107,7 +107,7 @@ class _Record:
 
 
 def _records(ring: mmap.mmap) -> tuple[list[_Record], bool]:
-    """What was written until now, and whether there was room for all of it."""
+    """Return the records written so far, and True if there was room for all of them."""
     size = len(ring) - mmap.PAGESIZE
     # Nothing was read yet, so nothing was written over, and the kernel stops where it is full.
     whole = int.from_bytes(ring[_HEAD : _HEAD + 8], "little")
@@ -128,7 +128,7 @@ def _others(
     names: dict[int, str],
     is_own: Callable[[int], bool],
 ) -> dict[str, float]:
-    """Shares, from the sums over the times from one switch to the next."""
+    """Return the share of each process: the sum of its times between switches."""
     ran_ns: Counter[int] = Counter()
     since_ns, running = began_ns, 0
     for record in records:
@@ -155,7 +155,7 @@ def _others(
 
 
 def _name(comm: Path) -> str:
-    """Kernel threads of one kind have one name."""
+    """Return a process's name; kernel threads of one kind share one name."""
     try:
         return comm.read_text().strip().partition("/")[0]
     except OSError:
