@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate attach`: become a DPDK program that has EAL load the probe.
+"""`linerate attach`: become a DPDK program whose EAL loads the probe.
 
-The probe is a plugin of EAL's (`-d`), so nothing of the program changes. This process checks what
-would only fail later and less clearly, and then *is* the program (exec): its pid, signals, standard
-streams and exit code are the program's own.
+The probe is a plugin of EAL (`-d`), so the program itself is unchanged. This process checks
+everything that would only fail later and less clearly, and then *is* the program (exec): its pid,
+signals, standard streams and exit code are the program's own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 @dataclass(frozen=True)
 class Execution:
-    """What `os.execve` is given."""
+    """The arguments of `os.execve`."""
 
     path: Path
     argv: list[str]
@@ -44,7 +44,7 @@ class Execution:
 
 
 def parse_one_in(text: str) -> int:
-    """The value of --one-in."""
+    """Parse the value of --one-in."""
     if not re.fullmatch("[0-9]{1,10}", text) or int(text) > ONE_IN_LIMIT:
         raise UsageError(
             f"--one-in {text}: not a whole number from 0 to {ONE_IN_LIMIT}",
@@ -59,7 +59,7 @@ def prepare(
     probe: Path | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Execution:
-    """Check everything, and say what to run. `one_in` None: the probe's own default.
+    """Check everything, and return what to run. `one_in` None: the probe's own default.
 
     Raises `UsageError`, `MissingError` and `MachineError`.
     """
@@ -84,7 +84,9 @@ def prepare(
 
 
 def check_probe(probe: Path) -> None:
-    """EAL loads any library, and the program would run without a probe."""
+    """Check that the file is the probe: EAL loads any library, and the program would run without a
+    probe.
+    """
     hint = "leave it out for the one of this build"
     try:
         content = foreign.content(probe, foreign.MOST_PROGRAM)
@@ -95,7 +97,7 @@ def check_probe(probe: Path) -> None:
 
 
 def loadable(probe: Path) -> Path:
-    """The probe's real path, if EAL will load it from there."""
+    """Return the probe's real path, if EAL will load it from there."""
     real = probe.resolve()
     if path := plugins.writable_by_all(real):
         copy = f"{_SAFE_PLACE}/{real.name}"
@@ -108,7 +110,7 @@ def loadable(probe: Path) -> Path:
 
 
 def find_program(program: str, environment: Mapping[str, str]) -> Path:
-    """Where a shell would find it."""
+    """Return the path of the program, as a shell would find it."""
     if "/" not in program:
         found = shutil.which(program, path=environment.get("PATH", os.defpath))
         if found:
@@ -129,7 +131,7 @@ def find_program(program: str, environment: Mapping[str, str]) -> Path:
 
 
 def check_program(path: Path, program: str, plugin: Path, environment: Mapping[str, str]) -> None:
-    """Refuse what certainly cannot load the probe. What cannot be told is left to the probe, which
+    """Refuse a program that certainly cannot load the probe. If that is not clear, the probe itself
     ends a program whose DPDK it cannot see (LINERATE_PROBE_REQUIRED).
     """
     try:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Entry point of the command `linerate`; the commands themselves are in `linerate.cli.commands`.
 
-Exit statuses are those of `linerate.host.exit_status`; what was measured until an error or a signal
-is kept. `attach` becomes the program that it starts, whose status it then is.
+Exit statuses are those of `linerate.host.exit_status`; results measured before an error or a signal
+are kept. `attach` becomes the program that it starts, and ends with that program's status.
 
 Importing this module imports next to nothing: everything else is imported when signals are handled.
 """
@@ -25,10 +25,10 @@ ADDRESS_SPACE = 1 << 30
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End at once: there is nothing to clean up where this handles signals.
+    """End at once: while this handles signals, there is nothing to clean up.
 
-    No exception: raised from a handler it would surface in the middle of somebody's import. While a
-    run owns processes and directories, `linerate.host.process.interruptible` takes the signals.
+    Not by an exception: raised in a handler it would appear in the middle of an import. While a run
+    owns processes and directories, `linerate.host.process.interruptible` handles the signals.
     """
     try:
         os.write(2, b"linerate: interrupted\n")
@@ -56,7 +56,7 @@ def main() -> NoReturn:
 
 
 def _bisects(words: list[str]) -> bool:
-    """Whether `git bisect run` reads the status, also of a command line that is refused."""
+    """Return True if `git bisect run` reads the status, even if the command line is refused."""
     return words[:1] == ["duel"] and "--bisect" in words
 
 
@@ -110,7 +110,9 @@ def _fault(trace: str) -> int:
 
 
 def _refuse_little_memory() -> None:
-    """numpy's library for linear algebra ends the process with 1 where it gets no memory."""
+    """Refuse to start with too little memory: numpy's linear algebra library would end the process
+    with status 1.
+    """
     # One thread of it: others would run on CPUs that are measured on.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for what, option in ((resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")):
@@ -126,7 +128,7 @@ def _refuse_little_memory() -> None:
 
 
 def _flushed(stream: TextIO | None, number: int) -> bool:
-    """Write what the stream still holds; where that fails, drop it."""
+    """Write the buffered output of a stream; if that fails, discard it."""
     try:
         if stream is not None:
             stream.flush()
