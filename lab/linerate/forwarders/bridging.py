@@ -14,9 +14,9 @@ _BRIDGE = "bridge"
 
 @contextmanager
 def bridged(ports: tuple[Interface, Interface]) -> Iterator[None]:
-    """A bridge without a spanning tree, for as long as the context.
+    """Make a bridge without a spanning tree, and remove it when the context ends.
 
-    It knows from the start where the generator's frames go, as if it had learnt it.
+    Its forwarding table has the generator's addresses from the start, as if it had learnt them.
     """
     host = ports[0].host
     ip(

@@ -41,7 +41,7 @@ START_TIMEOUT_S = 10.0
 
 
 class CExampleBuild(Strict):
-    """One of DPDK's examples in C, from the distribution's package."""
+    """One of DPDK's C examples, from the distribution's package."""
 
     recipe: Literal["c-example"]
     example: str
@@ -79,7 +79,7 @@ class BenchBuild(Strict):
 
 
 class InstalledProgram(Strict):
-    """A program that a package of the distribution installs."""
+    """A program installed by a package of the distribution."""
 
     recipe: Literal["installed"]
     program: str = Field(description="its name in PATH")
@@ -92,7 +92,7 @@ Build = Annotated[
 
 
 class Ports(Strict):
-    """What the forwarder's ports must be."""
+    """Requirements on the forwarder's ports."""
 
     number: Literal["any", "even", 1, 2] = Field(default="any", description="how many")
     on: Literal["any", "interfaces", "made-interfaces"] = Field(
@@ -112,7 +112,7 @@ class Ports(Strict):
 
 
 class Routing(Strict):
-    """How the program routes; without this table it forwards whatever the addresses are."""
+    """How the program routes; without this table it forwards without looking at addresses."""
 
     lookup: Literal["lpm", "em", "acl"] = Field(description="the form of its rule files")
     holds: list[Literal["routes", "routes-and-rules"]] = Field(
@@ -123,7 +123,7 @@ class Routing(Strict):
     )
 
     def takes(self, tables: Tables) -> bool:
-        """Whether it can forward by such tables."""
+        """Return True if it can forward by these tables."""
         return ("routes-and-rules" if tables.rules else "routes") in self.holds
 
 
@@ -135,7 +135,8 @@ class TelemetryReady(Strict):
 
 
 class OutputReady(Strict):
-    """The program is ready when it has printed a text, on standard output or standard error."""
+    """The program is ready when it has printed a given text, on standard output or standard error.
+    """
 
     by: Literal["output"]
     text: str = Field(min_length=1)
@@ -143,7 +144,7 @@ class OutputReady(Strict):
 
 
 class InterfaceReady(Strict):
-    """The program is ready when a network interface is there, in the namespace that it runs in."""
+    """The program is ready when a network interface exists in the program's namespace."""
 
     by: Literal["interface"]
     interface: str = Field(min_length=1)
@@ -151,7 +152,7 @@ class InterfaceReady(Strict):
 
 
 class ForwardingReady(Strict):
-    """The program is ready when frames that are sent to it come out."""
+    """The program is ready when it forwards the frames sent to it."""
 
     by: Literal["forwarding"]
     within_s: Annotated[float, Field(gt=0)] = START_TIMEOUT_S
@@ -163,7 +164,9 @@ Ready = Annotated[
 
 
 class Stop(Strict):
-    """How the program is asked to end. What has not ended then gets SIGTERM, then SIGKILL."""
+    """How to ask the program to end. Processes that have not ended in time get SIGTERM, then
+    SIGKILL.
+    """
 
     signal: Literal["SIGINT", "SIGTERM", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2"] = "SIGINT"
     within_s: Annotated[float, Field(gt=0)] = 3.0
@@ -174,7 +177,7 @@ class Stop(Strict):
 
 
 class Definition(Strict):
-    """A forwarder: how it is built, started and read."""
+    """A forwarder: how to build, start and read it."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -322,22 +325,24 @@ class Definition(Strict):
 
     @property
     def probed(self) -> bool:
-        """Whether the lab's plugin can look at it."""
+        """True if the lab's plugin can measure it."""
         return self.uses_dpdk and "probe" in (self.polls, self.spans)
 
     @property
     def has_telemetry(self) -> bool:
-        """Whether the lab asks it for anything."""
+        """True if the lab reads anything from its telemetry."""
         return self.counted == "telemetry" or self.ready.by == "telemetry"
 
     def as_data(self) -> dict[str, Any]:
-        """The definition without what is left at its default, for JSON."""
+        """Return the definition without default values, for JSON."""
         found = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         return {"schema": self.schema_id, **found}
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its canonical JSON: sorted keys, no spaces, no defaults, no description."""
+        """Return the SHA-256 of its canonical JSON: sorted keys, no spaces, no defaults, no
+        description.
+        """
         data = self.as_data()
         data.pop("description", None)
         text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -347,19 +352,19 @@ class Definition(Strict):
 def check_placeholders(
     names: tuple[str, ...], known: tuple[Placeholder, ...] = PLACEHOLDERS
 ) -> None:
-    """Raise `ValueError` for a placeholder that is not one of these."""
+    """Raise `ValueError` for an unknown placeholder."""
     for name in names:
         if name not in known:
             raise ValueError(f"unknown placeholder {{{name}}}{alternatives(name, known)}")
 
 
 def alternatives(word: str, known: tuple[str, ...]) -> str:
-    """What there is instead, for the message on an unknown word."""
+    """List the known words, for the message about an unknown one."""
     near = difflib.get_close_matches(word, known, 1)
     return f" (known: {', '.join(known)})" + (f'; did you mean "{near[0]}"?' if near else "")
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a definition."""
+    """Return the JSON Schema of a definition."""
     document = Definition.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel's routes for the lab's flows, IPv4 and IPv6, between the two ports of a veth link.
 
-What comes in by one port is routed to the other, by a table for each. Both ports have the address
-that the generator sends to, and the generator is a neighbour that need not be asked for.
+Frames received on one port are routed to the other, by a table for each. Both ports have the
+address that the generator sends to, and the generator is a permanent neighbour entry.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _PORT = (("ipv4/conf/{}/rp_filter", "0"), ("ipv6/conf/{}/addr_gen_mode", "1"),
 
 @contextmanager
 def routed(ports: tuple[Interface, Interface]) -> Iterator[None]:
-    """Route for as long as the context lasts; then undo it."""
+    """Route while the context lasts; then undo it."""
     host = ports[0].host
     with ExitStack() as undo:
 
