@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Links: what carries frames between the generator and the forwarder.
+"""Links carry frames between the generator and the forwarder.
 
 A new link is one small class here and one line in `LINKS`.
 """
@@ -46,14 +46,15 @@ TABLES = ":"
 
 
 def base_name(name: str) -> str:
-    """A link's name without that of its tables."""
+    """Return a link's name without the name of its tables."""
     return name.partition(TABLES)[0]
 
 
 def link(name: str) -> Link:
-    """The link of that name; those that route have a variety for all tables: `LINK:TABLES`.
+    """Return the link of that name; a routed link has a variant for each set of tables:
+    `LINK:TABLES`.
 
-    The link `ports` is without devices here: a run's options and design have those
+    The link `ports` has no devices here: those come from a run's options and design
     (`linerate.runs.options.Common.link`).
     """
     base, _, tables = name.partition(TABLES)
