@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What two samples say about the time between them. Pure functions; also the shape of `--json`.
+"""Compute the figures of an interval from two samples. Pure functions; also the schema of `--json`.
 
-A figure that cannot be had is absent, never 0: counters that fell (somebody reset them), a port or
-list that was not there before, an average of nothing. A (lcore, queue) that appears in a list which
-was there before began to count within the interval, so it is compared with zero.
+An unknown figure is absent, never 0: counters that fell (they were reset), a port or list that did
+not exist before, an average of nothing. A (lcore, queue) that appears in an existing list began to
+count within the interval, so it is compared with zero.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ class _Figures(BaseModel):
 
 
 class PortFigures(_Figures):
-    """One port. Rates are per second of the interval."""
+    """Figures of one port. Rates are per second of the interval."""
 
     port: int
     name: str | None = None
@@ -91,7 +91,7 @@ class QueueFigures(PollingFigures):
 
 
 class LcoreFigures(PollingFigures):
-    """`lcore` is absent for threads that have no lcore id."""
+    """Figures of one lcore. `lcore` is absent for threads that have no lcore id."""
 
     lcore: int | None = None
     busy_by: Literal["polls", "program"] | None = Field(
@@ -101,7 +101,7 @@ class LcoreFigures(PollingFigures):
 
 
 class LatencyFigures(_Figures):
-    """Packets sent by one TX queue in the interval. Values hold two significant digits."""
+    """Packets sent by one TX queue in the interval. Values have two significant digits."""
 
     port: int
     queue: int
@@ -137,7 +137,7 @@ class ProbeFigures(_Figures):
 
 
 class Figures(_Figures):
-    """One interval of one program."""
+    """Figures of one interval of one program."""
 
     schema_id: Literal["linerate/top-1"] = Field(default="linerate/top-1", alias="schema")
     time: str = Field(description="end of the interval, UTC, ISO 8601")
@@ -161,20 +161,20 @@ class Figures(_Figures):
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of one line of `linerate top --json`."""
+    """Return the JSON Schema of one line of `linerate top --json`."""
     document = Figures.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
 
 def dump(figures: Figures) -> str:
-    """One line, without what is absent. Characters other than ASCII, which might steer a terminal,
-    are escaped.
+    """Format the figures as one line of JSON, without absent ones. Characters other than ASCII,
+    which might control a terminal, are escaped.
     """
     return figures.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True)
 
 
 def compare(program: Program, dpdk: str, before: Sample, now: Sample, time: datetime) -> Figures:
-    """The figures of the interval from `before` to `now`."""
+    """Return the figures of the interval from `before` to `now`."""
     clock = now.clock
     ports = [port_figures(number, before.ports.get(number), now.ports[number]) for number in
              sorted(now.ports)]  # fmt: skip
@@ -242,14 +242,17 @@ def port_figures(number: int, before: Port | None, now: Port) -> PortFigures:
 
 
 def _gbps(packets: int, octets: int, seconds: float) -> float | None:
-    """Packets without bytes: the driver (net_null for one) counts no bytes."""
+    """Return the bit rate; None for packets without bytes: the driver (such as net_null) counts no
+    bytes.
+    """
     return None if packets and not octets else octets * 8 / seconds / 1e9
 
 
 def unsent(rx_mpps: float | None, tx_mpps: float | None, seconds: float) -> float | None:
-    """RX less TX over all ports, if more than a millisecond's worth: so long reading may take.
+    """Return RX less TX over all ports, if more than a millisecond's worth: reading may take that
+    long.
 
-    Of a program that only receives or only sends it means nothing.
+    Meaningless for a program that only receives or only sends.
     """
     if rx_mpps is None or not tx_mpps or seconds <= 0:
         return None
@@ -258,13 +261,15 @@ def unsent(rx_mpps: float | None, tx_mpps: float | None, seconds: float) -> floa
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """None when a summand is unknown, or there is none."""
+    """Return the sum; None if a value is unknown, or if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
 def lcores(before: Sample, now: Sample) -> list[LcoreFigures] | None:
-    """Figures by the receive calls if they are counted, else by the cycles of the program."""
+    """Return figures from the receive calls if they are counted, else from the cycles of the
+    program.
+    """
     if now.polling is None:
         return None if now.usage is None else usage(before.usage, now.usage)
     seconds = (now.polling_at_ns - before.polling_at_ns) / 1e9
@@ -292,7 +297,7 @@ def lcores(before: Sample, now: Sample) -> list[LcoreFigures] | None:
 
 
 def polled(before: Polling | None, now: Polling) -> Polling | None:
-    """The differences of an entry; None when a counter fell. The limit is the last call's."""
+    """Return the differences of an entry; None if a counter fell. The limit is the last call's."""
     if before is None:
         return now
     counters = ("polls", "empty_polls", "packets", "busy_tsc", "total_tsc")
@@ -307,7 +312,7 @@ def polled(before: Polling | None, now: Polling) -> Polling | None:
 
 
 def _polling(entries: Sequence[Polling | None], seconds: float) -> dict[str, Any]:
-    """The fields of `PollingFigures` over these differences; nothing when one is unknown."""
+    """Return the fields of `PollingFigures` from these differences; empty if one is unknown."""
     known = [entry for entry in entries if entry is not None]
     if not known or len(known) < len(entries):
         return {}
@@ -351,14 +356,16 @@ def _exceeds(busy: int, total: int) -> bool:
 
 
 def full_polls(entry: Polling) -> int | None:
-    """Polls that returned as many as were asked for, or more by an earlier, larger limit."""
+    """Return the polls that returned as many as were asked for, or more by an earlier, larger
+    limit.
+    """
     if entry.burst_histogram is None or entry.burst_limit > _HISTOGRAM_END:
         return None
     return sum(entry.burst_histogram[max(entry.burst_limit, 1) :])
 
 
 def usage(before: LcoreUsage | None, now: LcoreUsage) -> list[LcoreFigures]:
-    """Busy time as the program counts it for DPDK."""
+    """Return busy time as the program reports it to DPDK."""
     old = _cycles(before) if before else {}
     found = []
     for lcore, (total, busy) in sorted(_cycles(now).items()):
@@ -420,5 +427,6 @@ def _set(figures: LatencyFigures, name: str, cycles: int, hz: int | None) -> Non
 
 
 def _histogram(entry: Latency | None) -> Histogram | None:
-    """An entry that is not there yet has counted nothing; None: it did not come with its answer."""
+    """Decode an entry's histogram: empty for a missing entry; None if the answer had no histogram.
+    """
     return Histogram() if entry is None or entry.count == 0 else entry.histogram
