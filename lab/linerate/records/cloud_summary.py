@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What summary.json says of experiment `cloud`: cells, takeaways, and what was not measured."""
+"""The part of summary.json for experiment `cloud`: cells, takeaways, and unmeasured cells."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TakeawayVerdict = Literal["held", "not held", "undecided"]
 
 
 class TakeawayEntry(Strict):
-    """A statement that was tested, and what the data say of it."""
+    """A tested statement, and the answer of the data."""
 
     origin: Literal["study", "tested"] = Field(
         description="study: a conclusion of the published study, stated before; tested: one of all "
@@ -56,8 +56,8 @@ class TakeawayEntry(Strict):
 
 
 class OwnRate(Strict):
-    """100 % of a forwarder at a frame size: its NDR, found without tenants, on the whole core; or
-    less, where the generator keeps no more beside tenants.
+    """100 % of a forwarder at a frame size: its NDR without tenants, on the whole core; or less, if
+    the generator keeps a lower rate beside tenants.
     """
 
     framework: str
@@ -70,7 +70,9 @@ class OwnRate(Strict):
 
 
 class CloudCellFigures(Strict):
-    """One cell of the design, over its blocks. Of all tenants together where it says so."""
+    """One cell of the design, over its blocks. Some figures are sums over all tenants; those say
+    so.
+    """
 
     framework: str
     kind: KindName
@@ -117,7 +119,7 @@ class CloudCellFigures(Strict):
 
 
 class NotRun(Strict):
-    """Cells that were asked for and not measured, or not in all blocks."""
+    """Cells that were requested and not measured, or not in all blocks."""
 
     what: str
     reason: str
@@ -127,7 +129,7 @@ class NotRun(Strict):
 
 
 class CloudAnswers(Strict):
-    """Beside the takeaways."""
+    """Answers beside the takeaways."""
 
     factors: dict[str, list[str]] = Field(description="levels that were measured, in their order")
     reference: str = Field(description="the framework of the A/A control")

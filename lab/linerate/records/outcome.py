@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trial found: its outcome, of a class that belongs to its experiment.
+"""The outcome of a trial, of a class that belongs to its experiment.
 
-`Frames` is what a window of frames through a forwarder counted; most experiments share it. An
+`Frames` has the counts of a window of frames through a forwarder; most experiments share it. An
 experiment with other figures derives a class of its own from `Outcome`, or from `Frames`, with a
 `kind` of its own (see `records.types.Tagged`).
 
 Units: counts are frames since the trial's start; times end in `_s` (seconds) or `_ns`; cycles are
-those of the time stamp counter. A figure that cannot be had is absent, never 0.
+those of the time stamp counter. An unknown figure is absent, never 0.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ SOUND_SHARE = 0.5
 
 
 class Slice(Strict):
-    """A part of a window, with its own counts, and what disturbed it.
+    """A part of a window, with its own counts and the cause of its disturbance, if any.
 
-    A disturbed slice is left out of the figures and counted as such; frames that were lost in it
-    are never the reason.
+    A disturbed slice is left out of the figures and counted as such; loss in it is never the
+    reason.
     """
 
     begin_ns: Count = Field(description="since the window's start")
@@ -41,7 +41,7 @@ class Slice(Strict):
 
 
 class Outcome(Tagged):
-    """What a trial found, of any kind."""
+    """The outcome of a trial, of any kind."""
 
     known: ClassVar[dict[str, type[Tagged]]] = {}
 
@@ -52,12 +52,14 @@ class Outcome(Tagged):
 
     @property
     def disturbed(self) -> str | None:
-        """Why too little of the window's slices was undisturbed; None: enough was, or no slices."""
+        """Why too few of the window's slices were undisturbed; None if enough were, or without
+        slices.
+        """
         return too_disturbed(self.slices or ())
 
 
 def too_disturbed(slices: Sequence[Slice]) -> str | None:
-    """Why these slices make their window void, in words; None where they do not.
+    """Return why these slices make their window void; None if they do not.
 
     The rule: at least `SOUND_SHARE` of the time must lie in slices that nothing disturbed. A window
     without slices, or with none that took any time, is not judged by them.
@@ -91,7 +93,7 @@ class Polling(Strict):
 class LatencyFigures(Strict):
     """Delays of the frames that came back, from the moment each was sent (stamped in software).
 
-    Whether one reading of the clock (`Clock.cost_cycles`) is still in the delays, `net` says.
+    `net` says if one reading of the clock (`Clock.cost_cycles`) is still in the delays.
     """
 
     count: Count
@@ -117,7 +119,7 @@ class LatencyFigures(Strict):
 
 
 class Clock(Strict):
-    """The time stamp counter as the program that stamps knows it, and as the lab checked it."""
+    """The time stamp counter: the program's figures for it, and the lab's check."""
 
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
     cost_cycles: Count = Field(description="of one reading, as the program measured it")
@@ -129,7 +131,7 @@ class Clock(Strict):
 
 
 class Span(Strict):
-    """How long frames were inside the forwarder, of one (port, TX queue): /linerate/latency."""
+    """How long frames were inside the forwarder, for one (port, TX queue): /linerate/latency."""
 
     span: str
     port: int
@@ -142,7 +144,7 @@ class Span(Strict):
 
 
 class ChangeFigures(Strict):
-    """A trial whose rate changed under way, without a pause: RFC 2544, 26.5."""
+    """A trial whose rate changed without a pause: RFC 2544, 26.5."""
 
     before_intended: Count
     before_received: Count
@@ -165,7 +167,7 @@ class ChangeFigures(Strict):
 
     @property
     def undisturbed_before(self) -> tuple[int, int]:
-        """Frames intended and received before the change, without those that were disturbed."""
+        """Frames intended and received before the change, without the disturbed ones."""
         return _without(
             self.before_intended,
             self.before_received,
@@ -175,7 +177,7 @@ class ChangeFigures(Strict):
 
     @property
     def undisturbed_after(self) -> tuple[int, int]:
-        """Likewise, after the change; no loss where `last_lost_s` is absent."""
+        """The same after the change; no loss if `last_lost_s` is absent."""
         if self.last_lost_s is None and self.after_disturbed:
             intended = self.after_intended - min(self.after_disturbed, self.after_intended)
             return intended, intended
@@ -195,8 +197,8 @@ def _without(intended: int, received: int, touched: int, lost: int) -> tuple[int
 class CpuTime(Strict):
     """CPU time of the forwarder's end, within the window.
 
-    process: all threads of the forwarder; napi: the kernel's threads that receive for it; softirq:
-    of its core, to 1/100 s, in part within the other two.
+    process: all threads of the forwarder; napi: the kernel threads that receive for it; softirq: of
+    its core, to 1/100 s, partly included in the other two.
     """
 
     of: CpuPart
@@ -205,7 +207,7 @@ class CpuTime(Strict):
 
 
 class Frames(Outcome):
-    """Frames through a forwarder in one window: counts, drops, delays, and what they cost.
+    """Frames through a forwarder in one window: counts, drops, delays, and their cost.
 
     The fields: docs/how-it-measures.md#the-books.
     """
@@ -257,7 +259,7 @@ class Frames(Outcome):
 
     @property
     def undisturbed(self) -> tuple[int, int] | None:
-        """How many frames were intended, and how many came back, without those that were disturbed.
+        """Frames intended and frames received, without the disturbed ones.
 
         The rule: docs/how-it-measures.md#disturbed-frames.
         """
@@ -277,19 +279,20 @@ class Frames(Outcome):
 
     @property
     def busy_cycles_per_packet(self) -> float | None:
-        """Busy cycles over packets, where the program reports them."""
+        """Busy cycles per packet, if the program reports them."""
         packets = sum(entry.packets for entry in self.polling or ())
         return sum(entry.busy_tsc for entry in self.polling or ()) / packets if packets else None
 
     def cpu_seconds(self, *parts: CpuPart) -> float | None:
-        """The time of these parts together; None where one of them is not known."""
+        """Return the sum of these parts in seconds; None if one of them is unknown."""
         found = {each.of: each.seconds for each in self.cpu_time or ()}
         if any(part not in found for part in parts):
             return None
         return sum(found[part] for part in parts)
 
     def cpu_ns_per_packet(self, *parts: CpuPart) -> float | None:
-        """Their time over the frames that came back: what was done for lost ones is paid, too."""
+        """Return the time of these parts per received frame: it includes the work for lost frames.
+        """
         seconds = self.cpu_seconds(*parts)
         return seconds / self.received * 1e9 if seconds is not None and self.received else None
 
@@ -301,7 +304,7 @@ class Frames(Outcome):
 
     @property
     def average_nonempty_rx_burst(self) -> float | None:
-        """Packets per poll that found some."""
+        """Packets per non-empty poll."""
         polls = sum(entry.polls - entry.empty_polls for entry in self.polling or ())
         return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
 
@@ -321,14 +324,14 @@ class Frames(Outcome):
 
     @property
     def full_share(self) -> float | None:
-        """Polls that returned as many packets as they asked for, over polls."""
+        """Share of polls that returned as many packets as they asked for."""
         polls = sum(entry.polls for entry in self.polling or ())
         full = sum(sum(e.burst_histogram[max(e.burst_limit, 1) :]) for e in self.polling or ())
         return full / polls if polls else None
 
     @property
     def rx_spin(self) -> float | None:
-        """Polls that found nothing, over polls."""
+        """Share of polls that found nothing."""
         polls = sum(entry.polls for entry in self.polling or ())
         return sum(entry.empty_polls for entry in self.polling or ()) / polls if polls else None
 

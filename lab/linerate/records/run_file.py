@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.json: what must be kept beside the records so that a run can go on, be told again, or merged.
+"""run.json: everything beside the records that is needed to resume, report or merge a run.
 
 Written before the first trial, then whenever a session begins or ends, each time as a whole. A
 session is one start of the lab: a run that was interrupted and resumed has several. `options` and
-`design` belong to the experiment and are read by it alone (`linerate.runs.experiment`): the options
-say how to go on, the design what was asked, with every default put in.
+`design` belong to the experiment, and only it reads them (`linerate.runs.experiment`): the options
+are needed to resume, the design is the request with every default filled in.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class _Strict(BaseModel):
 
 
 class Described(_Strict):
-    """A forwarder as a session knew it."""
+    """A forwarder as it was defined in a session."""
 
     definition: dict[str, Any] = Field(
         description="as in forwarder-1.json, without what is left at its default"
@@ -48,7 +48,7 @@ class Described(_Strict):
 
 
 class Session(_Strict):
-    """One start of the lab, and what it worked with."""
+    """One start of the lab, with its machine and programs."""
 
     session: int = Field(ge=1, description="counted from 1, as in the records")
     command: str
@@ -106,7 +106,7 @@ class Run(_Strict):
     )
 
     def complete(self, trials: int) -> bool:
-        """Every part of it ran to its end, and so many trials are all that it had then."""
+        """Return True if every part ran to its end, and had this number of trials then."""
         last = {part.sessions[-1] for part in self.parts if part.sessions}
         if not self.parts:
             last = {each.session for each in self.sessions[-1:]}
@@ -116,7 +116,7 @@ class Run(_Strict):
 
     @property
     def ids(self) -> set[str]:
-        """The runs whose trials are in this one."""
+        """The ids of the runs whose trials are in this one."""
         return {part.id for part in self.parts} or {self.id}
 
     @property
@@ -137,7 +137,7 @@ def dump(run: Run) -> str:
 
 @contextmanager
 def made_of(directory: object, what: str = f"{RUN} and {RECORDS}") -> Iterator[None]:
-    """Of files that somebody changed: what no check of theirs found is an error that names them."""
+    """Turn errors in changed files that no other check found into an error that names the files."""
     try:
         yield
     except (ValueError, ArithmeticError, LookupError) as error:

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""summary.json: what a run found. The models and how they are written; others fill them.
+"""summary.json: the results of a run. The models and how to write them; other modules fill them.
 
-`ratio` is always arm over baseline of the named metric; `better` says which way is better.
+`ratio` is always arm over baseline of the named metric; `better` says which direction is better.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ SUMMARY = "summary.json"
 
 
 class Band(Strict):
-    """A published ratio, as published, and ours beside it."""
+    """A published ratio, and ours beside it."""
 
     path: str = Field(description="what was published")
     ratio: float = Field(description="published, of DPDK forwarding at 64 B on one core")
@@ -52,7 +52,7 @@ class Band(Strict):
 
 
 class ArmSummary(Strict):
-    """One arm of a cell. Absent: the figure cannot be had for this program or link."""
+    """One arm of a cell. An absent figure is unavailable for this program or link."""
 
     arm: str
     forwarder: str
@@ -106,7 +106,8 @@ class ArmSummary(Strict):
 
 class Ceiling(Strict):
     """100 % of a link without a physical rate: the best reference peer
-    (docs/how-it-measures.md#100-percent). Of experiment paths: what the generator put on the wire.
+    (docs/how-it-measures.md#100-percent). In experiment paths: the rate that the generator put on
+    the wire.
     """
 
     pps: float = Field(description="a median over the cell; of this machine and hour")
@@ -115,7 +116,9 @@ class Ceiling(Strict):
 
 
 class Difference(Strict):
-    """Of a metric that is 0 in some runs, so that they have no ratio: arm less baseline, paired."""
+    """The difference (arm less baseline, paired) in a metric that is 0 in some runs, which
+    therefore have no ratio.
+    """
 
     shift: float = Field(description="Hodges-Lehmann estimate, in the metric's unit")
     low: float | None = Field(default=None, description="its 95 % interval")
@@ -204,18 +207,18 @@ class CellSummary(Strict):
 
     @property
     def key(self) -> CellKey:
-        """By which a trial's cell is found to be this one."""
+        """The key that a trial's cell shares with this one."""
         return self.link, self.size
 
     @property
     def peers(self) -> list[ArmSummary]:
-        """The references that are not arms too, and so in every table already."""
+        """The references that are not also arms, which are in every table already."""
         arms = {arm.arm for arm in self.arms}
         return [each for each in self.references if each.arm not in arms]
 
 
 class Limit(Strict):
-    """Where something other than the forwarder was the limit."""
+    """An arm that was limited by something other than the forwarder."""
 
     link: str
     size: int

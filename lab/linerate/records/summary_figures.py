@@ -23,7 +23,7 @@ class Quartiles(Strict):
     high: float | None = None
 
     def scaled(self, factor: float) -> Quartiles:
-        """The same in another unit."""
+        """Return the same in another unit."""
 
         def scale(value: float | None) -> float | None:
             return None if value is None else value * factor
@@ -67,7 +67,7 @@ class CellRatio(Strict):
 
 
 class JudgedRatio(CellRatio):
-    """One with a verdict, by the rules of all comparisons."""
+    """A ratio with a verdict, by the rules of all comparisons."""
 
     p: float | None = None
     p_holm: float | None = Field(
@@ -78,7 +78,7 @@ class JudgedRatio(CellRatio):
 
 
 class Ordering(Strict):
-    """A published ordering of passing mechanisms, looked for in one arm: each over the next."""
+    """A published ordering of passing mechanisms, tested in one arm: each over the next."""
 
     arm: str
     work: str
@@ -89,7 +89,7 @@ class Ordering(Strict):
 
 
 class Splitting(Strict):
-    """What each doubling of the ways that a batch is split costs one arm."""
+    """The cost of each doubling of the number of ways that a batch is split, for one arm."""
 
     arm: str
     passing: str
@@ -106,15 +106,15 @@ class Splitting(Strict):
 
 
 class GraphAnswers(Strict):
-    """What was published without numbers, and whether it holds here."""
+    """Published statements without numbers, and whether they hold here."""
 
     orderings: list[Ordering]
     splitting: list[Splitting]
 
 
 class AtLeast(Strict):
-    """A lower bound of a rate that no search found. Of each search it is a load that lost no more
-    than the goal allows; no verdict is by it.
+    """A lower bound of a rate that no search found. For each search, it is a load that lost no more
+    than the goal allows; no verdict is based on it.
     """
 
     pps: Quartiles = Field(description="over the searches that have one")
@@ -129,7 +129,7 @@ class AtLeast(Strict):
 
 
 class GoalFigure(Strict):
-    """What the searches of an arm found for one goal, in frames per second over all directions."""
+    """The results of an arm's searches for one goal, in frames per second over all directions."""
 
     goal: str
     loss_ratio: float = Field(description="a load may lose up to this share")
@@ -155,13 +155,12 @@ class GoalFigure(Strict):
 
     @property
     def rate(self) -> GoalFigure | AtLeast:
-        """What has the rate, or its lower bound, with the figures that follow from it."""
+        """The rate, or its lower bound, with its figures."""
         return self.at_least or self
 
     @property
     def is_bound(self) -> bool:
-        """Whether the forwarder may carry more than that: most searches ended at 100 %, or none
-        had an end of its own.
+        """True if the forwarder may carry more: most searches ended at 100 %, or none found a rate.
         """
         if self.pps is None:
             return self.at_least is not None
@@ -170,7 +169,8 @@ class GoalFigure(Strict):
 
 class LatencyFigure(Strict):
     """Delays of an arm at a share of its own throughput. Each search is one value: the mean of its
-    trials' means, and the median over its trials of what each has once (never pooled).
+    trials' means, and for a figure that each trial has once, the median over its trials (never
+    pooled).
     """
 
     share: float
@@ -196,7 +196,7 @@ class LatencyFigure(Strict):
 
 
 class LossFigure(Strict):
-    """Frame loss of an arm at a share of 100 % that no search ended above."""
+    """Frame loss of an arm at a share of 100 % that every search tried."""
 
     share: float
     searches: int = Field(description="searches that measured frame loss at this load")
@@ -215,7 +215,7 @@ class LossEnded(Strict):
 
 
 class BurstFigure(Strict):
-    """The longest burst at 100 % of which nothing is lost (RFC 2544, 26.4; RFC 9004)."""
+    """The longest burst at 100 % of which no frame is lost (RFC 2544, 26.4; RFC 9004)."""
 
     repetitions: int = Field(description="of all searches together")
     at_limit: int = Field(description="repetitions in which the longest burst tried passed")
@@ -242,7 +242,7 @@ class BurstFigure(Strict):
 
 
 class RecoveryFigure(Strict):
-    """From an overload to the last lost frame after it (RFC 2544, 26.5)."""
+    """The time from an overload to the last lost frame after it (RFC 2544, 26.5)."""
 
     repetitions: int = Field(description="of all searches together")
     not_overloaded: int = Field(description="nothing was lost before the rate was halved")
@@ -259,7 +259,7 @@ class RecoveryFigure(Strict):
 
 
 class InvalidReason(Strict):
-    """How many trials do not count for one reason, and the words of the first of them."""
+    """The number of trials that are invalid for one reason, and the first one's message."""
 
     code: InvalidCode
     count: int
@@ -271,7 +271,7 @@ class InvalidReason(Strict):
 
 
 class LowerLoad(Strict):
-    """An arm at a load below the ceiling, fixed unless said otherwise."""
+    """An arm at a load below the ceiling, fixed unless stated otherwise."""
 
     arm: str
     load_share: float
@@ -303,8 +303,8 @@ class LowerLoad(Strict):
 
 
 class PathFigures(Strict):
-    """An arm of experiment paths in a flood or at a fixed load: what a packet cost the forwarder's
-    core, what became of those that did not come back, and how long the others took.
+    """An arm of experiment paths in a flood or at a fixed load: the cost of a packet on the
+    forwarder's core, the fate of lost frames, and the delays of the others.
     """
 
     cpus: dict[CpuPart, list[int]] = Field(
@@ -369,7 +369,7 @@ class SearchFigures(Strict):
 
 
 class Delays(Strict):
-    """Each trial is one value; `minimum` and `maximum` are over all of them."""
+    """Delays, of which each trial is one value; `minimum` and `maximum` are over all of them."""
 
     minimum: float | None = Field(default=None, description="absent where it is not known")
     mean: Quartiles
@@ -393,7 +393,7 @@ class Delayed(Strict):
 
 
 class RoundTrip(Delayed):
-    """From the moment before the sender's send call to the return of its receive call."""
+    """The time from just before the sender's send call to the return of its receive call."""
 
     loss_share: float | None = Field(default=None, description="of all valid trials together")
     buffered_ns: float | None = Field(
@@ -404,7 +404,7 @@ class RoundTrip(Delayed):
 
 
 class Inside(Delayed):
-    """A span inside the forwarder, as it or the probe in it measured."""
+    """A span inside the forwarder, measured by the forwarder or the probe in it."""
 
     span: str
     one_in: int = Field(description="one in this number of bursts was measured")

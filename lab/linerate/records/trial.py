@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Trial records: one JSON object per line of records.jsonl.
 
-A record says which trial it is (`Identity`), what it measured (a `TrialCell`), by which program
-(`ProgramRun`), what was asked (`Request`), and what came out (an `Outcome` of a class that belongs
-to the experiment). A trial that failed carries `invalid` with the reason; without an outcome it
-failed before there was any. A figure that cannot be had is absent, never 0.
+A record has the trial's identity (`Identity`), its cell (a `TrialCell`), its program
+(`ProgramRun`), the request (`Request`), and the result (an `Outcome` of a class that belongs to the
+experiment). A trial that failed carries `invalid` with the reason; without an outcome it failed
+before there was any. An unknown figure is absent, never 0.
 
-A line is in the file whole or not at all, and on disk before the next trial starts. Lines are
+A line is in the file complete or not at all, and on disk before the next trial starts. Lines are
 written by schema `linerate/trial-2`; those of `linerate/trial-1` are read as well, line by line
 (`linerate.records.trial_1`). The JSON Schema in `schema/trial-2.json` is generated from these
 classes (a test compares them).
@@ -88,7 +88,7 @@ _ON_RECORD = {"on": "record"}
 
 
 class WrongOutcomeError(LookupError):
-    """Figures were asked of a trial that has an outcome of another kind."""
+    """The trial has an outcome of another kind than the requested figures."""
 
 
 class Process(Strict):
@@ -106,18 +106,18 @@ class Process(Strict):
 
 
 class TxBuffer(Strict):
-    """Frames wait in it until there are so many, or until it is drained, every so often."""
+    """A buffer in which frames wait until it is full, or until it is drained, once per period."""
 
     frames: Annotated[int, Field(ge=1)]
     drain_s: Seconds
 
     def longest_s(self, pps: float) -> float:
-        """Return the longest wait of a frame when so many come per second, at equal distances."""
+        """Return the longest wait (s) of a frame in the buffer at a constant rate of `pps`."""
         return min((self.frames - 1) / pps, self.drain_s)
 
 
 class Program(Strict):
-    """What reports say of a forwarder, as the build that ran it knew it."""
+    """Facts about a forwarder for reports, from the build that ran it."""
 
     language: str
     kind: Kind | None = Field(default=None, description="absent: not known")
@@ -132,7 +132,7 @@ class Program(Strict):
 
 
 class Identity(Strict):
-    """Which trial it is. Two trials of one run differ in `position`."""
+    """The identity of a trial. Two trials of one run differ in `position`."""
 
     experiment: str
     seed: int
@@ -172,7 +172,9 @@ class ProgramRun(Strict):
 
 
 class Request(Strict):
-    """What the trial was to send, and for what. Rates and frames are over all directions."""
+    """The traffic that the trial was to send, and its purpose. Rates and frames are over all
+    directions.
+    """
 
     load: Load
     load_share: float | None = Field(default=None, description="of the ceiling, when paced")
@@ -203,7 +205,7 @@ class Request(Strict):
 
 
 class Invalid(Strict):
-    """Why a trial does not count: `code` for programs, `why` in words."""
+    """The reason why a trial does not count: `code` for programs, `why` in words."""
 
     code: InvalidCode = "error"
     why: str
@@ -213,7 +215,7 @@ class Invalid(Strict):
 
 
 class Trial(Strict):
-    """One trial: one window, of a forwarder or of what else its experiment measures."""
+    """One trial: one window, of a forwarder or of another subject that its experiment measures."""
 
     schema_id: Literal["linerate/trial-2"] = Field(default="linerate/trial-2", alias="schema")
     identity: Identity
@@ -242,7 +244,7 @@ class Trial(Strict):
 
     @model_validator(mode="after")
     def _ended(self, info: ValidationInfo) -> Trial:
-        """On record a trial is over: it failed, or has an outcome."""
+        """Check that a trial on record is over: it failed, or has an outcome."""
         if info.context is _ON_RECORD and self.rejected is None and self.outcome is None:
             raise ValueError("it has neither an outcome nor a reason for having none")
         return self
@@ -283,22 +285,23 @@ class Trial(Strict):
 
     @property
     def pairing(self) -> tuple[int, int]:
-        """Names, within a cell and role, the trials on one open link: only these make pairs.
+        """The key, within a cell and role, of the trials on one open link: only these make pairs.
 
-        A block is one open link at one moment. Where a run was interrupted in the middle of a block
-        and resumed, the block's other trials ran on another, later (`linerate.records.journal`).
+        A block is one open link at one moment. If a run was interrupted in a block and resumed, the
+        block's other trials ran on another link, later (`linerate.records.journal`).
         """
         return self.block, self.session
 
     def with_identity(self, **changes: object) -> Trial:
-        """The same trial under another name, such as another `arm` or `block`."""
+        """Return the same trial under another identity, such as another `arm` or `block`."""
         return self.model_copy(update={"identity": self.identity.model_copy(update=changes)})
 
     # -- whether it counts ------------------------------------------------------------------------
 
     @property
     def invalid(self) -> Invalid | None:
-        """Why it does not count: it was rejected, or its slices say so; None: it counts."""
+        """Why it does not count: it was rejected, or its slices were disturbed; None if it counts.
+        """
         if self.rejected or self.outcome is None or (why := self.outcome.disturbed) is None:
             return self.rejected
         return Invalid(code="starved", why=why)
@@ -314,14 +317,14 @@ class Trial(Strict):
 
     @property
     def invalid_why(self) -> str | None:
-        """The reason in words; None: it counts."""
+        """The reason in words; None if it counts."""
         found = self.invalid
         return found.why if found else None
 
     @property
     def neighbours(self) -> str:
-        """The processes that had the lab's CPUs meanwhile, in words: `CPU 0: cc1 46 %, as 2 %`;
-        empty: nobody.
+        """The processes that used the lab's CPUs during the trial, in words: `CPU 0: cc1 46 %, as 2
+        %`; empty if there were none.
         """
         shares = {
             cpu: ", ".join(
@@ -332,7 +335,7 @@ class Trial(Strict):
         return "; ".join(f"CPU {cpu}: {who}" for cpu, who in shares.items() if who)
 
     def reject(self, code: InvalidCode, why: str) -> None:
-        """The trial does not count; the first reason stays."""
+        """Mark the trial as invalid; the first reason stays."""
         if self.rejected is None:
             self.rejected = Invalid(code=code, why=why)
 
@@ -340,14 +343,14 @@ class Trial(Strict):
 
     @property
     def has_frames(self) -> bool:
-        """Whether `frames` are counts of this trial."""
+        """True if `frames` has counts of this trial."""
         return isinstance(self.outcome, Frames)
 
     @property
     def frames(self) -> Frames:
-        """The frames that it counted; all figures are absent where it failed before any.
+        """The frames that it counted; all figures are absent if it failed before it counted any.
 
-        Raises `WrongOutcomeError` where its experiment counts something else.
+        Raises `WrongOutcomeError` if its experiment counts something else.
         """
         if self.outcome is None:
             return NO_FRAMES
@@ -360,7 +363,7 @@ class Trial(Strict):
 
     @property
     def window_cycles_per_packet(self) -> float | None:
-        """All cycles of the window over its packets: what a packet costs a core that is full."""
+        """All cycles of the window per packet: the cost of a packet on a fully loaded core."""
         frames, tsc_hz = self.frames, self.program.tsc_hz
         if not tsc_hz or not frames.forwarder_rx or not frames.duration_s:
             return None
@@ -377,7 +380,8 @@ _FIELDS: dict[str, Callable[[Trial], object]] = {
 
 
 def field(trial: Trial, name: str) -> object:
-    """A field by which a trial is found: `link`, `size`, `cell`, or one of `Identity`, `Request`.
+    """Return a field that identifies a trial: `link`, `size`, `cell`, or one of `Identity`,
+    `Request`.
 
     Raises `AttributeError` for another.
     """
@@ -389,13 +393,13 @@ def field(trial: Trial, name: str) -> object:
 
 
 def dump(trial: Trial) -> str:
-    """The record as one line of JSON, absent figures left out."""
+    """Return the record as one line of JSON, absent figures left out."""
     data = trial.model_dump(mode="json", by_alias=True, exclude_none=True)
     return json.dumps(data, separators=(",", ":"))
 
 
 def parse(line: bytes | str) -> Trial:
-    """The record of one line, of either schema; raises `ValidationError`."""
+    """Parse the record of one line, of either schema; raises `ValidationError`."""
     try:
         data = from_json(line)
     except ValueError:
@@ -408,7 +412,7 @@ def parse(line: bytes | str) -> Trial:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of one line, with the cells and outcomes of all experiments that are loaded."""
+    """Return the JSON Schema of one line, with the cells and outcomes of all loaded experiments."""
     document = Trial.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
@@ -416,7 +420,7 @@ def schema() -> dict[str, Any]:
 class RecordWriter:
     """Appends records; one writer per file. Each `append` returns after fsync.
 
-    `torn`: bytes of an unfinished last line, which a crash left and which were cut off.
+    `torn`: bytes of an unfinished last line that a crash left, and that were cut off.
     """
 
     def __init__(self, path: Path) -> None:
@@ -460,13 +464,13 @@ class RecordWriter:
 
 
 def _whole_lines(content: bytes) -> int:
-    """Length up to the last newline: a line cut off by a crash does not count."""
+    """Return the length up to the last newline: a line cut off by a crash does not count."""
     return content.rfind(b"\n") + 1
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A file's whole records, and how many bytes of an unfinished last line follow them."""
+    """The complete records of a file, and the size in bytes of an unfinished last line."""
 
     trials: list[Trial]
     torn: int
@@ -515,8 +519,8 @@ def _record(path: Path, number: int, line: bytes) -> Trial:
 
 
 def first_complaint(error: ValidationError) -> str:
-    """The first thing that is wrong, with the field's name; both may be of any length in a file
-    that somebody changed, and are cut.
+    """Return the first error, with the field's name; both may be of any length in a changed file,
+    and are cut.
     """
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(f"{part!s:.80}" for part in first["loc"])
@@ -525,5 +529,5 @@ def first_complaint(error: ValidationError) -> str:
 
 
 def read(path: Path) -> list[Trial]:
-    """All whole records of a file."""
+    """Read all complete records of a file."""
     return scan(path).trials

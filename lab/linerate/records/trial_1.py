@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines of `linerate/trial-1`, which was one flat object for all experiments, as `trial-2`.
+"""Convert lines of `linerate/trial-1`, which was one flat object for all experiments, to `trial-2`.
 
 Nothing writes them any more. They are converted as JSON, before anything is validated: a field that
-trial-1 did not have stays where it is and is refused by `Trial`, as is a value of the wrong type.
+trial-1 did not have stays in place and is refused by `Trial`, as is a value of the wrong type.
 
-What trial-1 put into one field is taken apart here: `link` also named the cells of experiment graph
-and, behind a colon, tables; `size` was also a graph's objects in a batch.
+trial-1 used one field for several things, which are separated here: `link` also named the cells of
+experiment graph and, after a colon, tables; `size` was also a graph's objects in a batch.
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ _ALONE = "alone"
 
 
 def converted(old: dict[str, Any]) -> dict[str, Any]:
-    """The line as trial-2 has it.
+    """Convert a line to trial-2.
 
-    Delays have no `net`: trial-1 did not say whether the clock's cost was taken off them, and they
-    are read as they were then.
+    Delays have no `net`: trial-1 did not record if the clock's cost was subtracted, so they are
+    read as they were then.
     """
     rest = {**old}
     rest.pop("schema", None)

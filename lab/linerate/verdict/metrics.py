@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""By what programs are compared, and how that is said."""
+"""The metrics of comparisons, and their words in sentences."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Better = Literal["higher", "lower"]
 class Metric:
     """One figure of each arm and block.
 
-    `words`: what it is, `plural` or not. `wins` and `loses`: what an arm does that is better or
-    worse than its baseline; `better_word` and `worse_word`: the same in a word or two, for a
-    verdict without its sentence. `more` and `less`: what the higher and the lower figure is called.
+    `words`: its name, `plural` or not. `wins` and `loses`: verb phrases for an arm that is better
+    or worse than its baseline; `better_word` and `worse_word`: the same in a word or two, for a
+    verdict without its sentence. `more` and `less`: adjectives for the higher and the lower figure.
     """
 
     name: str
@@ -53,7 +53,7 @@ _MEDIAN_LOSS = 0.05
 
 @dataclass(frozen=True, kw_only=True)
 class TrialMetric(Metric):
-    """One that each trial has by itself."""
+    """A metric that each trial has by itself."""
 
     value: Callable[[Trial], float | None]
 
@@ -202,19 +202,19 @@ MetricOf = TypeVar("MetricOf", bound=Metric)
 
 
 def registered(metric: MetricOf) -> MetricOf:
-    """Make a metric known by its name to whatever reads summaries, and return it."""
+    """Register a metric under its name for readers of summaries, and return it."""
     METRICS[metric.name] = metric
     return metric
 
 
 def words_of(metric: str, load_share: float | None = None) -> str:
-    """What the metric counts, and at which load."""
+    """Return the metric's name, and its load."""
     found = METRICS[metric]
     return found.words + at_load(found, load_share)
 
 
 def at_load(metric: Metric, load_share: float | None) -> str:
-    """The load, for the end of a phrase; nothing without one."""
+    """Format the load for the end of a phrase; empty without one."""
     if load_share is None:
         return ""
     if load_share == 0:
