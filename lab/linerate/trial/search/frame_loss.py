@@ -26,7 +26,7 @@ CLEAN = 2
 
 @dataclass(frozen=True)
 class Point:
-    """`share` is of the greatest rate."""
+    """Loss at one load. `share` is of the greatest rate."""
 
     share: float
     pps: float
@@ -39,8 +39,8 @@ class Point:
 class FrameLoss(Result):
     """Points by falling load. `clean`: the last two lost nothing; otherwise the steps ran out.
 
-    Invalid, it keeps the points before the trial that failed; with `bounds` also those after loads
-    that could not be tried.
+    If invalid, it keeps the points before the trial that failed; with `bounds` also those after
+    loads that could not be tried.
     """
 
     points: tuple[Point, ...]
@@ -55,8 +55,8 @@ def frame_loss(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> FrameLoss:
-    """`bounds`: a load that could not be tried is left out. Raises `UsageError` for a step
-    above 10 %, which the RFC forbids.
+    """Run the procedure. `bounds`: a load that could not be tried is left out. Raises `UsageError`
+    for a step above 10 %, which the RFC forbids.
     """
     positive(seconds=seconds)
     if not 0 < step <= GREATEST_STEP + 1e-12:

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder that exists in arithmetic only, to hold the procedures against what is known.
+"""A simulated forwarder, to test the procedures against known values.
 
-A single server with a queue: frames arrive evenly, each takes 1/capacity, and who finds `queue`
-frames in the forwarder is lost. So short overloads and bursts pass, and long ones do not. Every
-trial starts with an empty queue. Nothing sleeps; one seed and the same calls give the same
+A single server with a queue: frames arrive evenly, each takes 1/capacity, and a frame that finds
+`queue` frames in the forwarder is lost. So short overloads and bursts pass, and long ones do not.
+Every trial starts with an empty queue. Nothing sleeps; the same seed and calls give the same
 outcomes.
 """
 
@@ -25,7 +25,7 @@ QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 @dataclass(frozen=True)
 class Model:
-    """What is known of the forwarder. Rates are frames per second, times seconds."""
+    """The parameters of the forwarder. Rates are frames per second, times seconds."""
 
     capacity_pps: float
     max_pps: float
@@ -54,7 +54,7 @@ class Model:
             )
 
     def accepted(self, frames: int, pps: float, capacity_pps: float | None = None) -> int:
-        """The number of these frames, sent at `pps`, that find room.
+        """Return the number of these frames, sent at `pps`, that find room.
 
         When frame k arrives, floor(capacity * (k - 1) / pps) have left a queue that never ran
         empty. In an overload it does not, so once it has been full all that leave are replaced.
@@ -66,7 +66,7 @@ class Model:
         return min(frames, self.queue + left)
 
     def longest_burst(self) -> int | None:
-        """The longest burst at `max_pps` that passes whole; None when every burst does."""
+        """Return the longest burst at `max_pps` without loss; None if every burst passes."""
         if self.max_pps <= self.capacity_pps:
             return None
         frames = math.floor(self.queue / (1 - self.capacity_pps / self.max_pps)) + 2
@@ -75,11 +75,13 @@ class Model:
         return frames
 
     def lossless_pps(self, seconds: float, loss_ratio: float = 0.0) -> float:
-        """The greatest rate that loses no more than `loss_ratio` in a trial of `seconds`."""
+        """Return the greatest rate that loses no more than `loss_ratio` in a trial of `seconds`."""
         return min((self.capacity_pps + self.queue / seconds) / (1 - loss_ratio), self.max_pps)
 
     def wait_s(self, pps: float) -> float:
-        """Mean time in the queue: that of an M/D/1 queue, at most that of a full one."""
+        """Return the mean time in the queue (s): that of an M/D/1 queue, at most that of a full
+        one.
+        """
         full = self.queue / self.capacity_pps
         used = pps / self.capacity_pps
         return full if used >= 1 else min(used / (2 * (1 - used)) / self.capacity_pps, full)
@@ -89,7 +91,7 @@ class Model:
 
 
 class SimulatedForwarder:
-    """A `ChangingDevice`. `clock_s` is the time that its trials would have taken."""
+    """A simulated `ChangingDevice`. `clock_s`: the time that its trials would have taken."""
 
     def __init__(self, model: Model, seed: int = 0) -> None:
         self.model = model
@@ -115,7 +117,9 @@ class SimulatedForwarder:
         return Outcome(frames, received, seconds)
 
     def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
-        """The queue is a fluid here: counts and times are right to a frame or two."""
+        """Simulate a change of rate, with the queue as a fluid: counts and times are right to a
+        frame or two.
+        """
         self._check(pps)
         self._check(then_pps)
         capacity = self._begin(seconds + then_seconds)
@@ -151,7 +155,7 @@ class SimulatedForwarder:
             )
 
     def _begin(self, seconds: float) -> float:
-        """A new trial: its capacity, or the error that it fails with."""
+        """Begin a trial: return its capacity, or raise the error that it fails with."""
         self.trials += 1
         self.clock_s += seconds
         failed = self._random.random() < self.model.failing
@@ -198,7 +202,7 @@ class _Fluid:
         self.content = 0.0
 
     def run(self, pps: float, capacity_pps: float, seconds: float) -> float:
-        """The frames that are lost."""
+        """Run for `seconds` and return the lost frames."""
         content = self.content + (pps - capacity_pps) * seconds
         self.content = min(max(content, 0.0), self.limit)
         # Less than half a frame over the limit is a rounding error.

@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several starts of both programs at once on one CPU; the kernel's scheduler interleaves them.
 
-The figure of a start is its packets over the CPU time of its process, so that what the machine does
-from one second to the next meets both programs alike (docs/how-it-measures.md#standing-programs).
-That is the cost of a packet only where a program has work whenever it runs: on links whose driver
-always delivers.
+The figure of a start is its packets over the CPU time of its process, so that changes of the
+machine affect both programs equally (docs/how-it-measures.md#standing-programs). That is the cost
+of a packet only if a program has work whenever it runs: on links whose driver always delivers.
 
-Lifecycle: `standing` is a context manager; all that it started ends with it. Children are started
-from the main thread, one after the other, and do not wait for each other: EAL's start takes most
-of a second, and they share the CPU for it.
+Lifecycle: `standing` is a context manager; everything that it started ends with it. Children are
+started from the main thread, one after the other, and do not wait for each other: EAL's start takes
+most of a second, and they share the CPU for it.
 """
 
 from __future__ import annotations
@@ -38,10 +37,10 @@ _LOOK_S = 0.02
 def standing(
     bench: Bench, wire: Wire, programs: Sequence[Forwarder], order: Sequence[int]
 ) -> Iterator[list[Start]]:
-    """Start programs in this order, each named by its place in `programs`; all forward, and have
-    settled.
+    """Start programs in this order, each named by its index in `programs`; yield them when all
+    forward and have settled.
 
-    Raises `FaultError` for a program that does not start or forward.
+    Raises `FaultError` if a program does not start or forward.
     """
     with ExitStack() as stack:
         beginnings = []
@@ -74,7 +73,7 @@ def standing(
 
 @dataclass
 class _Patience:
-    """How long all starts together are still waited for, in seconds."""
+    """The remaining time to wait for all starts together, in seconds."""
 
     received: float
     sent: float
@@ -86,8 +85,8 @@ class _Patience:
 
 
 def _await_packets(start: Start, patience: _Patience) -> None:
-    """Telemetry answers before a program has set up its ports, and ports receive before it has set
-    up its tables. One that never begins is named by what it did in its window.
+    """Wait for packets: telemetry answers before a program has set up its ports, and ports receive
+    before it has set up its tables. A start that never begins is reported by its window.
     """
     patience.received -= _await(start, patience.received, lambda seen: any(seen.received))
     patience.sent -= _await(
@@ -96,8 +95,8 @@ def _await_packets(start: Start, patience: _Patience) -> None:
 
 
 def _await(start: Start, seconds: float, goal: Callable[[Sample], bool]) -> float:
-    """Wait until it has got there, so long at most; returns how long it took. One that ends before
-    does not start: telemetry is there before a program has made its memory pools.
+    """Wait until the goal is reached, for `seconds` at most; return how long it took. A program
+    that ends before did not start: telemetry answers before a program has made its memory pools.
     """
     begin = time.monotonic()
     try:
@@ -111,8 +110,8 @@ def _await(start: Start, seconds: float, goal: Callable[[Sample], bool]) -> floa
 
 
 def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:
-    """Measure slices of all of them at once, in this time; raises `FaultError` for what makes
-    it no comparison.
+    """Measure slices of all of them at once, in this time; raises `FaultError` if they are not
+    comparable.
     """
     samples = [[start.sample() for start in starts]]
     for _ in range(slices):
