@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What records of experiment `cloud` have: their cells, and what forwarder, tenants and core did.
+"""The records of experiment `cloud`: cells, and the figures of forwarder, tenants and core.
 
 All figures are differences over the window in which frames were sent, and of nothing else, unless
-they say otherwise. A figure that cannot be had is absent, never 0.
+they say otherwise. An unknown figure is absent, never 0.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class CloudCell(Strict):
 
 
 class TenantWindow(Strict):
-    """What one tenant got done. Its counters are asked for beside the window, `seconds` apart."""
+    """The work of one tenant. Its counters are read beside the window, `seconds` apart."""
 
     name: str
     seconds: Seconds
@@ -50,7 +50,7 @@ class TenantWindow(Strict):
 
 
 class CoreWindow(Strict):
-    """What the core did that forwarder and tenants share."""
+    """The use of the core that forwarder and tenants share."""
 
     cpu: Annotated[int, Field(ge=0)]
     seconds: Seconds = Field(description="between the readings")
@@ -126,25 +126,27 @@ class CloudWindow(_Beside, Frames):
 
     @classmethod
     def of(cls, frames: Frames) -> CloudWindow:
-        """A window with what these frames counted."""
+        """Return a window with the counts of these frames."""
         return cls(
             **{name: getattr(frames, name) for name in Frames.model_fields if name != "kind"}
         )
 
 
 class TenantsAlone(_Beside, Outcome):
-    """What tenants got done without any forwarder."""
+    """The work of tenants without any forwarder."""
 
     kind: str = "tenants"
     duration_s: Seconds | None = Field(default=None, description="of the window")
 
 
 def levels_of(trial: Trial) -> CloudCell | None:
-    """Which combination of levels the trial is of; None of others, as of the searches."""
+    """Return the combination of levels of the trial; None for others, such as those of searches."""
     return trial.cell.levels if isinstance(trial.cell, CloudTrialCell) else None
 
 
 def beside_of(trial: Trial) -> CloudWindow | TenantsAlone | None:
-    """The outcome with tenants and core; None: it has none, or failed before there was any."""
+    """Return the outcome with tenants and core; None if it has none, or failed before there was
+    any.
+    """
     found = trial.outcome
     return found if isinstance(found, CloudWindow | TenantsAlone) else None

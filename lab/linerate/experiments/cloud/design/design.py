@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The design of a run of experiment `cloud`, as run.json keeps it."""
+"""The design of a run of experiment `cloud`, as stored in run.json."""
 
 from __future__ import annotations
 
@@ -32,7 +32,8 @@ LATE_AFTER_US = 5000
 
 @dataclass(kw_only=True)
 class CloudDesign(Budget, Design):
-    """`arms`: the frameworks, the first of them, the reference, once more as the A/A control."""
+    """A design. `arms`: the frameworks, the first of them, the reference, again as the A/A control.
+    """
 
     parts: Annotated[
         list[Part], Agreement("parts", compare="same"), Field(max_length=MOST_PARTS)
@@ -50,12 +51,12 @@ class CloudDesign(Budget, Design):
 
     @property
     def places(self) -> list[Place]:
-        """Every cell of a block, in the order of the design, that this machine can hold."""
+        """Return every cell of a block that this machine supports, in the order of the design."""
         return places_of(self.parts, self.reference if self.control else None)
 
 
 def design_of(options: Options) -> CloudDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     preset = options.preset
     blocks = preset.blocks if options.blocks is None else options.blocks
     check_blocks(blocks)
@@ -74,7 +75,8 @@ def design_of(options: Options) -> CloudDesign:
 
 
 def places_of(parts: Sequence[Part], control: str | None) -> list[Place]:
-    """`control`: the framework whose cells are there a second time; None: none is."""
+    """Return the cells. `control`: the framework whose cells occur a second time; None: none does.
+    """
     found: dict[Place, None] = {}
     for part in parts:
         for place in part.places:

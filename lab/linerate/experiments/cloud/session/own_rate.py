@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""100 % of a framework at a frame size: its NDR by itself, on the whole core, without tenants.
+"""100 % of a framework at a frame size: its NDR alone, on the whole core, without tenants.
 
-A flood says where to look, then MLRsearch (RFC 9971) looks for the greatest rate without loss, by
-short windows of which up to half may lose: a shared machine is quiet for a part of a second at a
-time. Where the sender is not in time at the greatest load, it looks below that.
+A flood gives the starting point, then MLRsearch (RFC 9971) searches for the greatest rate without
+loss, by short windows of which up to half may lose: a shared machine is quiet for a part of a
+second at a time. If the sender is late at the greatest load, it searches below that.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ _WINDOWS = 8
 
 
 def search_rate(framework: str, cell: Cell) -> Steps[float | None]:
-    """The rate in frames per second over all directions; None: none found. All is on record."""
+    """Return the rate in frames per second over all directions; None if none was found. All trials
+    are on record.
+    """
     arm = Arm(framework, framework)
     flooded: float | None = yield OnSetup(cell, partial(_flood, arm), flood=True)
     if not flooded:

@@ -32,7 +32,7 @@ _KERNEL_WORDS = (
 
 @dataclass(frozen=True)
 class Disk:
-    """`path`: of a raw image. `direct`: past the host's page cache."""
+    """A disk. `path`: of a raw image. `direct`: past the host's page cache."""
 
     path: str
     direct: bool
@@ -40,7 +40,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """`words`: what the guest's first program is told, by name."""
+    """A guest's machine. `words`: parameters of the guest's first program, by name."""
 
     kernel: Path
     initramfs: Path
@@ -52,7 +52,7 @@ class Machine:
 
 
 def argv(machine: Machine) -> tuple[str, ...]:
-    """The whole command line."""
+    """Return the whole command line."""
     memory = f"{machine.memory_mib}M"
     shared = isinstance(machine.network, VhostUser)
     board = _BOARD + (",memory-backend=memory" if shared else "")
@@ -104,5 +104,5 @@ def _disk(disk: Disk | None) -> tuple[str, ...]:
 
 
 def _quoted(value: str) -> str:
-    """A value in QEMU's lists of options, where a comma is written twice."""
+    """Quote a value for QEMU's lists of options, where a comma is written twice."""
     return value.replace(",", ",,")
