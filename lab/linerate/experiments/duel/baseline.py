@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A baseline: a program that is kept, to be compared with what it becomes. No figures are kept:
-those of another hour do not compare.
+"""A baseline: a program that is kept for comparison with its later versions. No figures are kept:
+those of another hour are not comparable.
 
-FILE says how the program is started, where it was, and the digests of what must not have changed;
-a copy of the executable is FILE.program. While the executable is where it was and unchanged, it is
-started there, so that what it finds beside itself is found; after that the copy is.
+FILE has the command that starts the program, its path, and the digests of everything that must not
+change; a copy of the executable is FILE.program. While the executable is unchanged at its path, it
+is started there, so that it finds the files beside it; afterwards the copy is used.
 
-Shared libraries are not copied. Those outside of the system's directories are known by their
+Shared libraries are not copied. Those outside of the system's directories are identified by their
 digests, and a baseline whose libraries have changed is refused: it would be another program.
 """
 
@@ -46,7 +46,7 @@ class Contents(Strict):
 
 
 class Baseline(Strict):
-    """What FILE has."""
+    """The content of FILE."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -65,12 +65,12 @@ def schema() -> dict[str, Any]:
 
 
 def copy_of(path: Path) -> Path:
-    """Where the executable is kept, beside the file."""
+    """Return the path of the kept executable, beside the file."""
     return path.with_name(f"{path.name}.program")
 
 
 def keep(path: Path, given: str, program: Forwarder) -> Baseline:
-    """Keep a program, which can be started here, in `path`; raises `LabError`."""
+    """Keep a program, which must be startable here, in `path`; raises `LabError`."""
     file = OutputFile(path, OPTION)
     if file.path.exists():
         # Not a file that was named by mistake, such as the program.
@@ -95,7 +95,7 @@ def keep(path: Path, given: str, program: Forwarder) -> Baseline:
 
 
 def restore(path: Path) -> tuple[Baseline, Forwarder]:
-    """The program that was kept in `path`; raises `LabError` if it is not what it was."""
+    """Return the program that was kept in `path`; raises `LabError` if it has changed."""
     found = _read(path, "--baseline")
     for file in (path, copy_of(path.resolve())):
         if file.exists():
@@ -133,7 +133,7 @@ def restore(path: Path) -> tuple[Baseline, Forwarder]:
 
 
 def notes(baseline: Baseline) -> list[str]:
-    """What must be known of a program that was kept."""
+    """Return remarks on a kept program."""
     return [
         f"{library.path} is not kept: the baseline is refused when it changes"
         for library in baseline.libraries
@@ -158,7 +158,7 @@ def _no_baseline(path: Path, option: str, why: str) -> UsageError:
 
 
 def _digest(path: Path) -> str | None:
-    """SHA-256 of a file; None: it cannot be read."""
+    """Return the SHA-256 of a file; None if it cannot be read."""
     try:
         with foreign.opened(path, foreign.MOST_PROGRAM) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -174,7 +174,7 @@ def _contents(path: Path) -> Contents:
 
 
 def _refuse_starters(given: str, definition: Definition, executable: Path) -> None:
-    """Raise `UsageError` for what starts another program: that one would not be kept."""
+    """Raise `UsageError` for a command that starts another program: that one would not be kept."""
     with foreign.opened(executable, foreign.MOST_PROGRAM) as file:
         if file.read(len(elf.MAGIC)) != elf.MAGIC:
             raise UsageError(
@@ -194,7 +194,8 @@ def _refuse_starters(given: str, definition: Definition, executable: Path) -> No
 
 
 def _private(executable: Path, definition: Definition) -> list[Path]:
-    """Shared libraries outside of the system's directories, by the program's own loader."""
+    """Return shared libraries outside of the system's directories, from the program's own loader.
+    """
     environment: Mapping[str, str] = {**os.environ, **definition.environment}
     try:
         found = elf.libraries(elf.read(executable), environment)

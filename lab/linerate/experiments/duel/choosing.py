@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fastest of several builds, which then takes part in the duel.
+"""Choose the fastest of several builds for the duel.
 
-The rounds that choose are over before those that judge begin. Whoever is chosen by luck has no
-advantage from it: what it did then is not counted again.
+The rounds that choose are over before those that judge begin. A build that is chosen by luck has no
+advantage: its rounds are not counted again.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ ROUNDS = 3
 
 @dataclass(frozen=True)
 class Choice:
-    """`shares`: of each build, what it did over what the chosen one did; medians of the rounds.
-    `per`: what packets were counted over.
+    """The choice. `shares`: of each build, its rate over the chosen one's; medians of the rounds.
+    `per`: the unit over which packets were counted.
     """
 
     chosen: int
@@ -42,7 +42,7 @@ def choose(
 ) -> Choice:
     """Measure the builds of a side beside each other; `seen` gets the number of each round.
 
-    Raises `FaultError` for a build that does not start or does not do the work.
+    Raises `FaultError` if a build does not start or does not do the work.
     """
     try:
         try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate duel --json` prints. The JSON Schema is generated from these classes."""
+"""The output of `linerate duel --json`. The JSON Schema is generated from these classes."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from linerate.verdict.sequential import OfStarts
 
 
 class FromBaseline(Strict):
-    """A was not given as a program."""
+    """The baseline that A came from."""
 
     file: str = Field(description="that --baseline named")
     program: str = Field(description="the SHA-256 of the executable")
@@ -42,7 +42,7 @@ class Build(Strict):
 
 
 class Fault(Strict):
-    """Why there is no comparison."""
+    """The reason why there is no comparison."""
 
     program: Literal["A", "B"]
     kind: faults.Kind
@@ -50,7 +50,7 @@ class Fault(Strict):
 
 
 class FrameFile(Strict):
-    """Frames that ports received, again and again."""
+    """Frames that ports received repeatedly."""
 
     ports: list[int] = Field(description="of the program, from 0 on")
     frames: int
@@ -58,8 +58,8 @@ class FrameFile(Strict):
 
 
 class Carried(Strict):
-    """Where the frames of a start's generator went while the start was measured. The counters are
-    read one after the other, so some frames are between two of them.
+    """Fate of the frames of a start's generator while the start was measured. The counters are read
+    one after the other, so some frames are between two of them.
     """
 
     offered: int = Field(description="frames that the generator sent")
@@ -72,7 +72,7 @@ class Carried(Strict):
 
 
 class Round(Strict):
-    """All starts at once."""
+    """The starts of one round."""
 
     order: list[Literal["A", "B"]] = Field(description="whose each start is, in their order")
     pps: list[float] = Field(description="of each start: packets sent per second")
@@ -88,7 +88,7 @@ class Round(Strict):
 
 
 class Work(Strict):
-    """What a program made of every frame, before it was measured."""
+    """The result of a program for every frame, before it was measured."""
 
     received: int = Field(description="packets, on all ports")
     missed: int = Field(description="frames that there was no time to receive")
@@ -98,7 +98,7 @@ class Work(Strict):
 
 
 class DuelRecord(Strict):
-    """A duel, with all that its answer was made of. Ratios are B over A."""
+    """A duel, with everything that its answer is based on. Ratios are B over A."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -173,13 +173,13 @@ class DuelRecord(Strict):
     )
 
     def as_json(self) -> str:
-        """What `--json` prints."""
+        """Return the output of `--json`."""
         found = self.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2)
         return found + "\n"
 
 
 def described(files: Sequence[Path], ports: int) -> list[FrameFile]:
-    """For the record: `files` has one for each port, or one for all."""
+    """Return the files for the record: `files` has one for each port, or one for all."""
     return [
         FrameFile(
             ports=[port for port in range(ports) if port % len(files) == number],
@@ -226,8 +226,8 @@ def record_of(  # noqa: PLR0917 - what it is made of
     explanation: Explanation | None = None,
     labels: Sequence[str] = (),
 ) -> DuelRecord:
-    """`told`: the sentence, and the notes. `repeat`: the command line that repeats it. `labels`:
-    what the sentence calls A and B.
+    """Return the record. `told`: the sentence, and the notes. `repeat`: the command line that
+    repeats it. `labels`: the names of A and B in the sentence.
     """
     verdict, fault = duel.verdict, duel.fault
     interval = verdict.interval

@@ -19,7 +19,7 @@ _WIDE = 1.5
 
 
 def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[str, Any] | None:
-    """A chart of the ratio, its interval and the rounds on each link, beside the margin."""
+    """Draw the ratio, its interval and the rounds on each link, beside the margin."""
     if not found:
         return None
     rows: list[dict[str, Any]] = [
