@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of experiment `graph`: cells, outcomes, and the metric by which they are compared."""
+"""Records of experiment `graph`: cells, outcomes, and the metric of its comparisons."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ class GraphTrialCell(TrialCell):
 
 
 class GraphWindow(Outcome):
-    """One window: so many walks of a graph over objects that its sources make, in slices.
+    """One window: a number of walks of a graph over objects that its sources make, in slices.
 
-    work: a digest of what the nodes left in the objects, by which windows of as many walks compare.
+    work: a digest of the nodes' results in the objects, to compare windows of equally many walks.
     """
 
     kind: str = "graph"
@@ -68,7 +68,7 @@ class GraphWindow(Outcome):
 
 
 def window_of(trial: Trial) -> GraphWindow | None:
-    """Its outcome; None: it failed before there was any."""
+    """Return its outcome; None if it failed before there was any."""
     return trial.outcome if isinstance(trial.outcome, GraphWindow) else None
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Talking with `graph-bench`: a request per line of JSON, an answer per line.
+"""Communicate with `graph-bench`: a request per line of JSON, an answer per line.
 
 Lifecycle: a `Conversation` owns one process, from `__enter__` to `__exit__`.
 """
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class RefusedError(TrialError):
-    """The program would not run that window, and said why."""
+    """The program refused to run that window, with a reason."""
 
 
 class CellOffer(BaseModel):
@@ -42,8 +42,8 @@ class _Cells(BaseModel):
 
 
 class Slice(BaseModel):
-    """Walks that were timed. `waited_ns`: how long the program waited for its CPU meanwhile; None:
-    the kernel does not tell.
+    """Timed walks. `waited_ns`: how long the program waited for its CPU; None if the kernel does
+    not count it.
     """
 
     model_config = ConfigDict(allow_inf_nan=False)
@@ -65,7 +65,7 @@ class _Slices(BaseModel):
 
 @dataclass(frozen=True)
 class Asked:
-    """A slice: so many walks of an arm. `again`: of another one of the same kind."""
+    """A requested slice: a number of walks of an arm. `again`: of another one of the same kind."""
 
     cell: str
     arm: str
@@ -74,8 +74,9 @@ class Asked:
 
 
 class Conversation:
-    """One process, asked one thing at a time. `build`: what the names of its arms end in here, for
-    the program does not know how it was built."""
+    """One process, asked one thing at a time. `build`: the suffix of its arms' names here, because
+    the program does not know how it was built.
+    """
 
     def __init__(
         self, command: Command, run: RunDirectory, build: str = "", host: Host = LOCAL
@@ -118,12 +119,13 @@ class Conversation:
         return offers
 
     def run(self, cell: str, arm: str, *, us: int) -> Slice:
-        """As many walks as take about so many microseconds."""
+        """Run as many walks as take about `us` microseconds."""
         asked = {"do": "run", "cell": cell, "arm": arm.removesuffix(self._build), "us": us}
         return self._ran(self._ask(asked), Asked(cell, arm, 0))
 
     def slices(self, asked: Sequence[Asked]) -> list[Slice | RefusedError]:
-        """One after the other; what cannot be run has the reason in its place."""
+        """Run slices one after the other; a slice that cannot be run has the reason in its place.
+        """
         wanted = [
             {
                 "cell": each.cell,
