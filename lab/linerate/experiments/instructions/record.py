@@ -32,7 +32,7 @@ class Figures(Strict):
 
 
 class Function(Strict):
-    """Instructions per packet of a function by itself; null: it has none there."""
+    """Instructions per packet of a function by itself; null: it does not occur."""
 
     object: str | None = Field(
         default=None, description="the file that it is in; null: the program's own"
@@ -43,7 +43,7 @@ class Function(Strict):
 
 
 class ClockFunction(Strict):
-    """A function that does more or less per packet where a packet takes longer."""
+    """A function whose number of instructions per packet changes with the time per packet."""
 
     program: Letter
     object: str | None = None
@@ -74,7 +74,7 @@ class Explanation(Strict):
 
 
 class InstructionsRecord(Strict):
-    """What was asked and found."""
+    """The request and its result."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
