@@ -37,7 +37,7 @@ def _protocols(option: str, values: list[str] | None) -> tuple[Protocol, ...]:
 
 @dataclass(kw_only=True)
 class Measured:
-    """In options and design: what is measured of each frame."""
+    """A field of options and designs: the measurements of each frame."""
 
     protocols: Annotated[
         tuple[Protocol, ...],

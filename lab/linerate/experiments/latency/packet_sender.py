@@ -46,7 +46,8 @@ class ToldClock(BaseModel):
 
 
 class Told(BaseModel):
-    """What the program writes. `cycles`: by `min`, `mean`, `max` and quantile, less the clock's."""
+    """The program's output. `cycles`: by `min`, `mean`, `max` and quantile, less the clock's cost.
+    """
 
     clock: ToldClock
     sent: int
@@ -86,7 +87,7 @@ class PacketSender:
     def window(
         self, step: Step, seconds: float, attempt: int, record: Callable[[Trial], None]
     ) -> Trial:
-        """One attempt at a trial, of that number; `record` keeps it."""
+        """Run attempt number `attempt` of a trial; `record` stores it."""
         trial = self._window(step, seconds, attempt)
         record(trial)
         return trial
@@ -116,7 +117,7 @@ class PacketSender:
         return trial
 
     def _ready(self) -> tuple[Running, Wire]:
-        """The forwarder runs and forwards."""
+        """Make sure that the forwarder runs and forwards."""
         wire, _ = self.setup.ready()
         if self._running is None:
             bench = self.bench
@@ -139,7 +140,7 @@ class PacketSender:
     def _send(
         self, running: Running, wire: Wire, step: Step, frames: int, deadline_s: float
     ) -> Told:
-        """What the program tells after so many frames."""
+        """Return the program's output after `frames` frames."""
         (end,) = wire.of(Interface.GENERATOR)
         with _file(self.bench.run.path) as out:
             command = Command(
@@ -188,7 +189,7 @@ def _await(child: Child, running: Running, seconds: float) -> None:
 
 
 def _sent(found: Told) -> Sent:
-    """As any sender's books: what came back is in time, late or twice."""
+    """Return the books like any sender's: frames that came back in time, late or twice."""
     attempted = found.sent + found.not_sent
     return Sent(
         accepted=found.sent,
