@@ -72,5 +72,5 @@ class Options(Pairing, BlockOptions):
 
     @property
     def own_cells(self) -> Sequence[Cell] | None:
-        """Some presets have cells of their own, unless links or sizes are named."""
+        """The cells of the preset, if it has its own, unless links or sizes are named."""
         return None if self.links or self.sizes else _CELLS.get(self.preset.name)
