@@ -23,7 +23,9 @@ from linerate.runs.options import (
 
 @dataclass(frozen=True)
 class PathsPreset(Preset):
-    """`loads`: shares of the rate that every path of a cell carries; the low load is among them."""
+    """A preset. `loads`: shares of the rate that every path of a cell carries; the low load is
+    among them.
+    """
 
     loads: tuple[float, ...] = (LOW_LOAD, 0.5, 0.75)
     sizes: tuple[int, ...] = (64,)
@@ -54,8 +56,7 @@ DEFAULT_LINKS = ["veth"]
 
 @dataclass(kw_only=True)
 class Options(Pairing, BlockOptions):
-    """The options given on the command line. `left_out`: why paths are not among the
-    default ones.
+    """The options given on the command line. `left_out`: why paths are not among the default ones.
     """
 
     summary: ClassVar = (

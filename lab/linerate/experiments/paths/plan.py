@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `paths`: what does each way to packets carry, and what does a packet cost there?
+"""Experiment `paths`: the rate of each way to access packets, and the cost of a packet there.
 
 Per cell (link, frame size): a flood, in randomised complete blocks of all paths, the reference
-twice; then, in blocks again, fixed loads that all of them carry: shares of what the slowest
-carried, or of --line-rate. There loss, CPU time per packet and latency compare, each at one rate.
+twice; then, in blocks again, fixed loads that all of them carry: shares of the slowest path's rate,
+or of --line-rate. There loss, CPU time per packet and latency are compared, each at one rate.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def forwarders(options: Options) -> list[str]:
 
 
 def cells(options: Options) -> list[Cell]:
-    """Which cells to run, in order."""
+    """Return the cells to run, in order."""
     check_sizes(options.sizes)
     check_blocks(options.blocks)
     for name in options.links:
@@ -62,7 +62,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def design_of(options: Options) -> PathsDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     return PathsDesign.of(
         options,
         question=QUESTION,
@@ -97,7 +97,9 @@ class Paths(BlockPlan):
         return self._fixed_blocks(cell) * len(self.arms) * len(self._loads)
 
     def _fixed_blocks(self, cell: Cell) -> int:
-        """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
+        """Return the preset's number, or more if a verdict over all sizes and loads of the link
+        needs them.
+        """
         sizes = sum(each.link == cell.link for each in self.cells)
         needed = blocks_for(sizes * len(self._loads))
         return min(max(self.options.preset.lower_load, needed), cell.blocks)

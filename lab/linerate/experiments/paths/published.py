@@ -20,7 +20,7 @@ _DPDK = ("dpdk", "dpdk-af-xdp")
 
 @dataclass(frozen=True)
 class Published:
-    """A path's rate over DPDK's, and who of ours takes that path."""
+    """A path's rate over DPDK's, and our forwarder on that path."""
 
     path: str
     ratio: float
@@ -41,7 +41,7 @@ FURTHER = (
 
 
 def bands(cells: list[CellSummary], comparisons: list[Comparison]) -> list[Band]:
-    """Each published ratio, with ours where the same path was compared with DPDK in a flood."""
+    """Return each published ratio, with ours if the same path was compared with DPDK in a flood."""
     return [_band(each, cells, comparisons) for each in RATIOS]
 
 
