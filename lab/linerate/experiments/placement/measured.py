@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a run to what each forwarder was offered there, and what became of it.
+"""Extract from a run's records the loads that each forwarder was offered, and their results.
 
-A `Group` is one program in one setting, with its windows and searches. Nothing is put together over
-runs.
+A `Group` is one program in one setting, with its windows and searches. Runs are never combined.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ MEMORY = "memory"
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and how was measured. Figures of two settings are never put together.
+    """Where and how was measured. Figures of two settings are never combined.
 
     `conditions`: of the machine and its memory. `link`: with its tables, if it has some. `foreign`:
     another generator than the lab's sent.
@@ -53,14 +52,14 @@ class Setting:
     foreign: bool
 
     def on(self, machine: Machine) -> bool:
-        """Whether it is of such a machine, with whatever memory."""
+        """Return True if the setting is of such a machine, with any memory."""
         mine = {name: value for name, value in self.conditions if name != MEMORY}
         return mine == conditions(machine)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A forwarder as it was measured: another build or definition is another one. `cores`: CPUs
+    """A forwarder as it was measured: another build or definition is another program. `cores`: CPUs
     that it used; None: not recorded.
     """
 
@@ -74,10 +73,9 @@ class Program:
 class Window:
     """One load that a program was offered. `block`: as `Trial.pairing`.
 
-    The load lies between `least_pps` and `most_pps`, which are apart in a flood that was held back:
-    what the link took is what the program left room for, which nobody offered at a pace.
-    `core_share`: CPU time of the program, and of the kernel's threads that receive for it, over
-    time.
+    The load lies between `least_pps` and `most_pps`, which differ in a flood that was limited: the
+    link accepted as much as the program left room for, which is not a paced load. `core_share`: CPU
+    time of the program, and of the kernel threads that receive for it, over time.
     """
 
     block: tuple[int, int]
@@ -91,7 +89,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Begun:
-    """Blocks by what was done in them."""
+    """Numbers of begun blocks, by their content."""
 
     searches: int = 0
     paced: int = 0
@@ -128,7 +126,7 @@ class Group:
 
 
 def groups_of(run: Stored) -> list[Group]:
-    """Of all programs, sizes and settings of a run; empty where it has no paced or flooded links.
+    """Return all programs, sizes and settings of a run; empty if it has no paced or flooded links.
 
     Raises `RunError` for a run that cannot be read.
     """
@@ -170,7 +168,9 @@ def groups_of(run: Stored) -> list[Group]:
 
 
 def _of_one_load(trial: Trial) -> bool:
-    """Also of the searches: their program and setting are those of the trials."""
+    """Return True for a trial of one load, also of a search: program and setting are those of the
+    trial.
+    """
     return (
         (trial.has_frames or trial.outcome is None)
         and trial.role not in _OTHER_ROLES
@@ -180,7 +180,7 @@ def _of_one_load(trial: Trial) -> bool:
 
 
 def _sent(trial: Trial) -> tuple[Directions, int]:
-    """Which way frames went: all there are, and IPv4, where nothing else was asked for."""
+    """Return directions and IP version: both and IPv4, unless others were requested."""
     return trial.request.directions or "both", trial.request.ip or 4
 
 
@@ -212,7 +212,9 @@ def _program(run: Run, trials: Sequence[Trial]) -> Program:
 
 
 def _cores(trials: Sequence[Trial]) -> int | None:
-    """CPUs of the program and of the kernel's threads that receive for it: the most of a trial."""
+    """Return the CPUs of the program and of the kernel threads that receive for it: the most of a
+    trial.
+    """
     return max(len(_cpus(trial)) for trial in trials) or None
 
 
@@ -223,7 +225,7 @@ def _cpus(trial: Trial) -> set[int]:
 
 
 def _core_share(frames: Frames) -> float | None:
-    """Where the kernel has no threads of its own for it, they took no time."""
+    """Return the share of a core; without kernel threads of its own, they used no time."""
     known = {each.of for each in frames.cpu_time or ()}
     parts: list[CpuPart] = ["process", "napi"] if "napi" in known else ["process"]
     seconds = frames.cpu_seconds(*parts)
@@ -231,7 +233,7 @@ def _core_share(frames: Frames) -> float | None:
 
 
 def _window(trial: Trial) -> Window | None:
-    """None of what does not count, or counted nothing."""
+    """Return the window; None for an invalid trial, or one without counts."""
     frames, request = trial.frames, trial.request
     if not trial.valid or request.test in _OTHER_TESTS or request.then_pps is not None:
         return None

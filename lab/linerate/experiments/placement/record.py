@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate advise --json` prints."""
+"""The output of `linerate advise --json`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Asked(Strict):
 
 
 class RunRead(Strict):
-    """A run whose records were read; others name it by its `number`."""
+    """A run whose records were read; other entries refer to it by its `number`."""
 
     number: int = Field(ge=1)
     directory: str
@@ -47,7 +47,7 @@ class RunRead(Strict):
 
 
 class CarriedRate(Strict):
-    """What one run says of a program at the wanted rate. Each block is one value."""
+    """One run's answer for a program at the required rate. Each block is one value."""
 
     run: int
     answer: Answer
@@ -82,7 +82,7 @@ class CarriedRate(Strict):
 
 
 class MeasuredDelay(Strict):
-    """What one run says of a program's delays at loads near the wanted rate."""
+    """One run's answer for a program's delays at loads near the required rate."""
 
     run: int
     quantile: str
@@ -101,7 +101,7 @@ class MeasuredDelay(Strict):
 
 
 class Placement(Strict):
-    """A forwarder on so many cores, and whether it does what was asked."""
+    """A forwarder on a number of cores, and whether it meets the question."""
 
     forwarder: str
     cores: int | None = Field(default=None, description="CPUs that it used; absent: not recorded")
@@ -114,7 +114,7 @@ class Placement(Strict):
 
 
 class SettingAnswer(Strict):
-    """One machine, link and neighbourhood. Figures of several settings are never put together."""
+    """One machine, link and neighbourhood. Figures of several settings are never combined."""
 
     link: str
     devices: list[str] = Field(default_factory=list, description="of link ports")
@@ -134,7 +134,7 @@ class SettingAnswer(Strict):
 
 
 class Advice(Strict):
-    """What `linerate advise --json` prints."""
+    """The output of `linerate advise --json`."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
