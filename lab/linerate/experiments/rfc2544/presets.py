@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much is measured: goals, durations and repetitions of every test, by the name of a preset."""
+"""Presets: goals, durations and repetitions of every test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SETTLE_S, REST_S = 2.0, 5.0
 
 
 def published_sizes() -> tuple[int, ...]:
-    """The sizes of the published tables, which include the 4-byte FCS."""
+    """Return the sizes of the published tables, which include the 4-byte FCS."""
     text = (
         resources.files("linerate.report").joinpath("data", PUBLISHED).read_text(encoding="utf-8")
     )
@@ -49,7 +49,7 @@ NAMED_SIZES: dict[str, Callable[[], tuple[int, ...]]] = {
 
 
 def named_sizes(name: str, ip: Ip) -> list[int] | None:
-    """A well-known set; sizes without room for the headers become the least that has it."""
+    """Return a well-known set; sizes without room for the headers become the least that has it."""
     if name not in NAMED_SIZES:
         return None
     return sorted({max(size, minimum_size(ip)) for size in NAMED_SIZES[name]()})
@@ -99,7 +99,7 @@ class Preset:
         return self.goals[0].final_s
 
     def latency_share(self, blocks: int) -> int:
-        """Repetitions in each of so many blocks."""
+        """Return the repetitions in each block."""
         return math.ceil(self.latency_repetitions / blocks)
 
     def burst_share(self, blocks: int) -> int:
@@ -218,7 +218,7 @@ def preset(name: str) -> Preset:
 
 
 def tests_of(names: list[str]) -> tuple[Test, ...]:
-    """The tests asked for, all without any, in this order; throughput is always first."""
+    """Return the requested tests, all if none, in this order; throughput is always first."""
     known = {name: name for name in get_args(Test) if name in TESTS}
     for name in names:
         look_up(known, name, "--tests", "test")
@@ -226,7 +226,8 @@ def tests_of(names: list[str]) -> tuple[Test, ...]:
 
 
 def minimum_size(ip: Ip) -> int:
-    """The least frame, FCS included, with room for Ethernet, IP, UDP and the sender's mark."""
+    """Return the least frame, FCS included, with room for Ethernet, IP, UDP and the sender's mark.
+    """
     mark, fcs = 18, 4
     return max(64, 14 + {4: 20, 6: 40}[ip] + 8 + mark + fcs)
 
