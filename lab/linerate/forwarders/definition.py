@@ -340,7 +340,7 @@ class Definition(Strict):
 
     @property
     def digest(self) -> str:
-        """Return the SHA-256 of its canonical JSON: sorted keys, no spaces, no defaults, no
+        """The SHA-256 of its canonical JSON: sorted keys, no spaces, no defaults, no
         description.
         """
         data = self.as_data()

@@ -172,7 +172,7 @@ class Forwarder:
 
     @property
     def takes_probe(self) -> bool:
-        """Return True if its program, which must be prepared, can load the probe. Also True for a
+        """True if its program, which must be prepared, can load the probe. Also True for a
         script, even if the program that it starts cannot.
         """
         definition, path = self.definition, self.program()
@@ -243,7 +243,7 @@ class Forwarder:
 
     @property
     def prepared_program(self) -> Path | None:
-        """Return the executable, if it was prepared."""
+        """The executable, if it was prepared."""
         return self._built.program if self._built else None
 
     def build_facts(self) -> dict[str, str]:

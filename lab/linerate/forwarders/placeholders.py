@@ -45,7 +45,7 @@ class Place:
 
     @property
     def lcore_options(self) -> list[str]:
-        """Return EAL's options for its lcores, all of them on its CPUs."""
+        """EAL's options for its lcores, all of them on its CPUs."""
         if self.definition.lcores == "idle-main":
             return eal.idle_main(*self.cpus)
         if self.definition.lcores == "renumbered":
@@ -54,7 +54,7 @@ class Place:
 
     @property
     def forwarding_lcores(self) -> list[int]:
-        """Return the numbers of the lcores that forward."""
+        """The numbers of the lcores that forward."""
         if self.definition.lcores == "idle-main":
             return [1 + number for number, _ in enumerate(self.cpus)]
         if self.lcore_options[0] == "-l":

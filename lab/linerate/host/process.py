@@ -353,7 +353,7 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """Return the end of the child's output on one line."""
+        """The end of the child's output on one line."""
         return last_words(self.output())
 
     def tell(self, line: str) -> None:

@@ -96,7 +96,7 @@ class Wire:
 
     @property
     def sender(self) -> Wire:
-        """Return the generator's end for EAL's options: everything else goes over OTG."""
+        """The generator's end for EAL's options: everything else goes over OTG."""
         return Wire(pci=self.sender_pci, eal_options=self.sender_eal_options)
 
 

@@ -88,12 +88,12 @@ class Ports(Link):
 
     @property
     def _ours(self) -> tuple[str, ...]:
-        """Return the locations that the lab's own generator opens."""
+        """The locations that the lab's own generator opens."""
         return () if self.foreign else self.locations
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """Return the forwarder's ports; raises `UsageError` if one does not exist."""
+        """The forwarder's ports; raises `UsageError` if one does not exist."""
         return tuple(_device(text, place) for place, text in enumerate(self.forwarder))
 
     def prepare(self) -> None:

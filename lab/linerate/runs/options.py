@@ -92,7 +92,7 @@ class Option(Agreement):
 
     @property
     def full_help(self) -> str:
-        """Return the help with the default, if the command line does not show one."""
+        """The help with the default, if the command line does not show one."""
         told = self.default_help
         if not told and self.default is not None:
             told = self.default if isinstance(self.default, str) else words(self.default)
@@ -299,7 +299,7 @@ class Common:
 
     @property
     def ports(self) -> Ports:
-        """Return the link `ports`, with the requested devices."""
+        """The link `ports`, with the requested devices."""
         from linerate.links import Ports  # noqa: PLC0415 - a slow import
 
         return Ports(self.generator_ports, self.forwarder_ports, foreign=self.foreign)

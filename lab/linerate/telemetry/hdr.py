@@ -61,7 +61,7 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """Return the mean. Each value counts as the highest of its bucket: too high by a part of
+        """The mean. Each value counts as the highest of its bucket: too high by a part of
         its width.
         """
         return sum(value * count for value, count in self.buckets) / self.total

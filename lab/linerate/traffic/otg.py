@@ -82,7 +82,7 @@ class Traffic:
 
     @property
     def parts(self) -> tuple[Slice | None, ...]:
-        """Return the flows of each sending port, in the order of their names; None is the first."""
+        """The flows of each sending port, in the order of their names; None is the first."""
         return (None, *self.slices)
 
 

@@ -48,7 +48,7 @@ class LinkSetup:
 
     @property
     def kernel_threads(self) -> set[int]:
-        """Return the pids of the kernel threads that receive for both ends; empty while the link is
+        """The pids of the kernel threads that receive for both ends; empty while the link is
         closed.
         """
         return {thread.pid for thread in self._wire.threads} if self._wire else set()

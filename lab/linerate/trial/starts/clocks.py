@@ -84,7 +84,7 @@ class PathClock:
 
     @property
     def pids(self) -> set[int]:
-        """Return the program's processes, including those that ended."""
+        """The program's processes, including those that ended."""
         return {*self._helpers, *([self._pid] if self._pid else [])}
 
     def look(self) -> None:

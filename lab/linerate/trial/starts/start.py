@@ -93,14 +93,14 @@ class Start:
 
     @property
     def pids(self) -> set[int]:
-        """Return the processes whose CPU time is its own."""
+        """The processes whose CPU time is its own."""
         if isinstance(self._clock, PathClock):
             return self._clock.pids
         return {self.pid} if self.pid else set()
 
     @property
     def said(self) -> str:
-        """Return the complaints in its program's output, if any."""
+        """The complaints in its program's output, if any."""
         return complaints(self.running.forwarder.output()) if self.running.forwarder else ""
 
     def answer_soon(self) -> None:

@@ -62,7 +62,7 @@ class Slice:
 
     @property
     def pps(self) -> float:
-        """Return packets sent per second."""
+        """Packets sent per second."""
         return sum(self.sent) * 1e9 / self.time_ns if self.time_ns > 0 else 0.0
 
     @property

@@ -51,7 +51,7 @@ class CloudDesign(Budget, Design):
 
     @property
     def places(self) -> list[Place]:
-        """Return every cell of a block that this machine supports, in the order of the design."""
+        """Every cell of a block that this machine supports, in the order of the design."""
         return places_of(self.parts, self.reference if self.control else None)
 
 

@@ -58,7 +58,7 @@ class Part:
 
     @property
     def places(self) -> list[Place]:
-        """Return all cells, those without tenants once each."""
+        """All cells, those without tenants once each."""
         crossed = product(
             self.frameworks, self.sizes, self.kinds, self.loads, self.tenants, self.cpus, self.rates
         )

@@ -122,7 +122,7 @@ class Observations:
 
     @property
     def missing(self) -> tuple[Missing, ...]:
-        """Return every value that the analysis lacks, by block and cell."""
+        """Every value that the analysis lacks, by block and cell."""
         found = []
         for place in np.argwhere(~np.isfinite(self.scaled)):
             block, *levels = (int(index) for index in place)

@@ -135,7 +135,7 @@ class Space:
 
     @cached_property
     def residuals(self) -> Floats:
-        """Return the residuals of the full model, (n,)."""
+        """The residuals of the full model, (n,)."""
         centred = self.values - self.values.mean()
         coefficients = self._root @ (self._root.T @ self.sums(centred))
         return np.asarray(centred - self.spread_out(coefficients))

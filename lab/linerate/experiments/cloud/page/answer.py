@@ -133,7 +133,7 @@ class Untold:
 
     @property
     def words(self) -> str:
-        """Return one line, without its full stop."""
+        """One line, without its full stop."""
         like = ", and the like" if self.more else ""
         return f"{self.reason}{like}: {'; '.join(self.statements)}"
 

@@ -194,7 +194,7 @@ class _Drawn:
 
     @property
     def _numeric(self) -> bool:
-        """Return True for a share of the NDR, which is a number: curves are drawn over numbers."""
+        """True for a share of the NDR, which is a number: curves are drawn over numbers."""
         return self.x == RATE
 
     def _rows(self, points: Sequence[Point]) -> list[dict[str, Any]]:

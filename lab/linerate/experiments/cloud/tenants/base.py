@@ -93,7 +93,7 @@ class Tenant(ABC):
     @property
     @abstractmethod
     def pids(self) -> Sequence[int]:
-        """Return the processes of the host that belong to this tenant, for its CPU time."""
+        """The processes of the host that belong to this tenant, for its CPU time."""
 
     @abstractmethod
     def start(self) -> None:

@@ -152,7 +152,7 @@ class Container(Tenant):
 
     @property
     def pids(self) -> list[int]:
-        """Return all its processes, including the host's end of a network load."""
+        """All its processes, including the host's end of a network load."""
         return self._group.pids() if self._group else []
 
     @property

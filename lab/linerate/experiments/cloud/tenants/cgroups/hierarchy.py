@@ -60,11 +60,11 @@ class Hierarchy(Protocol):
 
     @property
     def places(self) -> Sequence[Path]:
-        """Return the directories of the groups in which the lab's own are made."""
+        """The directories of the groups in which the lab's own are made."""
 
     @property
     def roots(self) -> Sequence[Path]:
-        """Return the mount points: all groups are below these, including those of other labs."""
+        """The mount points: all groups are below these, including those of other labs."""
 
     def missing(self) -> list[str]:
         """Return why no group can be made here, one reason each."""

@@ -73,7 +73,7 @@ class Console:
 
     @property
     def last_words(self) -> str:
-        """Return the end of the output that was not a message, on one line."""
+        """The end of the output that was not a message, on one line."""
         return last_words("\n".join(self._kept))
 
     def feed(self, heard: bytes) -> list[Message]:
