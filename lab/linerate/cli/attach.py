@@ -26,11 +26,11 @@ from linerate.host.errors import MachineError, MissingError, ProcessError, Usage
 ONE_IN_LIMIT = 2**30
 # A name that whatever starts EAL must import or export.
 _EAL_SYMBOL = b"rte_eal_init"
-# What the probe reads from its environment, and so holds.
+# The name that the probe reads from its environment, and so contains.
 _PROBE_MARK = b"LINERATE_PROBE_ONE_IN"
-# Where a copy of the probe satisfies EAL, as a hint.
+# A place for a copy of the probe that EAL accepts, for the hint.
 _SAFE_PLACE = "/usr/local/lib/linerate"
-# Python ignores these from its start; a program expects what every program starts with.
+# Python ignores these signals; programs expect the default actions.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 

@@ -26,7 +26,7 @@ app = typer.Typer(
 app.add_typer(run_app, name="run")
 
 
-# What duel and instructions ask alike.
+# The common options of duel and instructions.
 _ProgramA = Annotated[
     str,
     typer.Argument(

@@ -58,9 +58,9 @@ from linerate.runs.provenance import now, versions
 from linerate.trial.starts.ways import Method
 
 _FORMATS: dict[str, Callable[[Sequence[Report]], str]] = {"junit": junit, "markdown": markdown}
-# From the worst.
+# The worst status first.
 _ORDER = ("SLOWER", "BAD", "CANNOT_RUN", "BUSY", "UNDECIDED", "SKIP", "DONE", "GOOD")
-# After one link has waited for CPUs in vain, the next ones only try.
+# After one link has waited for CPUs without success, the next ones only try.
 _TRY = "1s"
 _BISECT: dict[ExitStatus, BisectStatus] = {
     ExitStatus.DONE: BisectStatus.GOOD,

@@ -28,14 +28,14 @@ from linerate.trial.starts.ways import Method, method_of
 MIN_STARTS = 2
 _MAX_STARTS = 16
 _MIN_SIZE, _MAX_SIZE = 64, 1518
-# On which each start can have a link of its own.
+# Links that each start can have for itself.
 _LINKS = tuple(name for name in LINKS if name != Ports.name)
 _METHODS: dict[str, Method | Literal["auto"]] = {
     "auto": "auto", "standing": "standing", "turns": "turns",
 }  # fmt: skip
 _MEMORY = dict.fromkeys(("auto", "yes", "no"))
 _MAX_WITHIN_S = 24 * 3600.0
-# What a packet costs in the kernel differs from turn to turn, and hardly from start to start.
+# The cost of a packet in the kernel varies from turn to turn, and hardly from start to start.
 _NAPI_TURNS = 12
 # A commit that is not decided is skipped, and then git may not find the first bad one.
 _WITHIN, _WITHIN_OF_BISECT = "60s", "5m"

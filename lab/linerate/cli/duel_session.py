@@ -137,7 +137,7 @@ class DuelSession:
                 seed=self.asked.seed, window_s=self.asked.window_s, frame_files=self.files,
             )  # fmt: skip
             if self.memory.hugepages and starts < self.asked.starts and not link.has_generator:
-                # More starts make tighter rounds.
+                # More starts make rounds more precise.
                 pair = [side.programs[0] for side in self.sides]
                 with pinned(bench.cores.control):
                     fit = huge_room(bench, link, self.asked.size, pair) or 0
@@ -174,7 +174,7 @@ class DuelSession:
             self._say(f"choosing {side.letter}: round {number + 1} of {ROUNDS}")
 
         found = choosing.choose(bench, self.link, side, self.asked, show)
-        # Without the probe, if a build did not start with it.
+        # The choice may have run without the probe, if a build did not start with it.
         self.asked = replace(self.asked, per=found.per)
         of_side = [
             Build(program="A" if side.place == 0 else "B", name=program.name, share=share)

@@ -38,7 +38,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 def _handle_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        # What the caller ignores, as a shell does for its background jobs, stays ignored.
+        # Signals that the caller ignores, as a shell does for its background jobs, stay ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
 
@@ -48,7 +48,7 @@ def main() -> NoReturn:
     _handle_signals()
     # A status of 1 is a verdict: whatever else ends the process, it is not by 1.
     status = _status()
-    # Python ends with 120 where it cannot write what is left.
+    # Python ends with 120 if it cannot write buffered output.
     if not _flushed(sys.stdout, 1):
         status = ExitStatus.CANNOT_RUN
     _flushed(sys.stderr, 2)
@@ -84,8 +84,8 @@ def _status() -> int:
     except Interrupted as stop:
         return say("\n  ".join(filter(None, ["linerate: interrupted", stop.hint])), stop.exit_code)
     except (BrokenPipeError, SystemExit):
-        # The reader of our output went away: what it asked for cannot be told. Typer and Rich make
-        # a status of 1 of that.
+        # The reader of our output is gone, so the result cannot be printed. Typer and Rich would
+        # return 1.
         return ExitStatus.CANNOT_RUN
     except ImportError as error:
         return say(f"linerate: {error}\n  make setup")
@@ -113,7 +113,7 @@ def _refuse_little_memory() -> None:
     """Refuse to start with too little memory: numpy's linear algebra library would end the process
     with status 1.
     """
-    # One thread of it: others would run on CPUs that are measured on.
+    # One thread only: others would run on the measured CPUs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for what, option in ((resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")):
         limit, _ = resource.getrlimit(what)

@@ -27,7 +27,7 @@ from linerate.runs.registry import experiments, options_of
 if TYPE_CHECKING:
     from linerate.runs.experiment import Findings
 
-# Where a run goes, and what its end means: no part of the run.
+# Options for a run's place and its exit status; they are not part of the run.
 Out = Annotated[
     Path | None, typer.Option("--out", help="Directory for the run. Default: out/EXPERIMENT-TIME.")
 ]
@@ -163,7 +163,7 @@ def _run(
     know_further_forwarders()
     values = parse(kind, given)
 
-    # These import scipy and more: what can be refused without them is refused by now.
+    # These import scipy and more: all checks that work without them are done by now.
     from linerate.runs import session  # noqa: PLC0415
     from linerate.runs.agreement import as_stored  # noqa: PLC0415
     from linerate.runs.fail_if import CONDITIONS  # noqa: PLC0415

@@ -27,11 +27,11 @@ def bridged(ports: tuple[Interface, Interface]) -> Iterator[None]:
         for port in ports:
             ip("link", "set", port.name, "master", _BRIDGE, host=host)
         for number, other in enumerate(reversed(ports)):
-            # What is sent to this port's address leaves by the other.
+            # Frames to this port's address leave by the other.
             mac = flows.forwarder_mac(number)
             bridge("fdb", "add", mac, "dev", other.name, "master", "static", host=host)
         ip("link", "set", _BRIDGE, "up", host=host)
         yield
     finally:
-        # Its ports are free with it.
+        # Deleting the bridge frees its ports.
         ip("link", "del", _BRIDGE, host=host)

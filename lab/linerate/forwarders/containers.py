@@ -15,7 +15,7 @@ from linerate.forwarders.definition import Definition
 from linerate.host.process import base_directory
 
 _ENGINES = ("podman", "docker", "nerdctl")
-# In --mount: where a directory is on the host, and where in the container.
+# Keys of --mount for a directory on the host and in the container.
 _MOUNT_KEYS = ("source", "src", "target", "destination", "dst")
 
 

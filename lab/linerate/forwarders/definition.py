@@ -24,7 +24,7 @@ from linerate.records.types import Strict
 Lcores = Literal["one", "renumbered", "idle-main"]
 Configure = Literal["bridge", "route", "detach-xdp"]
 Companion = Literal["xdp-pass"]
-# What a program that is described by a template may be told; `linerate.forwarders.placeholders`.
+# The placeholders of a template; `linerate.forwarders.placeholders` has their values.
 Placeholder = Literal[
     "program", "eal", "lcores", "prefix", "ports", "portmask", "port", "peer", "queues", "topology",
     "parse_ptype", "table_ipv4", "table_ipv6", "filter_ipv4", "rules_ipv4", "frames", "rx", "tx",
@@ -32,11 +32,11 @@ Placeholder = Literal[
 ]  # fmt: skip
 PLACEHOLDERS: tuple[Placeholder, ...] = get_args(Placeholder)
 _OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4", "rules_ipv4"}
-# Of commands that are no program's: they run before there is one.
+# Placeholders of commands that run before there is a program.
 _OF_LINKS: tuple[Placeholder, ...] = ("ports", "portmask", "port", "peer", "rx", "tx", "socket")
-# Of a program.
+# The most CPUs of a program.
 MAX_CPUS = 64
-# How long a program may take to start, unless its definition says more.
+# The default time for a program's start.
 START_TIMEOUT_S = 10.0
 
 

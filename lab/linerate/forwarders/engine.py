@@ -39,7 +39,7 @@ from linerate.links.eal import Memory
 from linerate.links.tables import Tables
 from linerate.records.trial import Kind, Program, TxBuffer
 
-# What these ports make is whatever lies in the buffer, unless they are given frames.
+# These ports send the content of their buffers, unless they are given frames.
 _MAKERS = ("net_null", "net_nearfree")
 _FRAMES = "frames="
 
@@ -178,7 +178,7 @@ class Forwarder:
         definition, path = self.definition, self.program()
         if path is None or not definition.uses_dpdk or definition.polls != "probe":
             return False
-        # In a container the plugin's path names nothing.
+        # The plugin's path does not exist in a container.
         if engine_of(definition):
             return False
         try:

@@ -91,7 +91,7 @@ def complaint(error: ValidationError) -> str:
     first = error.errors()[0]
     keys = [str(part) for part in first["loc"]]
     if keys[:1] in (["build"], ["ready"]) and len(keys) > 2:
-        # Between them stands which recipe, which is no key.
+        # pydantic inserts the chosen recipe, which is not a key.
         del keys[1]
     message = str(first.get("ctx", {}).get("error", first["msg"]))
     if first["type"] == "extra_forbidden":

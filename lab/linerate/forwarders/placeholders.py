@@ -16,7 +16,7 @@ from linerate.links import Wire, eal, flows, rules
 from linerate.links.eal import Memory
 from linerate.links.rules import RuleFiles
 
-# The drivers of virtual devices that tell what kind of packet they received.
+# Drivers of virtual devices that report the type of a received packet.
 _KNOW_PACKET_TYPES = ("net_tap",)
 NO_HUGE = Memory(hugepages=False)
 _SOCKET = re.compile(r",socket=([^,]+)")

@@ -13,7 +13,7 @@ from linerate.forwarders.definition import Definition
 from linerate.forwarders.engine import Forwarder
 from linerate.host.errors import UsageError, look_up
 
-# Further folders of definitions, with colons between them.
+# Further folders of definitions, separated by colons.
 VARIABLE = "LINERATE_FORWARDERS"
 
 FORWARDERS: dict[str, Forwarder] = {}

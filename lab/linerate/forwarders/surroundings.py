@@ -22,7 +22,7 @@ from linerate.host.process import Command
 from linerate.links import Wire
 from linerate.links.eal import lcores
 
-# What a wire of the kernel's interfaces calls its devices.
+# The driver's name in a wire of kernel interfaces.
 _INTERFACE = "net_af_packet"
 
 
@@ -102,7 +102,7 @@ def between(
         raise complaints[0]
 
 
-# Each gets the forwarder's name, for errors, and its end of the link.
+# Arguments: the forwarder's name, for errors, and its end of the link.
 CONFIGURE: dict[Configure, Callable[[str, Wire], AbstractContextManager[None]]] = {
     "bridge": lambda name, wire: bridged(two_ports(name, wire)),
     "route": lambda name, wire: routed(two_ports(name, wire)),
@@ -137,7 +137,7 @@ def _xdp_pass(name: str, cpu: int, prefix: str, wire: Wire) -> Command | None:
     return Command("companion", tuple(argv), (cpu,))
 
 
-# Each gets the forwarder's name, for errors, and where the companion is to run.
+# Arguments: the forwarder's name, for errors, and the place of the companion.
 COMPANIONS: dict[Companion, Callable[[str, int, str, Wire], Command | None]] = {
     "xdp-pass": _xdp_pass
 }

@@ -13,9 +13,9 @@ import shlex
 import string
 from collections.abc import Callable, Sequence
 
-# From a placeholder's name to what it stands for.
+# Returns the values of a placeholder, by its name.
 Values = Callable[[str], Sequence[str]]
-# What stands before a placeholder (or the end), and its name.
+# The text before a placeholder (or the end), and the placeholder's name.
 _Piece = tuple[str, str | None]
 
 

@@ -35,7 +35,7 @@ class BisectStatus(IntEnum):
     SKIP = 125  # it does not build or run, or the time was too short to decide
 
 
-# What a status is raised by where git would take it for "bad".
+# Added to statuses that git would read as "bad".
 _ABORT = 200
 
 

@@ -28,7 +28,7 @@ from pydantic_core import from_json
 from linerate.host.errors import UsageError
 
 MIB = 1 << 20
-# Size limits in bytes, by kind of file. The comments say what real files have.
+# Size limits in bytes, by kind of file. The comments have real sizes.
 MOST_DEFINITIONS = MIB  # up to 5 KB
 MOST_DESIGN = MIB  # 2 KB
 MOST_BASELINE = MIB  # 10 KB
@@ -60,7 +60,7 @@ def opened(path: Path, most: int) -> Iterator[BufferedReader]:
         # A null byte, for instance, of a path that another file names.
         raise OSError(errno.EINVAL, f"no name of a file: {error}", str(path)) from error
     _refuse_others_than_files(path, there)
-    # Another file may have taken its place since: a pipe must not be waited for.
+    # Another file may have replaced it since: do not wait for a pipe.
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
         found = os.fstat(number)
@@ -73,7 +73,7 @@ def opened(path: Path, most: int) -> Iterator[BufferedReader]:
 def content(path: Path, most: int) -> bytes:
     """Return the content of a file; raises `OSError` like `opened`."""
     with opened(path, most) as file:
-        # It may grow, and files of the kernel's have no size.
+        # The file may grow, and the kernel's files have no size.
         found = file.read(most + 1)
     if len(found) > most:
         raise _too_large(path, most)

@@ -306,5 +306,5 @@ def inside(name: str) -> Iterator[None]:
             yield
         finally:
             if _LIBC.setns(home.fileno(), CLONE_NEWNET):
-                # In a foreign namespace nothing that follows would be what it says.
+                # In another namespace all further results would be wrong.
                 os._exit(1)

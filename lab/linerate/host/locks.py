@@ -13,7 +13,7 @@ import os
 import time
 from pathlib import Path
 
-# What a lab that was killed had just begun holds its locks, too, until it is another program.
+# A child that a killed lab had just forked holds its locks, too, until it runs another program.
 PATIENCE_S = 0.3
 _LOOK_S = 0.005
 

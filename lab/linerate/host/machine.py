@@ -163,6 +163,6 @@ def facts(host: Host = LOCAL) -> Machine:
         dpdk_version=dpdk_version(host),
         c_compiler=first_line("cc", "--version", host=host),
         rust_compiler=first_line("rustc", "--version", host=host),
-        # The lab's, which reads what was measured wherever that was.
+        # Of the lab, which reads the measurements of any host.
         python=platform.python_version(),
     )

@@ -190,7 +190,7 @@ class Namespaces:
                 name = self.name(word)
                 if (NAMESPACES / name).exists():
                     raise LinkError(f"netns add {name}: it is there already")
-                # Before it is made: an interruption in between must not leave it.
+                # Recorded before it is made: an interruption in between must not leave it behind.
                 self._made.append(name)
                 ip("netns", "add", name)
                 if (lock := hold(NAMESPACES / name)) is None:

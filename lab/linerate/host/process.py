@@ -40,15 +40,16 @@ from linerate.host.text import last_words
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
-# Where `ip netns` names network namespaces.
+# The directory of network namespaces named by `ip netns`.
 NAMESPACES = Path("/run/netns")
 _PREFIX = "linerate"
-# What ends a child, and how long each is waited for.
+# The signals that end a child, and how long (s) to wait after each.
 _ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
-# Of what a child printed, in bytes, that is read at once.
+# The most output of a child that is read at once, in bytes.
 _MOST_HEARD = 1 << 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
-# Numbers of sched_setattr(2), which C's library wraps only of late, and the slice of at least.
+# System call numbers of sched_setattr(2), which the C library wraps only in new releases, and the
+# shortest slice.
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _SHORTEST_NS = 100_000
 
@@ -237,7 +238,7 @@ class RunDirectory:
         """
         if pid == os.getpid() or _is_of(pid, self.path):
             return True
-        # Its pid may be another's by now.
+        # Another process may have its pid by now.
         return pid in self._started and start_time(pid) in {None, self._started[pid]}
 
     def started(self, pid: int) -> None:
@@ -271,7 +272,7 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     # The child reads end-of-file from its standard input, unless this holds it open.
     hold_stdin: bool = False
-    # What it prints on standard output is for the lab to read; only its errors go to its log.
+    # The lab reads its standard output; only its errors go to its log.
     answers: bool = False
     # The directory that it starts in; None: the run directory.
     directory: Path | None = None
@@ -423,7 +424,7 @@ class Child:
         if code is None:
             return
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        # Who was killed had no say in it, but a panic ends its own process by SIGABRT.
+        # A killed process has no last words, but a panic ends its own process by SIGABRT.
         said = last_words(self.output()) if code >= 0 or code == -signal.SIGABRT else ""
         raise ProcessError(f"{self.command.role} {how}{said and f': {said}'}")
 
@@ -481,7 +482,7 @@ class Child:
 
     def stop(self) -> int:
         """End the child in bounded time; return its exit code (negative: the signal's number)."""
-        # Who stands still hears no signal but SIGKILL.
+        # A stopped process only handles SIGKILL.
         self.thaw()
         if self.running:
             own = self.command.ending
@@ -490,7 +491,7 @@ class Child:
                 self._close_stdin()
                 if self.wait(patience_s):
                     break
-        # What it started and did not end.
+        # Processes that it started and did not end.
         self._signal(signal.SIGKILL)
         code = self._reap()
         if self._pidfd >= 0:
@@ -580,7 +581,7 @@ def pause(seconds: float) -> None:
         if _Signals.arrivals is None:
             time.sleep(rest)
         elif select.select([_Signals.arrivals], [], [], rest)[0]:
-            # Whoever else had a signal has been told by now.
+            # Other handlers have run by now.
             os.read(_Signals.arrivals, 512)
     checkpoint()
 
@@ -612,7 +613,7 @@ def interruptible(
         if _Signals.received is None:
             _Signals.received = number
 
-    # What the caller ignores, as nohup does SIGHUP, stays ignored.
+    # Signals that the caller ignores, as nohup does SIGHUP, stay ignored.
     heard = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
     arrivals, announce = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     woken = signal.set_wakeup_fd(announce, warn_on_full_buffer=False)

@@ -33,7 +33,7 @@ class Activity:
     involuntary: int
     ran_s: float
     waited_s: float
-    # Of each thread, by its id: how long it ran, and waited.
+    # For each thread, by its id: how long (s) it ran, and waited.
     threads: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     @property
@@ -180,7 +180,7 @@ def _cpu_times() -> dict[int, CpuTimes]:
 def _traffic() -> dict[str, Traffic]:
     """Return the traffic of each interface since it was made, by name."""
     found = {}
-    # Of the thread: /proc/net is that of the process.
+    # The thread's own file: /proc/net is the process's.
     for line in Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]:
         name, _, numbers = line.strip().partition(":")
         fields = [int(number) for number in numbers.split()]

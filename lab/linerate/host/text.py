@@ -6,14 +6,14 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-# What EAL says on the way to an error, among it what it says in every run and at every end.
+# Prefixes of EAL's complaints, including some that occur in every run and at every end.
 _COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
-# What rte_exit says at the end, after which only older lines of standard output may come.
+# rte_exit's last line, after which only older lines of standard output may come.
 _CAUSE = "Cause:"
 # Lines of Open vSwitch's log at its levels of errors.
 _ERRORS = re.compile(r"\|(ERR|EMER)\|")
-# What colours a terminal, names its window and moves its cursor; and all else that neither a
-# terminal nor XML is to get from a program, but for the ends of lines.
+# Escape sequences that colour a terminal, name its window or move its cursor; and all other
+# characters that neither a terminal nor XML may get from a program, except the ends of lines.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 # getopt's words, before a program prints its usage.
@@ -93,7 +93,7 @@ def _complaints(lines: Sequence[str]) -> list[int]:
 
 def _joined(lines: Sequence[str], limit: int) -> str:
     kept: list[str] = []
-    # From the end: what was said last is the nearest to the cause that can still be seen.
+    # From the end: the last visible complaint is nearest to the cause.
     for line in reversed(lines):
         text = line.strip()[: limit // 2]
         if len("; ".join([text, *kept])) > limit:

@@ -39,9 +39,9 @@ LINKS: dict[str, Link] = {
 }
 
 
-# From a link's name to the link: `link`, or that of a run, which knows the run's own devices.
+# Returns a link by its name: `link`, or a run's own function, which knows the run's devices.
 FindLink = Callable[[str], Link]
-# Between a link's name and that of its tables.
+# Separates a link's name from that of its tables.
 TABLES = ":"
 
 

@@ -108,7 +108,7 @@ class Link(ABC):
     # False: the forwarder's ports make and swallow frames themselves; there is no generator.
     has_generator: bool
     description: str
-    # Whose ports those are; of a link without a generator.
+    # The driver of the ports, for a link without a generator.
     driver: str = ""
     # The forwarder's ports are, or may be, interfaces of the kernel.
     interfaces: bool = False
@@ -118,11 +118,12 @@ class Link(ABC):
     receives_by_threads: bool = False
     # The generator's ends are interfaces of the kernel's.
     kernel_generator: bool = False
-    # That is one interface, which the lab makes: what is sent there by any socket comes back to it.
+    # The link is one interface, which the lab makes: any socket that sends there gets the frames
+    # back.
     packet_sender: bool = False
     # False: the size of the frames changes nothing on this link.
     size_matters: bool = True
-    # What its frames are for, unless they are of the lab's flows.
+    # The tables that its frames are for; None: those of the lab's flows.
     tables: Tables | None = None
 
     @property

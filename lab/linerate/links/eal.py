@@ -72,7 +72,7 @@ def options(
     lcores: list[str], memory: Memory, prefix: str, wire: Wire, *, mib: int = MEMORY_MIB
 ) -> list[str]:
     arguments = [*lcores, *memory.options(mib), "--file-prefix", prefix]
-    # Without a list EAL would take every device that it can.
+    # Without a list EAL would use every possible device.
     arguments += [word for address in wire.pci for word in ("-a", address)] or ["--no-pci"]
     arguments += wire.eal_options
     for vdev in wire.vdevs:

@@ -88,7 +88,7 @@ class Frames(NearFree):
             file = self.files[port % len(self.files)].resolve()
         else:
             file = rules.mixed_capture(self.ports, context.size - FCS)
-        # One of another size may be there.
+        # A file of another size may exist.
         place.unlink(missing_ok=True)
         place.symlink_to(file)
         return f",frames={place}" + (",check=1" if self.checked else "")

@@ -30,7 +30,7 @@ _GENERATOR_KINDS = (
 _FORWARDER_KINDS = ("pci:ADDRESS", "vdev:ARGUMENTS", "INTERFACE", "af_packet:", "af_xdp:", "tap:")
 _PCI = re.compile(r"(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
 _VDEV_INTERFACE = re.compile(r"vdev:net_af_(?:packet|xdp)[^,]*,(?:.*,)?iface=([^,]+)")
-# These work on one file of memory that the other process maps.
+# These use one memory file that the other process maps.
 _ONE_FILE = ("net_vhost", "eth_vhost", "net_virtio_user", "vhost:", "virtio_user:")
 
 

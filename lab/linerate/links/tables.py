@@ -33,15 +33,16 @@ from linerate.links.flows import Flow
 from linerate.links.rules import RuleFiles, kept, rule_files
 
 MAX_ROUTES = 100_000
-# l3fwd takes so many in one file.
+# l3fwd's limit for one file.
 MAX_RULES = 100_000
 FEWEST_FLOWS, MOST_FLOWS = 1024, 65_536
 PREFIX_BITS = 24
 _HALVES = ((1, 126), (128, 223))
-# Loopback, and what the lab's other traffic goes to.
+# Loopback, and the destinations of the lab's other traffic.
 _AVOIDED = (IPv4Network("127.0.0.0/8"), IPv4Network("198.18.0.0/15"))
 _SOURCES = IPv4Address("10.0.0.1")
-# A prime: flows to one network have as many ports as there can be, which their rules tell apart.
+# A prime: flows to one network get as many different ports as possible, by which rules distinguish
+# them.
 _PORTS = 49_999
 _SOURCE_BITS = (32, 24, 16, 8)
 _ANY_PORT = "0 : 65535"
@@ -81,7 +82,7 @@ class Tables:
         counted = f"{self.routes:,} route{'s' * (self.routes > 1)}"
         return counted + (f", past {self.rules:,} rules" if self.rules else "")
 
-    # What IPv6 is told is that of the lab's flows: programs want both.
+    # The IPv6 files are those of the lab's flows: programs need both versions.
     def routes_files(self, ports: int) -> RuleFiles:
         return RuleFiles(_routes_file(self.routes, ports), rule_files("lpm", ports).ipv6)
 

@@ -66,6 +66,7 @@ class Tap(Link):
                 locations=tuple(f"af_packet:{name}" for name in names),
                 host=host,
                 sender_host=host,
-                # What they count as sent the forwarder read, and as received it wrote.
+                # Frames that they count as sent were read by the forwarder, received ones were
+                # written by it.
                 interfaces=tuple(Interface(host, name, Interface.GENERATOR) for name in names),
             )

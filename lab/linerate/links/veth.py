@@ -148,10 +148,10 @@ def _receive_on(
             )
         time.sleep(0.005)
     for pid in threads:
-        # Who may not have it first waits: latencies show it.
+        # Without this permission, frames wait; latencies show it.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             host.pin(pid, {cpu}, first=first)
-        # Beside a program that polls on their CPU they would have a hundredth of it.
+        # Otherwise a polling program on their CPU would leave them a hundredth of it.
         weight.adopt(pid)
     return threads
 

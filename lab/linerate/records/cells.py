@@ -16,11 +16,12 @@ from pydantic import Field
 
 from linerate.records.types import Count, Strict, Tagged
 
-# Of the label of the A/A arm: the baseline once more.
+# Suffix of the label of the A/A arm: the baseline again.
 AA_SUFFIX = "-again"
 
 
-# Of a cell. To compare so many takes gigabytes and minutes: all their pairs are formed.
+# The most blocks of a cell. Comparing so many takes gigabytes and minutes: all their pairs are
+# formed.
 MAX_BLOCKS = 10_000
 
 
@@ -114,7 +115,7 @@ class TableCell(TrialCell):
         return f"{self.link}{TABLES}{self.tables}", self.size
 
 
-# Between a link's name and that of its tables, in names of cells.
+# Separates a link's name from that of its tables, in names of cells.
 TABLES = ":"
 
 

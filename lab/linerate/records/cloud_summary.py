@@ -10,10 +10,10 @@ from pydantic import Field
 from linerate.records.summary_figures import Quartiles
 from linerate.records.types import Strict
 
-# `none`: nobody is beside the forwarder.
+# `none`: no tenants are beside the forwarder.
 LoadName = Literal["none", "idle", "cpu", "io", "network", "mixed"]
 KindName = Literal["none", "container", "vm"]
-# What the forwarder is given of its core.
+# The forwarder's part of its core.
 CpuName = Annotated[str, Field(pattern=r"^(shared|own|quota-([1-9][0-9]?|100))$")]
 
 TakeawayVerdict = Literal["held", "not held", "undecided"]

@@ -23,12 +23,12 @@ from linerate.records.summary import SUMMARY
 from linerate.records.trial import RECORDS
 
 REPORT = "report.html"
-# Of `linerate duel --out`, in place of a run's.
+# The file of `linerate duel --out`, in place of a run's.
 DUELS = "duels.json"
 FILES = (RUN, RECORDS, SUMMARY, REPORT)
 _ANY = (*FILES, DUELS)
 NEEDED_BYTES = 32 << 20
-# Of a directory that was named wrongly; all else, such as a full disk, is of the machine.
+# Errors of a wrong name; all others, such as a full disk, are the machine's.
 _WRONGLY_NAMED = {
     errno.EACCES, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
     errno.EPERM, errno.EROFS,
@@ -52,7 +52,7 @@ class OutputDirectory:
         except OSError as error:
             self.discard_if_empty()
             raise _not_writable(path, error, "choose another --out") from error
-        # Another lab may have made one while this one did not hold the directory yet.
+        # Another lab may have made a run before this one locked the directory.
         self._refuse_a_run()
         if free < NEEDED_BYTES:
             self.discard_if_empty()
@@ -80,7 +80,7 @@ class OutputDirectory:
 
     def _refuse_a_run(self) -> None:
         for name in _ANY:
-            # Also a link to nowhere: what it leads to would be made.
+            # Also refuses a dangling link: writing would make its target.
             if os.path.lexists(self.path / name):
                 self.close()
                 raise UsageError(
@@ -150,7 +150,7 @@ class OutputFile:
         """
         self.option = option
         _refuse_others_link(path, option)
-        # Not a symbolic link such as /dev/stdout would be replaced, but what it leads to.
+        # For a symbolic link such as /dev/stdout, replace its target.
         self.path = path.resolve()
         if self.path.exists() and not self.path.is_file():
             raise UsageError(f"{option} {path}: not a regular file", "name a file")

@@ -285,11 +285,11 @@ def schema() -> dict[str, Any]:
 
 def dump(summary: Summary) -> str:
     data = summary.model_dump(mode="json", by_alias=True, exclude_none=True)
-    # What readers look up is always there; null where it is not known.
+    # Fields that readers look up are always there; null if unknown.
     for name in ("books_closed", "smallest_detectable"):
         data.setdefault(name, None)
     for comparison in data["comparisons"]:
         for name in ("ratio", "ci_low", "ci_high", "smallest_detectable"):
             comparison.setdefault(name, None)
-    # A figure that was put in later was not checked, and JSON has no word for what is no number.
+    # A figure that was added later was not checked, and JSON has no NaN.
     return json.dumps(data, indent=2, allow_nan=False) + "\n"

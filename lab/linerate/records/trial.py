@@ -43,22 +43,22 @@ RECORDS = "records.jsonl"
 # The id of hosts and cabling where a run does not name any: this machine, without cables.
 LOCAL_BED = "local"
 
-# burst: so many frames back to back.
+# burst: a number of frames back to back.
 Load = Literal["self-driven", "flood", "paced", "burst"]
 # probed: like measure, for the figures of polls alone; search: asked for by a procedure; alone: of
 # experiment cloud, tenants without a forwarder.
 Role = Literal["measure", "self-test", "probed", "lower-load", "search", "alone"]
-# The tests of RFC 2544, 26.1 to 26.5; core-use: what a polling core does at fixed loads; low-load:
-# what is lost there is shown (docs/how-it-measures.md#spread-and-disturbance).
-# spans: how long frames are inside the forwarder, as it measures itself or the probe does.
-# ping: round trips by a packet socket instead of the generator.
+# The tests of RFC 2544, 26.1 to 26.5; core-use: the figures of a polling core at fixed loads;
+# low-load: shows the loss there (docs/how-it-measures.md#spread-and-disturbance). spans: how long
+# frames are inside the forwarder, measured by itself or the probe. ping: round trips by a packet
+# socket instead of the generator.
 Test = Literal[
     "throughput", "latency", "loss", "back-to-back", "recovery", "core-use", "low-load", "spans",
     "ping",
 ]  # fmt: skip
-# What the frames are: UDP over IP, or requests by ARP.
+# The kind of frames: UDP over IP, or ARP requests.
 Protocol = Literal["udp", "arp"]
-# Of traffic on a link with two ports: from the first to the other, or both ways at once.
+# Traffic on a link with two ports: from the first to the other, or both ways at once.
 Directions = Literal["one", "both"]
 DIRECTIONS: dict[str, Directions] = {"one": "one", "both": "both"}
 # Why a trial does not count, for programs; `invalid` says it in words.
@@ -69,9 +69,9 @@ InvalidCode = Literal[
     "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
     "link", "error", "work", "tenant",
 ]  # fmt: skip
-# What a machine with other work does to a window; the next may be sound.
+# Disturbances by other work of the machine; the next window may be valid.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
-# Of a CPU's time, what others had at least to be named in words.
+# The least share of a CPU's time with which other processes are named in words.
 NAMED_SHARE = 0.005
 # dpdk-af-xdp: DPDK on AF_XDP; xdp: an XDP program forwards; kernel: packets pass the kernel's ways.
 Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
@@ -83,7 +83,7 @@ Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
 Method = Literal["fresh", "standing", "turns"]
 
 
-# What a validator is told of a line that was read.
+# The context of a validator for a line that was read.
 _ON_RECORD = {"on": "record"}
 
 
@@ -370,8 +370,8 @@ class Trial(Strict):
         return tsc_hz * frames.duration_s / frames.forwarder_rx
 
 
-# By what trials are known in the order of a run, beside the names of `Identity` and `Request`: a
-# cell by the two words that designs have for it.
+# Fields that identify trials in the order of a run, beside those of `Identity` and `Request`: a
+# cell by the two words that designs use for it.
 _FIELDS: dict[str, Callable[[Trial], object]] = {
     "link": lambda trial: trial.cell.name,
     "size": lambda trial: trial.cell.key[1],
@@ -479,13 +479,13 @@ class Scan:
 def scan(path: Path) -> Scan:
     """Read a file that a crash may have left; raises `RunError` with the line that is no record."""
     trials: list[Trial] = []
-    # By position, which no two trials of a run have in common: the line. Benchmarks keep many runs
-    # in a file, each with a seed of its own.
+    # The line, by position, which is unique in a run. Benchmarks keep many runs in a file, each
+    # with a seed of its own.
     lines: dict[tuple[str | None, int, int], int] = {}
     try:
         with foreign.opened(path, foreign.MOST_RECORDS) as file:
             number = 1
-            # One more than allowed: a line that is longer has no end there.
+            # One byte more than the limit: a longer line has no newline there.
             while (line := file.readline(foreign.MOST_RECORD + 1)).endswith(b"\n"):
                 trial = _record(path, number, line)
                 place = (trial.identity.run, trial.identity.seed, trial.position)

@@ -15,7 +15,7 @@ from typing import Any
 
 SCHEMA = "linerate/trial-1"
 
-# By part of trial-2: its fields, by what trial-1 called them.
+# Fields by part of trial-2, with their names in trial-1.
 _IDENTITY = {
     name: name for name in ("experiment", "seed", "session", "block", "arm", "position", "role")
 }
@@ -45,7 +45,7 @@ _FRAMES = {
     )
 }  # fmt: skip
 _TABLES = re.compile(r"(?P<link>[^:]+):(?P<routes>\d+)-routes(?::(?P<rules>\d+)-rules)?")
-# Of experiment cloud, the role of trials in which tenants worked without a forwarder.
+# In experiment cloud, the role of trials in which tenants worked without a forwarder.
 _ALONE = "alone"
 
 
@@ -77,7 +77,7 @@ def converted(old: dict[str, Any]) -> dict[str, Any]:
         _moved_rate(cloud, "ndr_pps", new["request"], "alone_pps")
         figures |= {name: value for name, value in cloud.items() if value not in ([], {})}
     if isinstance(graph, dict):
-        # Its duration is that of its cycles.
+        # trial-2 has its duration in cycles.
         figures.pop("duration_s", None)
         figures |= graph
     elif graph is not None:
@@ -85,7 +85,7 @@ def converted(old: dict[str, Any]) -> dict[str, Any]:
     # A trial that counts has an outcome, if one without a figure.
     if figures or why is None:
         new["outcome"] = {"kind": _kind(new, cloud, graph), **figures}
-    # What is left is of every trial, or was never a field.
+    # The remaining fields belong to every trial, or are unknown.
     return new | rest
 
 

@@ -9,25 +9,25 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_v
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-# Counters have 64 bits; what is greater was not counted, and cannot be computed with.
+# Counters have 64 bits; a greater value was not counted, and cannot be computed with.
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Difference = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Seconds = Annotated[float, Field(ge=0)]
 Rate = Annotated[float, Field(ge=0)]
-# By quantile, such as 0.99.
+# Keys are quantiles, such as 0.99.
 Quantiles = dict[Annotated[str, Field(pattern=r"^(0(\.[0-9]+)?|1)$")], float]
 
 Verdict = Literal["faster", "slower", "equal", "undecided", "invalid"]
-# What limits a forwarder when it is not the forwarder itself, and whom of a comparison.
+# The limiter of a forwarder other than itself, and the limited side of a comparison.
 Limiter = Literal["generator", "link", "line rate"]
 Limited = Literal["arm", "baseline", "both"]
-# Of a lower bound, what it rests on.
+# The evidence for a lower bound.
 BoundKind = Literal["disturbed", "trials"]
-# To a question about the cells of one arm.
+# The answer to a question about the cells of one arm.
 Answer = Literal["yes", "no", "untold"]
-# Share of the ceiling up to which a load is low.
+# The share of the ceiling up to which a load is low.
 LOW_LOAD = 0.25
-# Beside a frame with its FCS: preamble 7, start delimiter 1, gap 12
+# Additions to a frame with its FCS: preamble 7, start delimiter 1, gap 12
 # (docs/how-it-measures.md#frame-sizes-and-rates).
 LAYER_1_BYTES = 20
 

@@ -17,7 +17,8 @@ from linerate.verdict.sentences import verdict_word
 # the parts is checked by the tests, in a report of each experiment.
 disable_debug_mode()
 
-# All colours can be told apart on light and on dark paper; the page replaces INK and MUTED in text.
+# All colours are distinguishable on light and on dark paper; the page replaces INK and MUTED in
+# text.
 INK, MUTED, GRID, BAND = "#1f2933", "#66727f", "#9aa5b14d", "#2f855a2e"
 VERDICT_COLOURS = {
     "faster": "#0f766e",
@@ -29,7 +30,8 @@ VERDICT_COLOURS = {
 ARM_COLOURS = ("#4a6fa5", "#8593a1", "#c2410c", "#0d8a7f", "#8b5cf6", "#d6336c", "#5c8a14")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-# Of every chart. Altair could join layers and this, but would copy and check all of them each time.
+# The configuration of every chart. Altair could join layers and this, but would copy and check all
+# of them each time.
 CONFIG = {
     "font": FONT,
     "background": "transparent",
@@ -105,7 +107,7 @@ def styled(layers: Sequence[alt.Chart], height: int, description: str) -> dict[s
     drawn = [
         layer.to_dict(validate=False, context={"top_level": False})
         for layer in layers
-        # Of a layer without data Vega warns that its extent is infinite.
+        # Vega warns of an infinite extent for a layer without data.
         if layer.data["values"]
     ]
     return {

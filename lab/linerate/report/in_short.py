@@ -18,10 +18,10 @@ from linerate.verdict.judgement import MARGIN
 from linerate.verdict.metrics import words_of
 from linerate.verdict.sentences import verdict_word
 
-# As many questions are told one by one; of more, how many had which answer.
+# Up to so many questions are listed; of more, only the number of each answer.
 _TOLD = 3
 
-# What the comparisons of one question have in common: where, by what, against whom.
+# The key of comparisons of one question: place, metric, baseline.
 _Question = tuple[str, str, str]
 
 

@@ -190,7 +190,7 @@ def _bundle() -> str:
     kept = build_directory() / f"vega-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError):
         return kept.read_bytes().decode()
-    # Its type stub says that the snippet is required; it is not.
+    # Its type stub wrongly requires the snippet.
     made = str(cast(Any, vl_convert).javascript_bundle())
     with contextlib.suppress(OSError):  # then the next report makes it again
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -207,7 +207,7 @@ def _resource(name: str) -> str:
     return resources.files("linerate.report").joinpath(name).read_text(encoding="utf-8")
 
 
-# What is told of a program that the lab built.
+# Facts shown about a program that the lab built.
 _BUILT = {"source", "compiler", "command"}
 
 

@@ -42,7 +42,7 @@ class Findings(Protocol):
         """Print the tables and the answer."""
 
 
-# Link, size, metric and load: what one control stands for.
+# Link, size, metric and load: the scope of one control.
 Gate = tuple[str, int, str, float]
 
 
@@ -134,12 +134,12 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     resume, merged and compared.
     """
 
-    # By which `find` knows it.
+    # The experiment's name for `find`.
     name: str
     options_type: type[AnyOptions]
     design_type: type[AnyDesign]
-    # One of so many blocks is judged: the others choose what is. 0: verdicts are not by cells, and
-    # any number of blocks may tell something.
+    # One of so many blocks is judged, the others choose. 0: verdicts are not by cells, and any
+    # number of blocks may give one.
     judged_in: int = 1
     # CPUs that a session leases: the generator's and the forwarder's, and others that it loads.
     cpus: int = 2

@@ -38,13 +38,13 @@ from linerate.host.errors import UsageError, look_up
 if TYPE_CHECKING:
     from linerate.links import Link, Ports
 
-# Of frames, in bytes with the FCS.
+# Frame sizes in bytes with the FCS.
 MIN_SIZE, MAX_SIZE = 64, 1518
 
-# Of two runs, or of a run and the command line that resumes it.
+# The agreement of two runs, or of a run and the command line that resumes it.
 Rule = Literal["same", "may differ"]
 
-# Instead of an `Option`: what no command line says of a run.
+# Replaces an `Option` for facts of a run that no command line sets.
 FOUND_AT_START = "found on this machine or in a file when the run began"
 # As a default: the preset's attribute of the same name.
 FROM_PRESET = "the preset's"
@@ -166,7 +166,7 @@ def forwarders_of(option: str, values: list[str] | None) -> list[str]:
 def numbers_of(option: str, values: list[str] | None, example: str = "64,1518") -> list[int]:
     found = words_of(option, values)
     for word in found:
-        # Not int(), which takes signs, underscores and other scripts' digits too.
+        # int() would also accept signs, underscores and other scripts' digits.
         if not re.fullmatch("[0-9]{1,9}", word):
             raise UsageError(
                 f"{option} {word}: not a whole number", f"for instance {option} {example}"
@@ -250,7 +250,7 @@ CPU_WEIGHT = Option(
 PROBE = Option(
     "--probe",
     help="Load the probe into programs in some trials, to see how they poll.",
-    # It is in the windows that tell the cost of a packet, and is a part of it.
+    # It runs in the windows that measure the cost of a packet, and adds to it.
     compare="same",
 )
 
@@ -344,14 +344,14 @@ class Options(Common):
     None or empty: the preset's or the experiment's own.
     """
 
-    # What the command says of itself; its options that are no part of a run.
+    # The help text of the command; its options that are not part of a run.
     summary: ClassVar[str]
     extras: ClassVar[tuple[Extra, ...]] = ()
     # Fields of this class that the experiment keeps and takes no option for.
     unused: ClassVar[tuple[str, ...]] = ()
     # Its comparisons can decide the exit status (`--fail-if`).
     can_fail: ClassVar[bool] = True
-    # Of inherited fields, by field: the option as the experiment has it.
+    # Overrides inherited fields, by field: the experiment's own option.
     own: ClassVar[Mapping[str, Option]] = {}
 
     preset: Any
@@ -359,7 +359,7 @@ class Options(Common):
     sizes: Annotated[list[int], SIZES] = field(default_factory=list)
     forwarders: Annotated[list[str], FORWARDERS] = field(default_factory=list)
     blocks: Annotated[int | None, BLOCKS] = None
-    # Sessions keep what it came to, and `linerate.runs.provenance` compares that.
+    # Sessions store the resulting memory, and `linerate.runs.provenance` compares that.
     hugepages: Annotated[
         str, Option("--hugepages", help="auto, yes or no.", parse=_memory, compare="same")
     ] = "auto"

@@ -18,7 +18,7 @@ from linerate.runs.options import Options
 if TYPE_CHECKING:
     from linerate.runs.experiment import Experiment
 
-# By name: the module and the class in it. Its options are in the module `options` beside that.
+# The module and the class, by name. The module `options` beside it has the options.
 EXPERIMENTS = {
     "overload": "linerate.experiments.overload.runs:OverloadRuns",
     "paths": "linerate.experiments.paths.runs:PathsRuns",
@@ -55,7 +55,7 @@ def options_of(name: str) -> type[Options]:
 
 
 def _known(name: str) -> str:
-    # To look for those of installed packages takes longer than to read a small run.
+    # Searching installed packages takes longer than reading a small run.
     known = EXPERIMENTS if name in EXPERIMENTS else experiments()
     if name not in known:
         raise RunError(

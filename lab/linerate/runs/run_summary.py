@@ -28,7 +28,7 @@ from linerate.verdict.ceiling import unproven
 from linerate.verdict.comparisons import CellPairs, compare, control_of
 from linerate.verdict.sentences import sentence
 
-# Share of its time that a forwarder may wait for its CPU without a warning.
+# The share of its time that a forwarder may wait for its CPU without a warning.
 CROWDED = 0.03
 
 
@@ -196,7 +196,7 @@ def crowding(trials: list[Trial]) -> list[str]:
     found = [
         waiting
         for trial in trials
-        # Who stands beside others waits for them, and its CPU time is counted.
+        # Standing programs wait for each other, and only their CPU time counts.
         if trial.valid and trial.method != "standing"
         for process in trial.program.processes
         if process.role == FORWARDER and (waiting := waiting_of(trial, process))
@@ -229,7 +229,7 @@ def _who(trials: list[Trial]) -> str:
     known = 0
     for trial in trials:
         cpus = [c for each in trial.program.processes if each.role == FORWARDER for c in each.cpus]
-        # More lcores than one are not told apart.
+        # With more than one lcore the waits cannot be assigned.
         if trial.valid and trial.others and len(cpus) == 1 and str(cpus[0]) in trial.others:
             shares.update(trial.others[str(cpus[0])])
             known += 1

@@ -41,9 +41,9 @@ from linerate.runs.progress import say
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
 from linerate.runs.registry import find
 
-# More void windows than one in so many are worth a warning.
+# More than one void window of so many causes a warning.
 _MANY = 5
-# Of a design: what may be said in other words since.
+# Fields of a design whose wording may have changed since.
 _WORDING = {"question": None}
 
 
@@ -72,7 +72,8 @@ def start(
             if options.get("blocks") is None and experiment.promises_verdicts(run.design):
                 refuse_too_few_blocks(run.design, experiment.judged_in)
             output.write(RUN, run_file.dump(run))
-            # Until the report is written: making it takes CPU time that another lab would miss.
+            # Held until the report is written: making it takes CPU time that another lab would
+            # miss.
             with leased(experiment.cpus):
                 return _session(
                     experiment, run, output, earlier=[], console=console, command=command
@@ -265,7 +266,7 @@ def _session(
             read = experiment.read_options(options)
             plan = experiment.plan(read)
             few = [] if told else _too_few_blocks(run.design, experiment.judged_in)
-            # Who polls would keep the kernel's softirqs from the CPU.
+            # A poller would keep the kernel's softirqs from the CPU.
             softirq = any(read.link(name).receives_by_softirq for name in plan.needs.links)
             times = 1 if softirq else read.cpu_weight
             with (
@@ -291,12 +292,12 @@ def _session(
             f"{weighs.why}; with {times} times that weight a generator beside a compiler has 19 of "
             "20 frames undisturbed"
         )
-    # A run that could not even pass what is on record keeps all of it.
+    # If a run could not even replay the trials on record, all of them are kept.
     trials = journal.trials if len(journal.trials) >= len(earlier) else earlier
     _close_session(session, running, len(trials), stopped)
     try:
         output.write(RUN, run_file.dump(run))
-        # What this session alone measured was in nobody's hands.
+        # Records of this session alone cannot have been changed by others.
         with made_of(output.path) if earlier else nullcontext():
             findings = told() if told else publish(experiment, run, output, trials, console)
     except LabError:

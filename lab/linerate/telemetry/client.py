@@ -31,7 +31,7 @@ from linerate.host.foreign import parsed
 SOCKET_NAME = "dpdk_telemetry.v2"
 # sockaddr_un.sun_path, its terminating zero included.
 UNIX_PATH_LIMIT = 108
-# In bytes. DPDK says 16 KiB; a library that asks for more room gets up to so much from here.
+# In bytes. DPDK's limit is 16 KiB; a library that needs more gets up to this.
 LONGEST_ANSWER = 1 << 20
 _LONGEST_GREETING = 4096
 _LONGEST_VERSION = 200
@@ -39,7 +39,7 @@ _LONGEST_VERSION = 200
 _LARGEST_PID = 1 << 22
 _CREDENTIALS = struct.Struct("iII")
 _NAMES = TypeAdapter(list[str])
-# Some drivers have lists among them, one figure for each queue.
+# Some drivers report lists, one figure for each queue.
 _Counter = Annotated[int, Field(ge=0, lt=2**64)]
 _STATS = TypeAdapter(dict[str, _Counter | list[_Counter]])
 

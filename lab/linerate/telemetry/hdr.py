@@ -22,14 +22,14 @@ from hdrh.histogram import HdrHistogram
 _DECODING_ERRORS = (
     HdrCookieException, HdrHistogramSettingsException, HdrLengthException,
     zlib.error, struct.error, ValueError, TypeError, IndexError, OverflowError, MemoryError,
-    # What the library raises for a length of 0.
+    # The library raises this for a length of 0.
     RuntimeError,
 )  # fmt: skip
 # Our programs' have two digits; HdrHistogram's tools suggest three at most.
 _MOST_DIGITS = 3
 # In bytes: all buckets of three digits, at the nine bytes that a count can take.
 _MOST_PACKED, _MOST_UNPACKED = 1 << 20, 1 << 20
-# Cookie and length of the compressed form; then of what is in it: cookie, length, offset, digits.
+# Cookie and length of the compressed form; then of its content: cookie, length, offset, digits.
 _HEADER = 8
 _CONTENT = struct.Struct(">iiii")
 

@@ -82,7 +82,7 @@ class Spans:
     def _read(self) -> dict[_Place, _Reading]:
         found: dict[_Place, _Reading] = {}
         for port in range(self._ports):
-            # One after the other: histograms are long, and left out where they have no room.
+            # One request per port: histograms are long, and left out if they have no room.
             command = f"{self._command},{port}"
             answer = self._telemetry.ask(command)
             try:

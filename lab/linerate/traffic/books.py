@@ -15,8 +15,8 @@ from linerate.records.outcome import SOUND_SHARE, Frames
 from linerate.records.trial import Trial
 from linerate.traffic.sender import Sent
 
-# Lateness that the sender does not tell apart from the rest makes a trial invalid above this share
-# of its frames (docs/how-it-measures.md#paced-and-flood).
+# The largest share of late frames in a valid trial, if the sender does not count disturbed frames
+# separately (docs/how-it-measures.md#paced-and-flood).
 LATE_LIMIT = 0.001
 
 

@@ -24,10 +24,10 @@ from linerate.host.errors import UsageError
 from linerate.host.host import LOCAL
 from linerate.host.places import rust_binary
 
-# Of flows that do not say how many: few enough that they stay in a cache of the second level.
+# Frames of flows without a number: few enough to stay in a second-level cache.
 MOST_FRAMES = 8192
 _TIMEOUT_S = 120.0
-# What stands before the generator's words about a flow or a file.
+# The prefix of the generator's messages about a flow or a file.
 _OURS = re.compile(r'^--flow "f\d+": (pcap: \S*/given\d+: )?')
 # Bytes before all frames, and before each.
 _PCAP_HEADER, _PCAP_RECORD = 24, 16
@@ -37,7 +37,7 @@ _FCS = 4
 MAX_FRAME, MAX_FRAME_SENT = 9216, 1518
 _CAPTURES = (".pcap", ".pcapng", ".cap")
 _CONFIGURATIONS = (".json", ".yaml", ".yml")
-# What OTG calls a duration that comes to an end.
+# OTG's finite durations.
 _ENDING = ("fixed_packets", "fixed_seconds", "burst")
 # Bytes of a configuration.
 _LONGEST = 16 << 20
@@ -152,12 +152,12 @@ def _read(path: Path) -> dict[str, Any]:
         ends = flow["tx_rx"].get("port")
         if ends is not None:
             flows.append({**flow, "tx_rx": {"port": {"tx_name": names[ends["tx_name"]]}}})
-    # Where its own ports are is of no interest here.
+    # The file's own port locations do not matter here.
     ports = [
         {"name": name, "location": f"ring:r{number}"} for number, name in enumerate(names.values())
     ]
     found = {"ports": ports, "flows": flows}
-    # Names that stand for each other can make little text very long.
+    # Aliases can expand a short text enormously.
     if sum(map(len, json.JSONEncoder().iterencode(found))) > _LONGEST:
         raise ValueError(f"longer than {_LONGEST} bytes")
     return found

@@ -30,8 +30,8 @@ from linerate.traffic.otg import Access, OtgClient, Traffic, flow_name
 from linerate.traffic.sender import Sender, Sent, Touched
 
 START_TIMEOUT_S = 15.0
-# The answer to a start is written, read and logged on the CPU that sends: a millisecond, in which
-# the first frames of every window were late. By then all who share that CPU sleep.
+# Writing, reading and logging the answer to a start takes a millisecond on the CPU that sends, and
+# made the first frames of every window late. After this time all other threads on that CPU sleep.
 LEAD_S = 0.01
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 _SOCKETS = ("memif", "vhost", "virtio_user")
@@ -120,7 +120,7 @@ class Generator(Sender):
             *permissions(wire),
             *_replays(wire, files),
         ]
-        # Not in that namespace: the lab could not reach its API there.
+        # Not started in that namespace: the lab could not reach its API there.
         self.child = LOCAL.start(Command("generator", tuple(argv), (cpu,)), run)
         self._telemetry: Telemetry | None = None
         try:
@@ -224,13 +224,13 @@ class Generator(Sender):
             # Absent where all frames of the flow were disturbed.
             with contextlib.suppress(UnknownCommandError):
                 delays.append(self._histogram(flow, "latency_hdr"))
-            # Absent where frames came to several lcores, too: nobody knows who were neighbours.
+            # Absent if frames came to several lcores: then their order is unknown.
             with contextlib.suppress(UnknownCommandError):
                 variations.append(self._histogram(flow, "ipdv_hdr"))
             own = self.telemetry.ask(f"/linerate/generator/flow,{flow}")
             if "jitter_rfc3550_ns" in own:
                 jitters.append(float(own["jitter_rfc3550_ns"]))
-        # It takes the clock's cost off each delay before it counts it.
+        # The generator subtracts the clock's cost from each delay before it counts it.
         found.net = True
         found.quantiles_ns = _quantiles_ns(delays, hz)
         if len(variations) == len(delays):

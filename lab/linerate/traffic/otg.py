@@ -24,9 +24,9 @@ from linerate.records.trial import Protocol
 
 REQUEST_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
-# Of an answer, in bytes: metrics of a thousand flows have less than 1 MiB.
+# Limit of an answer, in bytes: metrics of a thousand flows have less than 1 MiB.
 LONGEST_ANSWER = 16 << 20
-# A timeout is for each piece that comes; all of them may take so many times that.
+# A timeout is for each piece; the whole answer may take so many times that.
 _WHOLE_ANSWER = 4
 _PIECE = 1 << 16
 UNTRUSTED = "no trusted connection"
@@ -40,7 +40,7 @@ _NETWORKS = {
 _STEPS = {4: "0.0.0.1", 6: "::1"}
 _T = TypeVar("_T")
 
-# What a generator may call latency (RFC 1242): from the last bit in, or from the first.
+# The two definitions of latency (RFC 1242): from the last bit in, or from the first.
 LatencyMode = Literal["store_forward", "cut_through"]
 Ip = Literal[4, 6]
 IPS: dict[str, Ip] = {"4": 4, "6": 6}
@@ -135,7 +135,7 @@ class _Adapter(HTTPAdapter):
             if time.monotonic() > until:
                 response.close()
                 raise requests.ConnectionError("the answer took too long to come to its end")
-        # What requests keeps where it reads the whole answer itself.
+        # The attribute in which requests stores an answer that it has read itself.
         response._content = bytes(content)
         return response
 
@@ -156,7 +156,7 @@ class OtgClient:
         session.trust_env = False  # a proxy from the environment is not for the test setup
         session.max_redirects = 0
         if self._access.user:
-            # As text, requests would send it in Latin-1.
+            # requests would send text in Latin-1.
             user, password = (word.encode() for word in self._access.user)
             session.auth = HTTPBasicAuth(user, password)
         session.mount("http://", _Adapter(self._access))

@@ -35,13 +35,13 @@ GENERATOR = "--generator"
 CA, INSECURE = "--generator-ca", "--generator-insecure"
 PASSWORD = "--generator-password-file"
 
-# For a request; controllers of hardware take their time to configure it.
+# Timeout of a request; hardware controllers take long to configure.
 REQUEST_S = 30.0
 LINK_S = 12.0
-# For the traffic to begin and end, beside the time that it takes.
+# Time for the traffic to begin and end, beside its own duration.
 LAG_S = 15.0
 POLL_S = 0.05
-# For late frames, and for counters that are refreshed now and then (RFC 2544, section 23).
+# Time for late frames, and for counters that are refreshed periodically (RFC 2544, section 23).
 SETTLE_S = 2.0
 
 NOTE = (
@@ -123,7 +123,7 @@ class OtherGenerator:
 
     def _must_be_idle(self, client: OtgClient) -> None:
         flows = []
-        # Some answer no metrics before a configuration.
+        # Some return no metrics before a configuration.
         with contextlib.suppress(GeneratorError):
             flows = [f.name for f in client.flow_metrics() if f.transmit == "started"]
         if flows:
@@ -171,7 +171,7 @@ def _parts(url: str) -> SplitResult:
     if parts.query or parts.fragment:
         raise refuse("a query or fragment has no meaning here")
     if parts.password is not None:
-        # Not told again: command lines are kept with the results.
+        # The password is not repeated: command lines are stored with the results.
         raise UsageError(
             f"{GENERATOR}: a password in a command line is read by everybody on this machine",
             f"write it into a file and give {PASSWORD} FILE",
@@ -225,7 +225,8 @@ class OtherSender(Sender):
         self.client = client
         self._asked: dict[str, int] = {}
         self._paced = True
-        # What flows had counted before they were started: 0, but for generators that count on.
+        # The flows' counts before they were started: 0, except for generators that do not reset
+        # them.
         self._before: dict[str, tuple[int, int]] = {}
         self._configured = self._sending = False
 
@@ -309,7 +310,7 @@ class OtherSender(Sender):
         return {name: count[1] for name, count in self._counts().items()}
 
     def close(self) -> None:
-        # Whoever cannot be reached any more cannot be told; the next request says so.
+        # An unreachable generator cannot be stopped; the next request reports it.
         with contextlib.suppress(GeneratorError):
             if self._sending:
                 self.stop()

@@ -53,9 +53,9 @@ class Sender(ABC):
     """A running generator; `close` ends its processes and removes its configuration."""
 
     client: OtgClient
-    # How long after a start the first frame of a paced window is to be due.
+    # The time between a start and the first frame of a paced window.
     lead_s: float = 0.0
-    # None: the sender is not a process of the lab's.
+    # None: the sender is not a process of the lab.
     child: Child | None = None
 
     def check(self) -> None:

@@ -109,7 +109,7 @@ def waiting_of(trial: Trial, process: Process) -> Waiting | None:
         for other in trial.program.processes
         if other.role == KernelThread.FORWARDER and other.cpus == process.cpus
     ]
-    # Such a thread runs while the forwarder sleeps, too: its time is a bound.
+    # Such a thread also runs while the forwarder sleeps: its time is an upper bound.
     kernel_s = min(process.waited_s, sum(thread.ran_s or 0.0 for thread in threads))
     whole_s = process.ran_s + process.waited_s
     if not whole_s:
@@ -125,7 +125,7 @@ def _starved(trial: Trial) -> float | None:
             found = waiting_of(trial, process)
             if found is None:
                 return None
-            # What the link's threads had is no time that the forwarder was kept from.
+            # The time of the link's threads does not count as waiting.
             whole = found.whole_s - found.kernel_s
             if whole and found.others_s / whole > STARVED:
                 return found.others_s / whole

@@ -21,8 +21,8 @@ from linerate.trial.trial import Bench
 
 _POLLING = "/linerate/polling"
 _APART_S = 1.0
-# DPDK rounds what it measures to 10 MHz. Further apart than this, and than the readings allow, is
-# another clock.
+# DPDK rounds its measurement to 10 MHz. A larger difference, beyond the uncertainty of the
+# readings, means another clock.
 LIMIT_PPM = 10_000.0
 
 

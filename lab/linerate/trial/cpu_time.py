@@ -45,7 +45,7 @@ class CpuMeter:
         self._cpu = cpu
 
     def look(self) -> Look:
-        # Where there is no process, it took no time: that is known.
+        # Without a process, the time is known to be 0.
         process = [self._child.working_pid] if self._child else []
         napi = [thread.pid for thread in self._napi]
         sample = self._host.sample(Wanted(pids=(*process, *napi), cpus=True))

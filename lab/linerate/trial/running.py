@@ -38,7 +38,7 @@ from linerate.telemetry.client import Reading, Telemetry, connect, place_of, soc
 from linerate.trial import link_drops
 
 START_TIMEOUT_S = 10.0
-# From the end of a program's telemetry to that of its process, at most.
+# The longest time from the end of a program's telemetry to the end of its process.
 END_S = 1.0
 
 
@@ -201,10 +201,11 @@ def begun(
     its command.
     """
     with ExitStack() as stack:
-        # Entered first: what a child started is killed only after the child was asked to end it.
+        # Entered first: a child's own processes are killed only after the child was asked to end
+        # them.
         note = stack.enter_context(ended_with())
         prefix, companion_prefix = run.new_prefix("forwarder"), run.new_prefix("companion")
-        # What it refuses is refused before anything is set.
+        # Refuses before anything is set.
         command = forwarder.command(cores, memory, prefix, wire, probed=probed)
         wire = stack.enter_context(forwarder.networked(wire, prefix.rpartition("-")[2]))
         stack.enter_context(forwarder.configured(wire))

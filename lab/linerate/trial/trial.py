@@ -46,14 +46,15 @@ from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.window import WARM_UP_S, Exchange, Polls, difference, total
 
-# Of a CPU's time, what others have at least to be named in a record, and how many are.
+# The least share of a CPU's time with which other processes are named in a record, and their
+# number.
 LEAST_SHARE = 0.001
 MOST_NAMES = 5
 # Packets per port that may be under way inside a forwarder when its counters are read.
 UNDER_WAY = 256
 # The forwarder's counters may be read this much apart before the window's length is in doubt.
 UNCERTAINTY_LIMIT = 0.005
-# How many times as long a window may become until they are not.
+# The limit for extending a window, as a multiple.
 LONGEST = 8
 
 
@@ -74,7 +75,7 @@ class Bench:
     directions: Directions = "both"
     # Numbers the starts of programs within the session, from 0.
     starts: Iterator[int] = field(default_factory=itertools.count)
-    # Where forwarders run.
+    # The host of the forwarders.
     host: Host = LOCAL
     # Capture files whose frames the generator sends: one for each port, or one for all. Without
     # them it sends frames of its own.
@@ -180,7 +181,7 @@ def watched(bench: Bench, trial: Trial, setup: LinkSetup) -> Iterator[None]:
         try:
             yield
         except TrialError as error:
-            # The cause is better news than what was noticed on the way.
+            # The cause is more useful than a symptom noticed before.
             trial.rejected = None
             trial.reject(cast(InvalidCode, error.code), str(error.message))
 
@@ -317,7 +318,7 @@ class _Attempt:
         )
         kept, allowed = _kept(first, last)
         if kept > allowed:
-            # Whoever drops what it receives is fast for the wrong reason.
+            # A program that drops what it receives is fast for the wrong reason.
             self.trial.reject(
                 "kept", f"{kept} packets were received and not sent on this lossless link"
             )

@@ -33,7 +33,7 @@ LINK_TIMEOUT_S = 12.0
 SETTLE_TIMEOUT_S = 2.0
 WARM_UP_S = 0.05
 AFTER_S = 0.02
-# Share of the window at its beginning and end that the figures of polls leave out.
+# The share of the window at its beginning and end that poll figures leave out.
 EDGE = 0.15
 
 
@@ -173,9 +173,9 @@ class Exchange:
         before = self.polls.read()
         idle_cpu = self.cpu.look() if self.cpu else None
         at_start = self._settled()
-        # A paced sender must not share its CPU with the lab for a moment: between start and end
-        # the lab sleeps, and polls are read around the window; `idle` then tells how many of them
-        # were beside it. A flood does not mind; its polls are read inside.
+        # A paced sender must never share its CPU with the lab: between start and end the lab
+        # sleeps, and polls are read around the window; `idle` then gives the number of polls
+        # outside it. A flood does not need this; its polls are read inside.
         polls = [self.polls.read()]
         idle = difference(before, polls[0])
         begin_cpu = self.cpu.look() if self.cpu else None
@@ -274,7 +274,7 @@ def _inside(entry: Polling, idle: Polling | None, cycles: int) -> Polling:
 
 
 def _since(entry: Polling, old: Polling) -> Polling:
-    # A histogram is as long as what was asked for or found until then.
+    # A histogram is as long as the largest burst requested or found so far.
     both = zip_longest(entry.burst_histogram, old.burst_histogram, fillvalue=0)
     return entry.model_copy(
         update={

@@ -7,13 +7,13 @@ import math
 import statistics
 from dataclasses import dataclass, field
 
-# Rounds that it takes to tell.
+# The least number of rounds.
 MIN_ROUNDS = 3
 # Both ways may differ by so much, in the logarithm of a ratio.
 AGREE = 0.02
 # Standard errors beyond which a further difference is shown, and within which it is not excluded.
 _BROKEN, _DOUBTFUL = 4.0, 1.0
-# What the error of so few rounds is at least.
+# The least standard error for so few rounds.
 _LEAST_ERROR = 0.002
 
 

@@ -16,7 +16,7 @@ from linerate.records.trial import DISTURBED, NAMED_SHARE, InvalidCode, Trial
 from linerate.verdict.programs import program_of
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 
-# Of those who had the CPUs in windows that do not count, so many are named.
+# The most users of the CPUs that are named for invalid windows.
 MOST_NAMED = 3
 
 

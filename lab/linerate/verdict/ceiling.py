@@ -20,9 +20,9 @@ from linerate.records.types import Limiter
 from linerate.verdict.arms import median_of
 
 LINE_RATE = "--line-rate"
-# A forwarder this near to the ceiling is not what limits the cell.
+# A forwarder this near to the ceiling is not the limit.
 CEILING_SHARE = 0.95
-# Nor is one that is busy for less of its time than this.
+# Nor is one that is busy for less than this share of its time.
 MOSTLY_BUSY = 0.5
 # One this far above it shows that the peers did not reach the ceiling.
 UNPROVEN_SHARE = 1.05
@@ -89,7 +89,7 @@ def place(
         arm.ceiling_unproven = arm.ceiling_share is not None and arm.ceiling_share > UNPROVEN_SHARE
     if arm.ceiling_share is None or arm.ceiling_unproven:
         return
-    # Who waits for packets for most of its time would carry more of them.
+    # A forwarder that mostly waits for packets could carry more of them.
     idle = busy_share is not None and busy_share < MOSTLY_BUSY
     if arm.ceiling_share < CEILING_SHARE and not idle:
         return

@@ -29,7 +29,7 @@ from linerate.verdict.judgement import Judgement, found_difference, found_shift,
 from linerate.verdict.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
 from linerate.verdict.stats import Paired, Shifted
 
-# Block and session: what was measured together.
+# Block and session: the key of trials measured together.
 Pairing = tuple[int, int]
 
 
@@ -283,7 +283,7 @@ def led(rates: list[CellPairs], costs: list[CellPairs], *, costs_lead: bool) -> 
     ]
 
 
-# Metric, link and arm; of its members, the load and the size.
+# Family: metric, link and arm; member: load and size.
 _Family = tuple[str, str, str]
 _Member = tuple[float | None, int, str]
 

@@ -14,7 +14,7 @@ from linerate.records.outcome import Clock, LatencyFigures, Span
 from linerate.records.trial import Trial
 from linerate.trial.search.latency import supports
 
-# What programs of every kind can measure: see telemetry's /linerate/latency.
+# The span that programs of every kind can measure: see telemetry's /linerate/latency.
 COMMON_SPAN = "rx-return_tx-call"
 
 

@@ -31,13 +31,13 @@ MARGIN = 0.02
 MIN_BLOCKS = MIN_COUNT
 # Robust spread of the paired log-ratios above which the size of an effect is not to be quoted.
 WIDE_SPREAD = 0.15
-# Share of the frames of a fixed load that a program may lose and still count as having carried it:
-# what is compared there, a cost or a delay per packet, then differs by no more than the margin.
+# The share of the frames of a fixed load that a program may lose and still count as having carried
+# it: the compared figure, a cost or a delay per packet, then differs by no more than the margin.
 LOAD_LOSS = MARGIN
-# Share of blocks that may be lost to invalid trials.
+# The share of blocks that may be lost to invalid trials.
 LOST_BLOCKS = 0.5
 _AA_TOO_FEW = "the A/A arm has too few valid blocks"
-# True of sizes and loads, of tables, and of the cells of graphs.
+# Correct for sizes and loads, for tables, and for the cells of graphs.
 _FAMILY = "this arm's family of comparisons"
 
 

@@ -50,7 +50,7 @@ def beyond(
             "the baseline is limited by link or generator and may be able to do more"
         )
     if zero_blocks:
-        # They may be what became slower.
+        # The left-out values may be the slower ones.
         return "undecided", left_out(zero_blocks)
     return "not slower", "the interval excludes a slow-down by the margin"
 

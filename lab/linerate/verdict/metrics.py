@@ -35,19 +35,20 @@ class Metric:
     less: str = "fewer"
     # A rate that generator or link may hold back.
     rate: bool = False
-    # Of what its load is a share.
+    # The quantity of which its load is a share.
     load_of: str = "load"
-    # At a fixed load: what share of the frames an arm may lose and still have done the same work.
+    # At a fixed load: the share of the frames that an arm may lose and still have done the same
+    # work.
     most_lost: float = LOAD_LOSS
-    # What a run is called whose figure is 0; None: zeros are no result, and have no ratio.
+    # The name of a run whose figure is 0; None: zeros are no result, and have no ratio.
     zero: str | None = None
-    # For differences, which take the place of ratios where there are zeros.
+    # The unit of differences, which replace ratios if there are zeros.
     unit: str = ""
     scale: float = 1.0
 
 
-# What is lost would have been among the slowest. If 5 % are, the median of all frames is the 52.6 %
-# quantile of those that came.
+# Lost frames would have been among the slowest. If 5 % are lost, the median of all frames is the
+# 52.6 % quantile of the received ones.
 _MEDIAN_LOSS = 0.05
 
 
@@ -81,7 +82,7 @@ COST = TrialMetric(
     value=lambda trial: trial.frames.busy_cycles_per_packet,
 )
 
-# At rates that all paths of a cell carry, of experiment paths.
+# Loads of experiment paths, at rates that all paths of a cell carry.
 _COMMON = "the common rate"
 CPU_TIME = TrialMetric(
     name="cpu_ns_per_packet",
@@ -182,12 +183,12 @@ def _inside(protocol: Protocol) -> TrialMetric:
 
 
 _PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
-# By kind of frame.
+# Keys are kinds of frames.
 ROUND_TRIP = {each: _round_trip(each, "0.5", "median") for each in _PROTOCOLS}
 HIGH_ROUND_TRIP = {each: _round_trip(each, "0.99", "99 % quantile") for each in _PROTOCOLS}
 INSIDE = {each: _inside(each) for each in _PROTOCOLS}
 
-# By name; experiments add those of their own.
+# Keys are names; experiments add their own.
 METRICS: dict[str, Metric] = {
     each.name: each
     for each in (

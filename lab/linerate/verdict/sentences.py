@@ -11,7 +11,8 @@ from linerate.records.summary import AA, CellSummary, Comparison
 from linerate.verdict.judgement import MARGIN, MIN_BLOCKS, WIDE_SPREAD
 from linerate.verdict.metrics import METRICS, Metric, at_load, words_of
 
-# Before what does not answer the experiment's question: it is compared by its own families alone.
+# The label of comparisons that do not answer the experiment's question: they have families of their
+# own.
 EXPLORATORY = "exploratory"
 
 

@@ -42,12 +42,12 @@ import numpy.typing as npt
 OfStarts = Literal["faster-half", "median"]
 
 ALPHA = 0.01
-# Of the mixture over strengths: a small effect needs a weak bet, of many rounds; a large one a
-# strong one.
+# The mixture over strengths: a small effect needs a weak bet over many rounds; a large one a strong
+# bet.
 STRENGTHS = (0.25, 0.5, 1.0, 2.0, 4.0)
 # c: how many rounds the prior is worth.
 PRIOR_ROUNDS = 1.0
-# So many ways to deal labels are all looked at; of more, so many are drawn.
+# Up to so many ways to deal labels are all used; of more, so many are drawn.
 _MOST_DEALS = 5000
 
 

@@ -32,14 +32,14 @@ Floats = NDArray[np.float64]
 ALPHA = 0.05
 # Below this no two-sided signed-rank or sign test can reject at ALPHA, and no interval exists.
 MIN_COUNT = 6
-# Up to so many values a sign-flip test tries all signs.
+# Up to this many values a sign-flip test tries all signs.
 EXACT_COUNT = 15
 # ARE of the signed-rank test to the t test for normal data.
 _EFFICIENCY = 3 / math.pi
-# Up to so many values the power of the signed-rank test is simulated; beyond, the t test's rule is
-# as good. So many Walsh averages are drawn for it.
+# Up to this many values the power of the signed-rank test is simulated; beyond, the t test's rule
+# is as good. The second number is how many Walsh averages are drawn.
 _SIMULATED_COUNT, _DRAWN = 60, 2_000_000
-# The power of what is called detectable.
+# The power for a detectable difference.
 POWER = 0.8
 
 
@@ -174,7 +174,7 @@ def deviation(values: Sequence[float]) -> float:
     Such values were limited or fall on a grid: their spread is not known then.
     """
     robust = spread(values)
-    # Not 0: the logarithms of equal ratios differ by their last bit.
+    # A threshold, not 0: the logarithms of equal ratios differ by their last bit.
     return max(robust, float(np.std(values, ddof=1))) if robust > 1e-12 else 0.0
 
 
@@ -249,7 +249,7 @@ def sign_flip_p(differences: Sequence[float]) -> float:
 
     All signs are tried up to `EXACT_COUNT` values; beyond, a fixed number drawn from a fixed seed.
     """
-    # One value is as far from 0 with either sign.
+    # A single value is equally far from 0 with either sign.
     if len(differences) < 2 or not any(differences):
         return 1.0
     if len(differences) <= EXACT_COUNT:

@@ -34,7 +34,7 @@ class CloudRuns(Experiment[Options, CloudDesign]):
     name = NAME
     judged_in = 0
     options_type, design_type = Options, CloudDesign
-    # One more for tenants that have a CPU of their own.
+    # One CPU more for tenants on a core of their own.
     cpus = 3
 
     def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> Options:

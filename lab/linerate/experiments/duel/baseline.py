@@ -33,7 +33,7 @@ from linerate.records.trial import first_complaint
 from linerate.records.types import Strict
 
 OPTION = "--keep-baseline"
-# Where the distribution's packages are: their libraries are the same for both programs.
+# Directories of the distribution's packages: their libraries are the same for both programs.
 _SYSTEM = (Path("/lib"), Path("/lib64"), Path("/usr/lib"), Path("/usr/lib64"))
 _DIGEST = r"^[0-9a-f]{64}$"
 
@@ -73,7 +73,7 @@ def keep(path: Path, given: str, program: Forwarder) -> Baseline:
     """Keep a program, which must be startable here, in `path`; raises `LabError`."""
     file = OutputFile(path, OPTION)
     if file.path.exists():
-        # Not a file that was named by mistake, such as the program.
+        # Refuses a file that was named by mistake, such as the program.
         _read(path, OPTION)
     copy = OutputFile(copy_of(file.path), OPTION)
     executable = program.program()

@@ -22,7 +22,8 @@ from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.trial import Bench
 
-# Each with one start of every build. A start decides a few per cent, so one round is too few.
+# Rounds with one start of every build. A start alone varies by a few per cent, so one round is too
+# few.
 ROUNDS = 3
 
 
@@ -50,7 +51,7 @@ def choose(
         except FaultError as fault:
             return _choose(bench, link, side, without_probe(asked, fault), seen)
     except FaultError as fault:
-        # Its place among the builds is nobody's business; its name is.
+        # The message names the build, not its index.
         name = side.programs[fault.arm].name
         raise FaultError(side.place, fault.kind, f"{name}: {fault.message}") from fault
 

@@ -128,7 +128,7 @@ class _Fight:
         while self.found.answer == "undecided":
             checkpoint()
             spent, done = self.spent(), len(self.found.rounds) - before
-            # One more round must fit, and the first is always made.
+            # The first round is always made; another one must fit into the time.
             if done and spent + (spent - began) / done > asked.within_s:
                 return
             order = [0] * asked.starts + [1] * asked.starts

@@ -26,7 +26,7 @@ from linerate.trial.starts.faults import KEPT, UNDER_WAY, FaultError
 from linerate.trial.starts.standing import standing
 from linerate.trial.trial import Bench
 
-# For every frame of the file, at most.
+# The longest time for all frames of the file.
 _LOOK_S = 5.0
 _FLOWS_AT_ONCE = 256
 _WRONG = {
@@ -34,7 +34,7 @@ _WRONG = {
     "wrong_header_checksum": "a wrong IPv4 checksum",
     "wrong_payload_checksum": "a wrong UDP or TCP checksum",
 }
-# What a program may do to a packet. Both must do it to the same share of theirs.
+# Permitted changes of a packet. Both programs must make them in the same share of their packets.
 _DONE = {
     "unchanged": "left as they came",
     "new_destination": "given another destination address (MAC)",
@@ -202,7 +202,7 @@ def differences(one: Work, other: Work, telemetry: Telemetry) -> list[str]:
 
 
 def _share_sent(work: Work) -> float:
-    # Some are under way.
+    # Some packets are on their way.
     return min(1.0, (work.sent + UNDER_WAY) / work.received) if work.received else 0.0
 
 

@@ -20,7 +20,7 @@ from linerate.host.host import LOCAL
 from linerate.links import Link
 from linerate.records.types import GivenProgram
 
-# With what a command line is called where its program's own name says nothing.
+# The letters that distinguish programs whose names do not.
 LETTERS = ("A", "B")
 # A command line with interfaces instead of EAL's options.
 _ON_INTERFACES: dict[str, Any] = {

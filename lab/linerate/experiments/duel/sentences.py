@@ -38,9 +38,9 @@ _FAULTS: dict[Kind, str] = {
     "work": "does other work",
     "replaced": "was replaced meanwhile",
 }
-# Characters of a program's name with what tells it apart.
+# The longest name of a program, with the part that distinguishes it, in characters.
 _MOST_CALLED = 60
-# Faults whose cause a program's output may tell.
+# Faults whose cause may be in a program's output.
 _ADVISED: tuple[Kind, ...] = ("start", "ended", "stuck", "ports", "drops")
 
 
@@ -129,7 +129,7 @@ def size(verdict: Verdict) -> str:
     between = f"rounds from {low:.3f} to {high:.3f}"
     if found and not verdict.moves:
         edges = 1 - verdict.margin, 1 / (1 - verdict.margin)
-        # On which side of the margin it ends must be seen.
+        # The end must be shown with enough digits to see its side of the margin.
         close = any(
             round(end, 3) == round(edge, 3) for end in (found.low, found.high) for edge in edges
         )

@@ -31,7 +31,7 @@ Side = Literal["slower", "faster"]
 
 # Rounds whose ratios spread by more than this do not share one: the ratio hangs on the machine.
 MOVES = 0.08
-# Who would wait for more than so many times the rounds that there were?
+# An estimate of more than so many times the rounds so far is useless.
 _MOST_TIMES = 10
 
 

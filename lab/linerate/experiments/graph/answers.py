@@ -116,7 +116,7 @@ def _splitting(arm: str, passing: str, work: str, kind: str, rates: Rates) -> Sp
     ]
     if not steps:
         return None
-    # Each doubling's change over that of the one before it.
+    # The change of each doubling over the change of the previous one.
     pairs = list(pairwise(steps))
     judged = rates.judged(
         arm, [Quotient((later[0], earlier[1]), (later[1], earlier[0])) for earlier, later in pairs]

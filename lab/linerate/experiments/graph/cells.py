@@ -21,7 +21,7 @@ LANGUAGES = {"c-graph": "C", "rust-graph": "Rust", "fused": "Rust", "one-loop": 
 FAMILIES = tuple(LANGUAGES)
 # The article's: by pointer swap, by memory copy, by pointer assignment.
 ORDERING = ("swap", "copy8", "assign1")
-# Where the article says that it tried other counts of pointers, which it does not name.
+# The article says that it tried other counts of pointers, but does not name them.
 COPIES = ("copy8", "copy16", "copy32", "copy64", "copy128")
 # Shapes that split a batch, by the number of ways.
 WAYS = {1: "chain1", 2: "split2", 4: "split4", 8: "split8"}

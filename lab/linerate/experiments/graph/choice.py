@@ -17,7 +17,7 @@ from linerate.experiments.graph.window import OBJECTS
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial
 
-# One of so many blocks judges.
+# One of this many blocks judges.
 CHOSEN_IN = 2
 
 

@@ -45,11 +45,12 @@ from linerate.runs.progress import remaining
 from linerate.runs.provenance import digests
 from linerate.trial.trial import Bench
 
-# Of one arm in one cell: long for its caches, and short for what else the machine does.
+# The slice of one arm in one cell: long compared with the warming of its caches, short compared
+# with disturbances.
 SLICE_S = 0.0005
-# So many windows are tried for one that is quiet.
+# The most windows that are tried for a quiet one.
 MOST = Most(windows=4, disturbed=("starved",))
-# Beside its time, a slice costs about so much; a window so much; a start of the programs so much.
+# Overheads in seconds: of a slice, of a window, of a start of the programs.
 _BESIDE_S, _RECORD_S, _START_S = 0.00006, 0.002, 0.8
 
 
@@ -69,7 +70,7 @@ class GraphSession(SessionPlan):
         self.window_s = options.preset.window_s
         self.rounds = max(round(self.window_s / SLICE_S), 1)
         self.found: Programs | None = None
-        # Of each cell a slice by its first arm: how many walks it has, and what work they come to.
+        # For each cell a slice of its first arm: its number of walks, and the digest of their work.
         self.calibrated: dict[str, GraphWindow] = {}
         windows = sum(len(windows_of(offer, self.baseline)) for offer in self.offers)
         self.total = len(self.offers) + windows * blocks_of(options)
@@ -172,7 +173,7 @@ class GraphSession(SessionPlan):
                 found = block.measured(Item(offer.cell, arm), repeated=attempt > 1)
             ran = window_of_slices(found.slices, offer.path_nodes)
             self._enter(trial, found, ran)
-            # First: what was starved did its work all the same.
+            # Checked first: a starved run did its work as well.
             _check(trial, ran, calibrated, offer.arms[0])
             _reject_starved(trial, ran)
             if found.stolen > LEAST_LEFT:

@@ -42,19 +42,19 @@ from linerate.trial.starts.window import Slice, Window
 
 VALGRIND = "valgrind"
 _INSTALL = "as root: apt-get install --no-install-recommends valgrind"
-# In bits: valgrind knows no AVX-512 and no SVE.
+# In bits: valgrind does not know AVX-512 and SVE.
 SIMD = {"x86_64": 256, "aarch64": 128}
 _ENTERED = "rte_eth_stats_get"
-# A program is so many times slower under callgrind that it starts in seconds.
+# The slowdown under callgrind, for a program that starts in seconds.
 _SLOWER = 10
 _START_S = 60.0
 _FIRST_PACKET_S = 30.0
-# For all packets that are counted: on a busy machine it may take a while.
+# The time for all counted packets: on a busy machine it may take long.
 _COUNT_S = 300.0
 _LOOK_S, _CHECK_S = 0.05, 0.2
-# From the end of a program's telemetry to that of its process, at most.
+# The longest time from the end of a program's telemetry to the end of its process.
 _END_S = 1.0
-# Until the simulated caches have seen all mbufs of a usual pool.
+# Packets until the simulated caches have seen all mbufs of a usual pool.
 _WARM_UP = 50_000
 # EVEX, with which instructions of AVX-512 begin.
 _EVEX = "0x62"
@@ -168,7 +168,7 @@ class Counting:
         options = (
             "--tool=callgrind", "--vgdb=no", "--trace-children=yes", "--fair-sched=try",
             f"--log-file={folder}/log.%p", f"--callgrind-out-file={folder}/out.%p",
-            # Each file is whole by itself.
+            # Each file is complete on its own.
             "--compress-strings=no", f"--dump-before={_ENTERED}",
             f"--cache-sim={simulated}", f"--branch-sim={simulated}",
         )  # fmt: skip
@@ -208,7 +208,8 @@ class _Session:
         try:
             told = telemetry.ask(f"/ethdev/stats,{port}")
         except TelemetryError:
-            # Who closes its telemetry has ended, or will in a moment: that says more.
+            # A program that closes its telemetry has ended, or will soon: its end is the better
+            # message.
             for child in self.start.running.children:
                 child.wait(_END_S)
             self.start.running.check()

@@ -38,7 +38,8 @@ PACKETS = 500_000
 _MOST = 10
 # Instructions per packet that are no change, whatever the tolerance.
 _NOTHING = 0.05
-# So many times what the runs of A differ by is a change; the same for what follows the clock.
+# A change must be so many times the difference between the runs of A; the second is for functions
+# that follow the clock.
 _CLEAR, _CLEAR_BY_CLOCK = 3.0, 5.0
 # Functions that follow the clock, of one program, that are named.
 _MOST_CLOCK = 4
@@ -147,7 +148,7 @@ def explanation(driver: str, contestants: Sequence[Contestant], runs: Runs) -> E
             names,
             names.instructions(before),
             after,
-            # What the runs of A differ by says nothing of functions that only B has.
+            # The runs of A give no noise for functions that only B has.
             {key: max(noise.get(key, 0.0), tolerance * n) for key, n in after.items()},
         )
     ]

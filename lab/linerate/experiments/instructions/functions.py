@@ -18,7 +18,7 @@ Owner = Literal["program", "dpdk", "driver", "system"]
 _LIBRARY = re.compile(r"(.+?)\.so(\.[0-9.]+)?")
 _SYSTEM = re.compile(r"/(usr/)?lib(32|64)?/|\?\?\?$|$")
 _ADDRESS = re.compile(r"0x0*([0-9a-f]+)")
-# What compilers add to the name of a copy or a part of a function, and rustc to every name.
+# Suffixes that compilers add to a copy or a part of a function, and rustc to every name.
 _COPY = re.compile(r"(\.(cold|constprop|isra|part|lto_priv|llvm)(\.\d+)*)+$|::h[0-9a-f]{16}$|'\d+$")
 
 
@@ -61,7 +61,7 @@ def key(place: Place, driver: str) -> Key:
     whose = owner(place.object, driver)
     library = _LIBRARY.fullmatch(PurePath(place.object).name)
     if match := _ADDRESS.fullmatch(place.function):
-        # Another file has other functions at its addresses.
+        # Another file has other functions at these addresses.
         return Key(whose, place.object, f"0x{match[1]}")
     return Key(whose, library[1] if library else "", _COPY.sub("", place.function))
 

@@ -19,7 +19,7 @@ from linerate.host.errors import LabError
 INSTRUCTIONS = "Ir"
 _NUMBERED = re.compile(r"\((\d+)\)(?: (.*))?")
 _SPECIFICATION = re.compile(r"(ob|fl|fi|fe|fn|cob|cfi|cfl|cfn)=(.*)")
-# Which names share their numbers.
+# The kinds of names that share their numbers.
 _OBJECT, _FUNCTION = "object", "function"
 _NAMES = {"ob": _OBJECT, "cob": _OBJECT, "fn": _FUNCTION, "cfn": _FUNCTION}
 

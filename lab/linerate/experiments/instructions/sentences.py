@@ -24,7 +24,7 @@ _ROWS = (
     ("L1 data misses", "l1_data_misses"),
     ("L1 instruction misses", "l1_instruction_misses"),
 )
-# Below this a quotient says nothing.
+# Below this value a quotient is meaningless.
 _LITTLE = 0.005
 
 

@@ -29,11 +29,11 @@ QUESTION = (
     "What does it cost to route a packet by tables of more and more routes, and past more and more "
     "rules: in C and in Rust, in a graph and without?"
 )
-# What packets are routed by when it is the rules that are varied.
+# The number of routes while the rules are varied.
 BASE_ROUTES = 1000
 # The frame size that stands for all where it makes no difference.
 _SIZE = 64
-# What links without tables of their own are routed by.
+# The routes on links without tables of their own.
 _LAB = Tables(rules.BLOCKS)
 
 
@@ -103,7 +103,7 @@ def _check(options: Options) -> None:
         tables.check()
     arms(forwarders(options))
     for name in forwarders(options):
-        # `holds` is true of what routes by networks, with rules or without.
+        # `holds` is True for programs that route by networks, with rules or without.
         if not any(forwarder(name).holds(tables) for tables in (_LAB, Tables(_LAB.routes, 100))):
             raise UsageError(
                 f"--forwarders {name}: it does not route by networks",

@@ -26,7 +26,7 @@ from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, takes
 from linerate.runs.run_summary import Design
 
 NAME = "latency"
-# Of the arms of a link: the baseline and its control.
+# The arms of a link that are always there: the baseline and its control.
 _BASELINES = 2
 QUESTION = "How long does a frame take through each forwarder, inside it and as its sender sees it?"
 
@@ -35,9 +35,9 @@ QUESTION = "How long does a frame take through each forwarder, inside it and as 
 class LatencyDesign(Pairing, Measured, Design):
     """A `Design` with the pairing of forwarders, and this experiment's own parameters."""
 
-    # It has the window, too.
+    # The preset also has the window.
     window_s: Annotated[float, Field(gt=0), Agreement("window")]
-    # How long windows are.
+    # The duration of windows.
     measured: Annotated[
         Preset,
         Agreement("--preset", compare="same", compare_by=apart_from_blocks),

@@ -72,9 +72,9 @@ def insides(trials: Sequence[Trial], protocols: Sequence[Protocol]) -> list[Insi
         mine = trials_at(trials, step)
         valid = [t for t in mine if t.valid and t.frames.clock]
         for name in sorted({name for t in valid for name in spans_of(t)}):
-            # Of several queues none has the quantiles of all.
+            # With several queues there are no quantiles over all of them.
             inside = [_inside(t, name) for t in valid if len(spans_of(t).get(name, ())) == 1]
-            # Where one is too short to be told, the others would be the longer ones.
+            # If one is below the clock's cost, the others would be only the longer ones.
             values = [each for each in inside if each] if all(inside) else []
             rates = {each.one_in for t in valid for each in spans_of(t).get(name, ())}
             result.append(

@@ -20,12 +20,12 @@ IDLE = 0.0
 LOADS = (IDLE, 0.1, 0.5, 0.9)
 # The one whose loss tables show.
 LOW_LOAD = 0.1
-# Where one looks inside: at idle, and where bursts begin to form.
+# The loads with spans: at idle, and where bursts begin to form.
 INSIDE_LOADS = (IDLE, 0.5)
 # More would take days at any rate of these links.
 MAX_PACKETS = 1_000_000_000
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
-# How shares come back from records.
+# The rounding of shares that are read from records.
 _DIGITS = 6
 
 

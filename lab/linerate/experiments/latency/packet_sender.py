@@ -32,9 +32,9 @@ from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import LINK_TIMEOUT_S, Settled, settle
 
 PROGRAM = "af-packet-ping"
-# To see whether the forwarder forwards yet.
+# The probe frames that test if the forwarder forwards yet.
 _FIRST_FRAMES, _FIRST_DEADLINE_S = 3, 0.02
-# As the program waits for a frame by itself.
+# The program's own wait for a frame.
 _DEADLINE_S = 0.1
 
 

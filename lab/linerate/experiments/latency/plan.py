@@ -44,7 +44,7 @@ from linerate.runs.plans.steps import (
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
 
-# Every burst is looked at: what that costs is no part of a round trip.
+# Every burst is measured: the cost is not part of a round trip.
 ONE_IN = 1
 
 Part = Literal["latency", "spans"]

@@ -20,10 +20,10 @@ SOURCE = (
     "slankdev's blog, 2016, DPDK 16.04: averages over 10^6 ARP requests, the clock's own cost in "
     "them, one run each"
 )
-# Where bursts begin to form, and one frame at a time.
+# Loads where bursts begin to form, and with one frame at a time.
 LOADS = (0.5, IDLE)
 _AT = {0.5: "at 50 %", IDLE: "at idle"}
-# At which the published theoretical rates were computed.
+# The frequency of the published theoretical rates.
 PUBLISHED_HZ = 3e9
 
 

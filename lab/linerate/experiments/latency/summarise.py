@@ -88,7 +88,7 @@ def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Tria
     """Return an arm's summary. `own`: the arm's trials, of `trials`, those of the cell."""
     program = program_of(own, arm.forwarder)
     floods = [t for t in own if t.request.load == "flood"]
-    # At idle without a capacity something had to stand there.
+    # At idle without a capacity, `maximum_pps` holds a placeholder.
     loaded = [t for t in searched(own, "latency") if t.request.maximum_pps != t.request.pps]
     return arm_of(
         arm,
@@ -125,7 +125,7 @@ def pairs_of_cell(cell: CellSummary, asked: Asked, trials: list[Trial]) -> list[
             for load in loads:
                 here = trials_at_step(mine, test, Step(protocol, load))
                 first = place == 0 and metric is ROUND_TRIP[protocol] and load == IDLE
-                # Of what answers the question it is said that nothing is known.
+                # The metric that answers the question is listed even if nothing is known.
                 if first or any(t.valid and metric.value(t) is not None for t in here):
                     found.append(pairs_at(cell, metric, here, labels, load, primary=first))
     return found

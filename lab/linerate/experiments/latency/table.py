@@ -19,7 +19,7 @@ from linerate.runs.progress import say
 from linerate.verdict.sentences import controls
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
-# Below so many microseconds a hundredth of one is shown.
+# Below this many microseconds two decimals are shown.
 _FINE = 100.0
 
 

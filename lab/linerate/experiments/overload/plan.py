@@ -44,7 +44,7 @@ NAME = "overload"
 # Loads below the ceiling: always, and in addition where an arm is limited.
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
-# In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
+# Windows as short as the quiet times of a shared machine; a disturbed one is void and repeated.
 LOWER_LOADS = Windows(0.1, Terms(windows=8, patience_s=0.05))
 
 
@@ -142,7 +142,7 @@ class Overload(BlockPlan):
             return
         summary = summarise_cell(cell, self.arms_of(cell), self.trials, self.options.line_rate)
         if summary.ceiling is None:
-            # Without a ceiling no share of it can be offered; the summary warns of it.
+            # Without a ceiling there are no shares to offer; the summary has a warning.
             yield More(-self._lower_load_trials(cell, LOW_LOADS))
             return
         shares: tuple[float, ...] = LOW_LOADS

@@ -19,7 +19,7 @@ from linerate.verdict.arms import median_of, summarise_arm, summarise_lower_load
 from linerate.verdict.ceiling import ceiling_of, cost_leads, place
 from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
 
-# Which arms a cell has.
+# Returns the arms of a cell.
 ArmsOf = Callable[[Cell], list[Arm]]
 
 

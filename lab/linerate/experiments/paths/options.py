@@ -49,7 +49,7 @@ PATHS = (
     "af-xdp", "xdp-tx", "xdp-redirect", "xdp-fib", "xdp-redirect-generic",
     "kernel-bridge", "kernel-route",
 )  # fmt: skip
-# Where a run names none.
+# The default forwarders.
 DEFAULT_FORWARDERS = list(PATHS[:2])
 DEFAULT_LINKS = ["veth"]
 

@@ -78,7 +78,7 @@ class Paths(BlockPlan):
     """The plan of a session."""
 
     name = NAME
-    # As short as a shared machine is quiet for.
+    # As short as the quiet times of a shared machine.
     windows = Windows(0.1, Terms(windows=8, patience_s=0.05), latency=True)
     options: Options
 
@@ -109,7 +109,7 @@ class Paths(BlockPlan):
         yield from self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
         found = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
         if found.common_pps is None:
-            # No share of nothing can be offered; the summary warns of it.
+            # Without a rate there are no shares to offer; the summary has a warning.
             yield More(-self._fixed_trials(cell))
             return
         common: float | None = found.common_pps

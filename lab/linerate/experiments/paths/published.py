@@ -32,7 +32,7 @@ RATIOS = (
     Published("XDP_REDIRECT", 0.39, ("xdp-redirect",)),
     Published("Linux forwarding", 0.08, ("kernel-route",)),
 )
-# Also published, and nothing of ours stands beside it: dropping, five cores, another rate.
+# Other published figures, without any of ours: dropping, five cores, another rate.
 FURTHER = (
     "Dropping on one core: DPDK 43.5 Mpps = 1, XDP_DROP 0.55, iptables raw drop 0.11.",
     "Forwarding on five cores: DPDK 51, XDP_TX 70, XDP_REDIRECT 42 Mpps: the order changes.",

@@ -11,7 +11,7 @@ from linerate.experiments.placement.question import Question
 from linerate.experiments.placement.record import Placement, SettingAnswer
 from linerate.host.machine import Machine
 
-# The greatest load of `run latency`, of what --line-rate names.
+# The greatest load of `run latency`, as a share of --line-rate.
 _LATENCY_SHARE = 0.9
 
 
@@ -27,14 +27,14 @@ def commands(
         if setting.beside or setting.foreign or ":" in setting.link or not setting.on(this):
             continue
         known = answers[setting].placements if setting in answers else []
-        # Those that were measured at other sizes.
+        # Forwarders that were measured at other sizes.
         names = {each.program.forwarder for each in groups if each.setting == setting}
         fresh = sorted(names - {each.forwarder for each in known})
         files = _files(groups)
         delays = [each.forwarder for each in known if _lacks_delay(each)]
         rates = [each.forwarder for each in known if _lacks_rate(each)]
         if asked.latency:
-            # What it loses at the rate is measured with the delays.
+            # The loss at the rate is measured together with the delays.
             delays, rates = [*delays, *fresh], [each for each in rates if each not in delays]
         else:
             rates = [*rates, *fresh]

@@ -64,7 +64,7 @@ def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
     floods = [each for each in group.windows if not each.paced]
     sources: list[tuple[Source, list[_Block], int]] = [
         ("searches", _searches(group, asked.loss_ratio), group.begun.searches),
-        # A search's other windows are at loads that it chose by what it had found.
+        # A search's other windows are at loads chosen from its own results.
         (
             "fixed loads",
             [] if group.searched else _blocks(paced, asked.loss_ratio),

@@ -11,7 +11,7 @@ from linerate.host.errors import RunError
 from linerate.records.run_file import RUN
 from linerate.runs.kept.stored import Stored, stored
 
-# Where runs go that name no other place.
+# The default directory of runs.
 DEFAULT = Path("out")
 # Levels below a directory at which runs are looked for.
 _DEPTH = 3

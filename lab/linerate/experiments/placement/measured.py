@@ -23,15 +23,15 @@ from linerate.runs.run_summary import Design
 from linerate.trial.activity import FORWARDER
 from linerate.verdict.delays import supported
 
-# Of windows that say nothing about frames at one load: the rate changes, or the probe stands in the
-# way of every frame, or something else than the generator sends. What the search for a throughput
-# sent counts by its result.
+# Tests whose windows say nothing about frames at one load: the rate changes, the probe affects
+# every frame, or something else than the generator sends. Windows of a throughput search count by
+# its result.
 _OTHER_TESTS: tuple[Test, ...] = ("throughput", "back-to-back", "recovery", "spans", "ping")
 # Self-tests, programs that are looked into, and trials without a forwarder.
 _OTHER_ROLES = ("self-test", "probed", "alone")
 
 
-# Among the conditions of a setting, beside those of the machine.
+# The memory, among the conditions of a setting beside those of the machine.
 MEMORY = "memory"
 
 
@@ -119,9 +119,9 @@ class Group:
     size: int
     windows: list[Window] = field(default_factory=list)
     searched: list[SearchedRate] = field(default_factory=list)
-    # As the run's own summary has it: then its greatest rates are not the program's.
+    # From the run's own summary: if set, its greatest rates are not the program's.
     limited_by: Limiter | None = None
-    # How many blocks were begun, also of which no window counts.
+    # The number of begun blocks, including those without a valid window.
     begun: Begun = Begun()
 
 
@@ -133,7 +133,7 @@ def groups_of(run: Stored) -> list[Group]:
     with made_of(run.directory):
         experiment = find(run.run.experiment)
         design: Design = experiment.read_design(run.run.design)
-        # Not the reference peers, nor the baseline once more.
+        # Neither the reference peers nor the baseline's second label.
         arms = {arm.label for arm in design.arms if arm.label == arm.forwarder}
         trials: dict[tuple[object, ...], list[Trial]] = {}
         for trial in run.trials:
@@ -245,7 +245,7 @@ def _window(trial: Trial) -> Window | None:
     delays = frames.latency
     return Window(
         block=trial.pairing,
-        # A paced sender that was late has no valid window: what it was asked for is what it sent.
+        # A late paced sender has no valid window, so the requested rate was sent.
         least_pps=asked or (0.0 if frames.refused else sent / frames.duration_s),
         most_pps=asked or frames.attempted / frames.duration_s,
         loss_ratio=(sent - frames.received) / sent,

@@ -13,7 +13,7 @@ from linerate.records.types import Limiter, Strict
 
 # no: it was measured, and does not. undecided: measured at this rate, but too little or unsteadily.
 Answer = Literal["yes", "no", "undecided", "not measured"]
-# By what a rate is known: searches for a throughput, fixed loads, or floods.
+# The evidence for a rate: searches for a throughput, fixed loads, or floods.
 Source = Literal["searches", "fixed loads", "floods"]
 
 

@@ -57,7 +57,7 @@ def placement_sentence(found: Placement, asked: Question) -> str:
     """Return the facts about one program, with the numbers of the runs that have them."""
     rates = telling_rates(found)
     parts = [_rate(each, asked.pps) for each in rates]
-    # Of what does not carry the rate, delays at other loads are of no interest.
+    # For a program that does not carry the rate, delays at other loads do not matter.
     for limit in asked.latency if {each.answer for each in rates} != {"no"} else ():
         parts += [_delay(each, limit) for each in telling_delays(found, limit.quantile)]
     return f"{found.forwarder} on {cores_words(found.cores)} {'; '.join(parts)}."

@@ -14,9 +14,10 @@ from linerate.trial.search.device import Changed, Outcome
 from linerate.trial.search.setup_device import Terms
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 
-# To configure a sender, to let counters settle, and to write the record.
+# The time to configure a sender, to let counters settle, and to write the record.
 OVERHEAD_S = 0.15
-# To start a forwarder and bring its link up; and a self-test trial beside its window.
+# The time to start a forwarder and bring its link up; and that of a self-test trial beside its
+# window.
 START_S = 1.0
 # A forwarder in the middle of the range: searches near its ends are shorter.
 _MODEL = Model(capacity_pps=5e6, max_pps=10e6, queue=1024)

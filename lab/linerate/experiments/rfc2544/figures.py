@@ -268,7 +268,7 @@ def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
         return None
     at_limit = sum(result.at_limit for result in results)
     disturbed = sum(result.disturbed for result in results)
-    # Those that came to no limit alone would give too short a time.
+    # The searches without a limit alone would give too short a time.
     timed = [] if at_limit or disturbed else results
     return BurstFigure(
         repetitions=len(lengths),

@@ -82,7 +82,7 @@ def compared(preset: Preset) -> list[Compared]:
     return [
         *result,
         Compared(BUFFER, _buffer, ("throughput", "back-to-back"), beyond=_at_limit),
-        # At shares of 100 %, whatever the throughput.
+        # At shares of 100 %, independent of the throughput.
         Compared(LOSS, _loss, ("loss",), 1.0),
         Compared(RECOVERY, _recovery, ("throughput", "recovery"), beyond=_without_end),
     ]

@@ -63,7 +63,7 @@ BEHIND = 0.5
 class SearchDesign(Budget, Traffic, Design):
     """A `Design` with this experiment's own parameters."""
 
-    # It has the window, too.
+    # The preset also has the window.
     window_s: Annotated[float, Field(gt=0), Agreement("window")]
     # Goals and durations.
     search: Annotated[
@@ -227,7 +227,7 @@ class Rfc2544(SessionPlan):
             f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
             f"{counted(cell.blocks, 'block')}"
         )
-        # The peer shows what link and sender allow where the arms meet them.
+        # The peer shows the capacity of link and sender under the arms' conditions.
         names = {arm.label: arm for arm in [*self.arms, Arm(peer, peer)]}
         return [
             OnSetup(cell, partial(self._searches, cell, block, shuffled, max_pps))
@@ -249,7 +249,7 @@ class Rfc2544(SessionPlan):
             for block, shuffled in enumerate(order(peers, drawn, self.seed)):
                 yield OnSetup(cell, partial(self._flood_peers, block, shuffled), flood=True)
             found = ceiling_of(self.trials[before:], None)
-            # With 100 % given nothing hangs on it.
+            # If 100 % is given, nothing depends on it.
             return found or (Ceiling(pps=given, peer=PEERS[0]) if given else None)
 
         return (

@@ -127,7 +127,7 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
             for each in searches
             if each.unit.throughput
             for name, rate in each.unit.throughput.found.items()
-            # Nobody knows what it would have lost above.
+            # Its loss above that rate is unknown.
             if rate.state != "disturbed_above"
         ]
 

@@ -40,9 +40,9 @@ class Asked(Setup):
     tests: tuple[Test, ...]
     # Blocks over which the repetitions of a test were spread: of a merged run, those of each part.
     shared_by: int
-    # Which latency the sender measures.
+    # The latency that the sender measures.
     latency_definition: str = DEFINITION
-    # Of a merged run: of which part each session is.
+    # For a merged run: the part of each session.
     parts: dict[int, int] = field(default_factory=dict)
 
     def part_of(self, session: int) -> int:
@@ -62,7 +62,7 @@ def tests_of(label: str, arms: list[Arm], tests: tuple[Test, ...]) -> tuple[Test
     return tests if label in {arm.label for arm in arms} else THROUGHPUT
 
 
-# What the searches of each cell found, by link and size.
+# The searches of each cell, by link and size.
 Searches = Mapping[tuple[str, int], list[Searched]]
 
 
@@ -160,7 +160,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
         if whole.of(name) and name not in own:
             entry.search = figures_of(whole.of(name), asked.search, cell, THROUGHPUT)
         references.append(entry)
-    # With another generator nothing is flooded; a peer is searched all the same.
+    # With another generator there is no flood, but a peer is searched as well.
     unflooded = sorted({each.arm for each in whole.units} - names - own)
     references += [_arm(asked, whole, Arm(name, name)) for name in unflooded]
     for entry in found:
@@ -348,7 +348,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
     result = led(rates, pair_costs(summary, used, labels, begun), costs_lead=cost_leads(summary))
     for figure in compared(asked.search):
         values = _by_pairing(whole.units, figure.value, figure.tests)
-        # Without any this was not measured, or is no figure of these forwarders.
+        # Without any value this was not measured, or is no figure of these forwarders.
         if any(label in here for here in values.values() for label in labels):
             result.append(
                 pair_searched(

@@ -163,7 +163,7 @@ def burst_table(cell: CellSummary) -> Table | None:
     for arm, figures in _searched(cell):
         if (entry := figures.back_to_back) is None:
             continue
-        # One that passed at the longest length is longer than that.
+        # A burst that passed at the longest length has a longer maximum.
         least = "at least " if entry.at_limit or entry.disturbed else ""
         found.add_row(
             arm.arm,

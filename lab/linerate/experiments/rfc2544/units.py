@@ -37,7 +37,7 @@ class Unit:
         if self.throughput is None or not self.throughput.found:
             return None
         first = next(iter(self.throughput.found.values()))
-        # Where the machine was too busy for it there may be another goal's alone.
+        # If the machine was too busy for it there may only be another goal.
         return first if first.goal.loss_ratio == 0 else None
 
     def carried(self, preset: Preset) -> float | None:
@@ -59,7 +59,7 @@ def run_tests(
     A test that fails leaves its reason; those that need a throughput are left out without one.
     """
     device.test = "low-load"
-    # What was lost is in its record; without one the summary says that the gate is not known.
+    # Its record has the loss; without one the summary says that the gate is not known.
     with suppress(TrialError):
         device.send(LOW_LOAD * device.max_pps, preset.low_load_s)
     device.test = "throughput"

@@ -20,9 +20,9 @@ from linerate.host.machine import dpdk_version, first_line
 from linerate.host.places import build_directory, project_root
 
 COMPILER = "cc"
-# Whose driver interface drivers/nearfree/driver_abi.h knows.
+# The releases whose driver interface is in drivers/nearfree/driver_abi.h.
 RELEASES = ("22.11", "24.11", "25.11")
-# valgrind knows no AVX-512, and the driver is loaded into what it counts.
+# valgrind does not know AVX-512, and loads the driver, too.
 PLUGIN_FLAGS = "-march=native" + (" -mno-avx512f" if platform.machine() == "x86_64" else "")
 
 

@@ -32,7 +32,7 @@ class CExample:
     """A built example."""
 
     program: Path
-    # Where it came from and what it was made with, for records.
+    # Source and build parameters, for records.
     facts: dict[str, str]
 
 
@@ -81,7 +81,7 @@ def build(
         flags["LDFLAGS"] = f"{flags['LDFLAGS']} {NATIVE}".strip()
     ours = _ours(include, sources)
     if include:
-        # All options come before what is included, so that its own includes are found.
+        # All options come before the included header, so that its own includes are found.
         flags["CFLAGS"] = f"{flags['CFLAGS']} -include {include}".strip()
     code, makefile = hashlib.sha256(), (source / "Makefile").read_bytes()
     for path in sorted(source.glob("*.[ch]")):

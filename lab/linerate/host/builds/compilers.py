@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import shutil
 
-# All that this machine can do, beyond what the flags of the distribution's DPDK allow.
+# All instructions of this machine, beyond the flags of the distribution's DPDK.
 NATIVE = "-march=native"
 
 

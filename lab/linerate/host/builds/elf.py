@@ -23,7 +23,7 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")
 _TAG = struct.Struct("<qQ")
 _NOTE = struct.Struct("<III")
 _LOAD, _DYNAMIC, _INTERPRETER, _NOTES = 1, 2, 3, 4
-# In the header, what tells where sections are and how many: a debugger's business.
+# Header fields with the position and number of sections, which only debuggers need.
 _OF_SECTIONS = (slice(40, 48), slice(58, 64))
 _BUILD_ID = 3, b"GNU\0"
 _DT_STRTAB, _DT_STRSZ = 5, 10

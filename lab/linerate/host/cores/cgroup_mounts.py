@@ -57,7 +57,7 @@ def own_directory(mount: Mount, host: Host = LOCAL) -> Path:
     for line in host.read_text("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         named = set(filter(None, controllers.split(",")))
-        # The one tree of version 2 is told without controllers.
+        # The line of version 2's single tree names no controllers.
         if (mount.version == 1) == bool(named) and named <= mount.options:
             inside = _relative(path, mount.root)
             directory = mount.path / inside if inside is not None else mount.path

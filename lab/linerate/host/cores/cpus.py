@@ -19,9 +19,9 @@ from linerate.host.host import LOCAL, Host
 from linerate.host.process import checkpoint
 from linerate.host.sampler import Wanted
 
-# Of every CPU, what `Host.sample` is asked for.
+# The request of all CPUs' counters to `Host.sample`.
 CPUS = Wanted(cpus=True)
-# Of those who use a CPU before a run, so many are named.
+# The most users of a CPU that are named before a run.
 _MOST_NAMED = 3
 
 

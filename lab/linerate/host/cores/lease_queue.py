@@ -128,7 +128,7 @@ def _hold(path: Path) -> int:
     """
     lock = locks.hold_by(time.monotonic() + locks.PATIENCE_S, path, FLAGS)
     if lock is None:
-        # Whoever holds somebody else's ticket for so long wants it.
+        # A process that holds another's ticket for so long does it on purpose.
         with suppress(OSError):
             path.unlink()
     return -1 if lock is None else lock

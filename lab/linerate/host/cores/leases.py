@@ -38,11 +38,11 @@ from linerate.host.process import await_end, pause
 
 PLACES = (Path("/run/lock"), Path("/tmp"))
 PATIENCE_S = 24 * 3600.0
-# Whoever waits is woken by the end of the process that it waits for, and looks else so seldom: it
-# must not disturb what is measured.
+# A waiting lab is woken by the end of the process that it waits for; otherwise it checks rarely, to
+# disturb no measurement.
 _LOOK_S = 10.0
 _AT_LEAST_S = 0.1
-# Whoever waits says so again, at the latest after so long.
+# A waiting lab repeats its message at this interval.
 _REPEAT_S = 60.0
 # Labs that choose at the same moment see each other's attempts: these are not worth a message.
 _RETRY_S = 0.01
@@ -142,7 +142,7 @@ def _wait(
         if not ticket.ahead() and (held := _take(allowed, count)) is not None:
             return held
         if len(allowed) >= 2:
-            # Not on the CPU of a forwarder that is measured.
+            # Wait on another CPU than that of a measured forwarder.
             os.sched_setaffinity(0, {Cores.among(allowed).control})
         while True:
             waited = time.monotonic() - began
@@ -152,7 +152,8 @@ def _wait(
                 return held
             if waited < locks.PATIENCE_S:
                 continue
-            # Who is not the first takes no lock to look: the first could fail by it.
+            # A lab that is not the first takes no lock to check: that could make the first one
+            # fail.
             found = _seen(_whole_cores(allowed)) if ahead else holders(_whole_cores(allowed))
             who = described(found)
             if waited >= patience_s:

@@ -49,7 +49,7 @@ def holder(path: Path) -> Holder:
                 continue
             if place == device:
                 return _process(int(words[4]))
-            # Btrfs tells another device here than by stat.
+            # Btrfs shows another device number here than in stat.
             fallback = int(words[4])
         if fallback is not None:
             return _process(fallback)

@@ -32,11 +32,11 @@ _SOFTWARE, _DUMMY = 1, 9
 _TID_AND_TIME = 1 << 1 | 1 << 2
 _COMM, _ID_ALL, _CLOCK_ID, _SWITCHES = 1 << 9, 1 << 18, 1 << 25, 1 << 26
 _CLOSE_ON_EXEC = 8
-# In the page before the ring: how much was written to it.
+# Offset, in the page before the ring, of the number of bytes written.
 _HEAD = 1024
 _HEADER, _ID, _PAIR = struct.Struct("=IHH"), struct.Struct("=IIQ"), struct.Struct("=II")
 _NAME, _SWITCH = 3, 15
-# Of one record, in bytes, at most.
+# The largest record, in bytes.
 _LARGEST = 128
 _OUT = 1 << 13
 # 512 KiB have room for some 4,700 switches.
@@ -67,7 +67,7 @@ def watched(cpus: Iterable[int], is_own: Callable[[int], bool]) -> Iterator[dict
             yield None
             return
         found: dict[int, Use] = {}
-        # Those that end meanwhile can be asked for their names no more.
+        # The name of a process that ends meanwhile cannot be read any more.
         names = {int(path.parent.name): _name(path) for path in Path("/proc").glob("[0-9]*/comm")}
         began_ns = time.monotonic_ns()
         yield found
@@ -109,7 +109,7 @@ class _Record:
 def _records(ring: mmap.mmap) -> tuple[list[_Record], bool]:
     """Return the records written so far, and True if there was room for all of them."""
     size = len(ring) - mmap.PAGESIZE
-    # Nothing was read yet, so nothing was written over, and the kernel stops where it is full.
+    # Nothing was read yet, so nothing was overwritten: the kernel stops when the ring is full.
     whole = int.from_bytes(ring[_HEAD : _HEAD + 8], "little")
     found = []
     at = 0
@@ -136,7 +136,7 @@ def _others(
         if at_ns > end_ns:
             break
         if record.kind == _NAME and len(set(_PAIR.unpack_from(record.body))) == 1:
-            # Who was named, which need not be who did it: a program names its threads.
+            # The thread's name, which a program can choose.
             pid, _ = _PAIR.unpack_from(record.body)
             name, _, _ = record.body[_PAIR.size : -_ID.size].partition(b"\0")
             names[pid] = name.decode(errors="replace")

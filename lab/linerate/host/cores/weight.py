@@ -32,13 +32,13 @@ from linerate.host.host import LOCAL, Host
 from linerate.host.locks import hold
 from linerate.host.process import start_time
 
-# How many times everyone's; version 2 has no more.
+# Multiple of the default weight; version 2 allows no more.
 WEIGHT = MOST_WEIGHT = 100
 _EVERYONE = {1: 1024, 2: 100}
 _FILE = {1: "cpu.shares", 2: "cpu.weight"}
 _PREFIX = "linerate-weight"
 _OURS = re.compile(rf"{_PREFIX}-(\d+)-(\d+)")
-# How long what was killed may take to leave a group, and how often it is looked.
+# How long killed processes may take to leave a group, and the interval of checks.
 _END_S = 2.0
 _LOOK_S = 0.01
 
@@ -157,7 +157,7 @@ def _make(found: Mount, group: Path, times: int) -> int:
     try:
         files.write(group / _FILE[found.version], str(times * _EVERYONE[found.version]))
         if (group / "cpu.rt_runtime_us").exists():
-            # Else no program could ask for a real-time priority (CONFIG_RT_GROUP_SCHED).
+            # Otherwise no program could ask for a real-time priority (CONFIG_RT_GROUP_SCHED).
             with contextlib.suppress(OSError, MachineError):
                 left = int(LOCAL.read_text(found.path / "cpu.rt_runtime_us"))
                 files.write(group / "cpu.rt_runtime_us", str(left // 2))

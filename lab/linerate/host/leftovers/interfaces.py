@@ -33,7 +33,7 @@ _PREFIX = "linerate-interfaces"
 # Pid and start time of the lab, and the number of an interface.
 _NAME = re.compile(r"-(\d+)-(\d+)-\d+")
 _BOOT = "/proc/sys/kernel/random/boot_id"
-# More is no file of ours.
+# A larger file is not ours.
 _MOST_BYTES = 1 << 16
 
 
@@ -62,12 +62,12 @@ class _State:
         wanted: list[tuple[bool, str, str]] = [
             (self.promiscuous != now.promiscuous, "promisc", "on" if self.promiscuous else "off"),
             (self.mtu != now.mtu, "mtu", str(self.mtu)),
-            # One that was there before is another's to mend.
+            # A program that was there before is not ours to remove.
             (now.xdp and not self.xdp, "xdp", "off"),
         ]
         for differs, what, value in wanted:
             if differs:
-                # Who may not change it may not have changed it.
+                # A user that may not change it cannot have changed it.
                 with suppress(LinkError):
                     ip("link", "set", "dev", self.name, what, value)
 
@@ -85,7 +85,7 @@ def kept(names: Sequence[str]) -> Iterator[None]:
     with contextlib.ExitStack() as opened:
         file = opened.enter_context(os.fdopen(os.open(path, flags, 0o600), "w"))
         opened.callback(path.unlink, missing_ok=True)
-        # Until it is locked it has nothing to undo.
+        # There is nothing to undo before the file is locked.
         lock = hold(path)
         if lock is not None:
             opened.callback(os.close, lock)

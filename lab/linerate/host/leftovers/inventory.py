@@ -26,7 +26,7 @@ class Kind:
     remove: str
 
 
-# First what may hold processes that use the rest.
+# Kinds that may hold processes come first, because these use the others.
 KINDS = (
     Kind(
         "control groups of tenants",

@@ -219,7 +219,7 @@ class Engine:
         if step.told:
             self.monitor.item(*where, step.told(found), fresh=fresh)
         if step.failed and mine:
-            # What earlier sessions found stands, and does not end this one.
+            # Results of earlier sessions stand, and do not end this one.
             self.ledger.count(step.failed(found) if fresh else None, mine[-1])
         return found
 

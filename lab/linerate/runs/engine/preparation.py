@@ -18,7 +18,7 @@ from linerate.runs.plans.steps import SessionPlan
 from linerate.traffic.otg import Traffic
 from linerate.trial.clock_check import ClockCheck, check_clock
 
-# Of the frames that another generator is asked for before it is used; any takes this size.
+# Size of the frames with which another generator is tested; every generator supports it.
 SAMPLE_SIZE = 512
 
 

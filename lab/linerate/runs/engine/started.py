@@ -98,7 +98,7 @@ class StartedDevice:
             fresh = last.session == ledger.journal.session
             (ledger.monitor.finished if fresh else ledger.monitor.replayed)(last)
             if self._each_fails:
-                # Also of earlier sessions: what was given up stays so.
+                # Also for earlier sessions: a given-up start stays given up.
                 ledger.count(None if found else last.invalid_why, last)
         return found
 

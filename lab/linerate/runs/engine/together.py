@@ -86,7 +86,7 @@ def _count(ledger: Ledger, started: Sequence[StartedDevice]) -> None:
             last, some = trials[-1], any(trial.valid for trial in trials)
             fresh = last.session == ledger.journal.session
             why = last.invalid_why or "no trial counts"
-            # What earlier sessions found stands, and does not end this one.
+            # Results of earlier sessions stand, and do not end this one.
             ledger.count(why if fresh and not some else None, last)
 
 

@@ -70,7 +70,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
     number = len(places(directory)) + 1
     options = {**run.options, "blocks": blocks - there, "seed": run.options.get("seed", 1) + number}
     added = Run(experiment=run.experiment, options=options, design=experiment.design(options))
-    # What could not stand beside what is there must not be measured.
+    # Refuse blocks that could not be merged with the existing ones before measuring them.
     experiment.merged([run.design, added.design])
     place = directory / _NAME.format(number)
     with OutputDirectory(place) as output:

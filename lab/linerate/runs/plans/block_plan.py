@@ -120,7 +120,7 @@ class BlockPlan(SessionPlan):
             yield Standing(setup=setup, items=drawn, block=block)
 
         for block, drawn in enumerate(blocks):
-            # The probe costs something: who has it is compared with nobody.
+            # The probe costs something: trials with it are not compared.
             apart = [item for item in drawn if method == "fresh" or item[0] == "probed"]
             together = [item for item in drawn if item not in apart]
             if together and method == "standing":

@@ -21,7 +21,7 @@ from linerate.records.trial import Method, Role
 from linerate.verdict.stats import fewest_pairs
 
 PEERS = ("reflect", "testpmd-io")
-# The probe looks in one block of so many.
+# The probe runs in one block of so many.
 PROBED_EVERY = 6
 # Blocks beyond those that a verdict needs: one search or trial may fail.
 SPARE_BLOCKS = 1

@@ -19,11 +19,11 @@ from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
 from linerate.verdict.arms import median_of
 
-# Shares of what came back of floods that are tried as 100 %, until the sender is on time.
+# Shares of a flood's received rate that are tried as 100 %, until the sender is on time.
 PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
 PACED_S = 0.1
-# A rate is kept if it is in so many starts on links of their own, and in each in so many trials.
-# One lucky window of many is not enough: blocks ask for this rate again.
+# A rate is kept if the sender keeps it in so many starts on links of their own, and in each in so
+# many trials. One good window of many is not enough: blocks use this rate repeatedly.
 PACED_STARTS, PACED_TRIALS = 3, 3
 _TERMS = Terms(windows=4, patience_s=0.05)
 

@@ -15,7 +15,7 @@ from linerate.records.trial import DISTURBED, Trial
 from linerate.runs.plans.steps import Rest, SessionPlan, Steps
 
 T = TypeVar("T")
-# How long it waits before each further attempt.
+# The rests (s) before each further attempt.
 RESTS_S = (5.0, 20.0, 60.0)
 
 

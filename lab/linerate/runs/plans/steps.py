@@ -38,7 +38,7 @@ class Step:
     """Base of the steps below."""
 
 
-# What yields steps, and gets back what each came to.
+# A generator of steps that receives the result of each.
 Steps = Generator[Step, Any, T]
 
 
@@ -273,9 +273,9 @@ class SessionPlan(ABC):
     failures: Failures
     ip: Ip = 4
     directions: Directions = "both"
-    # What one of `total` is called.
+    # The name of one of `total`.
     unit = "trial"
-    # Of the session's time; None: until the plan's end.
+    # The session's time budget; None: until the plan's end.
     minutes: float | None = None
     # A frame counts as late when it is sent so much after its time; None: as the sender has it.
     late_after_us: int | None = None
@@ -287,7 +287,7 @@ class SessionPlan(ABC):
         self.keep_going = options.keep_going
         self.link = options.link
         self.warnings: list[str] = []
-        # The engine's: the session's trials, passed or run, in their order; with what it measures.
+        # The engine's list of the session's trials, replayed or run, in their order, and its bench.
         self.trials: list[Trial] = []
         self.bench: Bench
 

@@ -24,7 +24,7 @@ from linerate.host.host import LOCAL, Host
 from linerate.host.text import printable
 from linerate.telemetry.client import SOCKET_NAME, Telemetry
 
-# Of a socket that listens: __SO_ACCEPTCON.
+# The flag of a listening socket: __SO_ACCEPTCON.
 _LISTENS = 0x10000
 _ANSWER_WITHIN_S = 1.0
 _MOST_ASKED = 256

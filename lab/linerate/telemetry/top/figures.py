@@ -28,8 +28,8 @@ from linerate.telemetry.top.sample import (
 
 # Last entry of a histogram that DPDK's telemetry cut: calls that returned as many or more.
 _HISTOGRAM_END = 511
-# Ports are read one after the other and packets are on their way: RX less TX of all ports means
-# something only beyond what a millisecond of traffic can cause.
+# Ports are read one after the other and packets are on their way: RX less TX of all ports is
+# meaningful only beyond a millisecond of traffic.
 _READ_WITHIN_S = 0.001
 # Busy cycles may exceed all cycles by so much: a call is under way while they are read.
 _BUSY_TOLERANCE = 0.01
@@ -325,7 +325,7 @@ def _polling(entries: Sequence[Polling | None], seconds: float) -> dict[str, Any
     fields: dict[str, Any] = {"burst_limit": max(entry.burst_limit for entry in known)}
     # Busy time is counted when it ends, all at once: after a pause, more than there was time.
     exceeding = any(_exceeds(entry.busy_tsc, entry.total_tsc) for entry in known)
-    # Without lcore ids they are perhaps several threads, with more time than one.
+    # Entries without lcore ids may be several threads, with more time than one.
     if exceeding or (known[0].lcore != NO_LCORE and _exceeds(busy, total)):
         fields["busy_from_before"] = exceeding = True
     if seconds > 0:
@@ -410,7 +410,7 @@ def latency_figures(
     highest = between.maximum
     if highest is None:
         return figures
-    # The largest ever bounds what a bucket rounds up.
+    # The largest value ever is an upper bound of the rounded bucket.
     bound = now.max_tsc if now.max_tsc is not None else highest
     for name, percent in PERCENTILES.items():
         value = between.percentile(percent)

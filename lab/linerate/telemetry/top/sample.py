@@ -36,9 +36,10 @@ Counter = Annotated[int, Field(ge=0, lt=2**64)]
 # Histograms of bursts end at 511, and EAL knows 1,024 lcores at most (RTE_MAX_LCORE).
 Counters = Annotated[tuple[Counter, ...], Field(max_length=4096)]
 Word = Annotated[str, Field(max_length=1024)]
-# RTE_MAX_ETHPORTS is 32 where nobody changes it.
+# RTE_MAX_ETHPORTS is 32 by default.
 Numbers = Annotated[list[Annotated[int, Field(ge=0, lt=2**16)]], Field(max_length=1024)]
-# All questions of a round, in seconds; a thousand ports that answer at once take less than one.
+# Limit for all requests of a round, in seconds; a thousand ports that answer at once take less than
+# one.
 ROUND_S = 30.0
 
 

@@ -24,7 +24,7 @@ from linerate.telemetry.top.figures import (
 )
 
 NARROW = 80
-# From here columns stand further apart and names are whole.
+# From this width on columns are further apart and names are complete.
 WIDE = 120
 DASH = "-"
 _BARS = "▁▂▃▄▅▆▇█"
@@ -407,7 +407,7 @@ def _unseen(figures: Figures) -> int:
     probe = figures.probe
     if probe is None or not probe.one_in or not probe.stamped or figures.latency is None:
         return 0
-    # None: what it counted is not known.
+    # None: its count is unknown.
     return probe.stamped if all(entry.packets == 0 for entry in figures.latency) else 0
 
 

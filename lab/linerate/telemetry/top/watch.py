@@ -40,9 +40,9 @@ class Show(Protocol):
         """Handle a program that does not answer: return to wait for it, else raise."""
 
 
-# On a terminal, where a signal waits for as long; elsewhere `Telemetry` has its own.
+# On a terminal, where a signal may wait this long; elsewhere `Telemetry` has its own limit.
 _ANSWER_WITHIN_S = 1.0
-# So long a signal may wait.
+# The longest wait of a signal.
 _GLANCE_S = 0.05
 # An interval may be so much shorter than asked for, to keep step; ticks before that are skipped.
 _SHORTEST = 0.9
@@ -75,7 +75,7 @@ def _take(sampler: Sampler, telemetry: Telemetry, show: Show) -> Sample:
             return sampler.take()
         except SilentError:
             show.silence()
-            # What was asked is still to be answered: asking again would bring both.
+            # The previous request is still unanswered: another one would get both answers.
             while not telemetry.overdue(_GLANCE_S):
                 checkpoint()
 
@@ -106,7 +106,7 @@ def run(
             write = _print_json if json else partial(_print, console)
             ended = watch(program, interval_s, count, _Plain(program, write), telemetry)
         if ended:
-            # With --json only objects are on standard output.
+            # With --json only objects go to standard output.
             out = sys.stderr if json else sys.stdout
             print(f"{printable(program.prefix)} has ended", file=out, flush=True)
 

@@ -36,7 +36,7 @@ REPETITIONS = 50
 # RFC 2544, 26.4: trials are this long at least, so bursts of that length must have been tried
 # before one can say that every burst passes.
 LONGEST_S = 2.0
-# Where each search begins, in frames.
+# The first length of each search, in frames.
 _START = 64
 
 

@@ -17,7 +17,7 @@ from linerate.host.errors import DisturbedError, TrialError, UsageError
 from linerate.trial.search.device import Device
 from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid, positive
 
-# Of 100 %, close enough that slow forwarders have some in common. None is the low load's
+# Shares of 100 %, close enough that slow forwarders have some in common. None is the low load
 # (verdict.LOW_LOAD): its windows are without the probe.
 LOADS = (0.1, 0.2, 0.35, 0.5, 0.75, 0.9)
 

@@ -26,7 +26,7 @@ class Latency:
     minimum: float
     mean: float
     maximum: float
-    # By quantile, 0 to 1.
+    # Keys are quantiles, 0 to 1.
     quantiles: dict[float, float]
     jitter: float | None = None
     ipdv: dict[float, float] = field(default_factory=dict)
@@ -41,7 +41,7 @@ class Outcome:
 
     intended: int
     received: int
-    # For how long was sent.
+    # The duration of sending.
     seconds: float
     latency: Latency | None = None
 

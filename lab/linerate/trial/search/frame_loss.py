@@ -19,7 +19,8 @@ from linerate.trial.search.procedure import (
     too_short,
 )
 
-# RFC 2544, 26.3: the coarsest step, and so many trials in a row without loss end it.
+# RFC 2544, 26.3: the coarsest step, and the number of trials in a row without loss that ends the
+# test.
 GREATEST_STEP = 0.1
 CLEAN = 2
 

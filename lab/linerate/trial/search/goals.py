@@ -23,7 +23,7 @@ class Goal:
     name: str
     loss_ratio: float
     exceed_ratio: float
-    # Of the upper bound: how close the two bounds are to come.
+    # The distance of the two bounds at which a search ends, as a share of the upper bound.
     width: float
     # The shortest trial, and the one that counts.
     initial_s: float

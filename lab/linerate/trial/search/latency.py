@@ -26,11 +26,11 @@ from linerate.trial.search.procedure import (
 
 SECONDS = 120.0
 REPETITIONS = 20
-# Of the throughput. The RFC's own is 1.
+# Shares of the throughput. The RFC's own is 1.
 LOADS = (0.1, 0.5, 0.9, 1.0)
 # Software hands over whole frames: a frame is in when it was received, and out when it was sent.
 DEFINITION = "RFC 1242, 3.8: store and forward"
-# What another generator is asked for (OTG's cut_through).
+# The definition for another generator (OTG's cut_through).
 CUT_THROUGH = "RFC 1242, 3.8: bit forwarding, as its generator measures cut_through"
 # One-sided level at which the greatest value of a run lies above its quantile.
 _LEVEL = 0.95
@@ -125,7 +125,7 @@ def _run(measured: Latency) -> Latency:
     return replace(
         measured,
         quantiles=_supported(measured.quantiles, measured.count),
-        # Each but the first has one before it.
+        # The first frame has no predecessor.
         ipdv=_supported(measured.ipdv, measured.count - 1),
     )
 

@@ -21,7 +21,7 @@ from linerate.trial.search.device import Device, Outcome
 
 T = TypeVar("T")
 
-# How often one and the same trial is tried before the procedure ends.
+# Attempts at one trial before the procedure ends.
 ATTEMPTS = 3
 
 

@@ -27,7 +27,7 @@ from linerate.trial.search.procedure import (
 
 OVERLOAD = 1.1
 OVERLOAD_S = 60.0
-# Of the rate of the overload, not of the throughput.
+# A share of the overload's rate, not of the throughput.
 REDUCED = 0.5
 # The RFC leaves these two open: it is to be repeated, and watched for as long as it takes.
 REPETITIONS = 10
@@ -120,7 +120,7 @@ def _judged(changed: Changed, watched_s: float) -> Recovered:
     state: State = "recovered"
     if not changed.before.lost:
         state = "not_overloaded"
-    # By the middle of its slice: frames are whole, so that slices begin and end a little beside
+    # The middle of its slice: frames are whole, so that slices do not begin and end exactly at
     # their times.
     elif last is not None and last - changed.slice_s / 2 >= watched_s * (1 - END_SHARE):
         state = "not_recovered"

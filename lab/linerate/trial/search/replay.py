@@ -37,7 +37,7 @@ class MismatchError(RunError):
     """The records are of another procedure, or of another version of it."""
 
 
-# Records have no line for the end of a search, only for what came next.
+# Records have no line for the end of a search, only for the next test.
 ENDED = "its time was over, or the run's"
 
 

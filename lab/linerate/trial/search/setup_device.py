@@ -132,13 +132,13 @@ class SetupDevice:
         self.terms = terms
         self.role = role
         self.probe = probe
-        # Which test the next trials are for.
+        # The test of the next trials.
         self.test: Test = "throughput"
-        # What the frames of the next trials are; None: as the bench has it.
+        # The kind of frames of the next trials; None: the bench's.
         self.protocol: Protocol | None = None
         self.void = 0
         self.method = method
-        # In which each window lies: programs that take turns are stopped outside of theirs.
+        # The context of each window: programs that take turns are stopped outside of theirs.
         self.turn: Callable[[], AbstractContextManager[object]] = nullcontext
         self._spans = spans
         self._max_pps = max_pps
@@ -224,7 +224,7 @@ class SetupDevice:
             children = [*exchange.running.children, *([sender.child] if sender.child else [])]
             traffic = self._traffic(asked)
             if self.probe:
-                # Nothing else is to pay for it.
+                # Only this test pays for the probe.
                 exchange.polls.look(self.test == "core-use")
                 trial.program.probe = exchange.polls.probed
             sender.configure(traffic)
@@ -296,14 +296,14 @@ class SetupDevice:
             raise GeneratorError(f"link {self.setup.link.name} has no generator")
         sender.check()
         warm_up = min(WARM_UP_PPS, self.max_pps) or math.inf
-        # It is stopped when frames have come through, long before its end.
+        # Stopped when frames have come through, long before its end.
         sender.configure(self._traffic(Asked(warm_up, 30.0)))
         try:
             self._launch(wire, sender, probe=self.probe)
         except ProcessError:
             if not self.probe:
                 raise
-            # It may be that the program does not take plugins: then without, if it starts so.
+            # The program may not accept plugins: try without.
             self._launch(wire, sender, probe=False)
             self.probe = False
 

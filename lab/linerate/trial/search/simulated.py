@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from linerate.host.errors import TrialError, UsageError
 from linerate.trial.search.device import Changed, Latency, Outcome
 
-# Latency is drawn for so many frames of a trial at most.
+# The most frames of a trial for which latency is drawn.
 TAGS = 5000
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
@@ -32,16 +32,16 @@ class Model:
     # Frames that the forwarder holds, with the one in service. Two at least: with one the server
     # would wait for each next frame.
     queue: int = 256
-    # Share of the frames that is lost by chance, each on its own, whatever the load.
+    # Share of the frames that is lost at random, independently, at any load.
     random_loss: float = 0.0
     # Standard deviation of the logarithm of the capacity from trial to trial.
     spread: float = 0.0
     # Share of the trials that fail.
     failing: float = 0.0
-    # Latency of a frame that does not wait, and what is added by chance at no load (exponential).
+    # Latency of a frame that does not wait, and the random addition without load (exponential).
     latency_s: float = 10e-6
     jitter_s: float = 2e-6
-    # After an overload the capacity is `tired` of itself for so long.
+    # After an overload the capacity is multiplied by `tired` for this time.
     tired_s: float = 0.0
     tired: float = 1.0
 
@@ -138,7 +138,7 @@ class SimulatedForwarder:
         accepted = after - min(round(lost_after), after)
         survivors = self._survivors(accepted)
         if survivors < accepted:
-            # The last of so many moments, each anywhere in the time.
+            # The last of so many moments, each uniform in the time.
             chance = float(self._random.uniform(size=accepted - survivors).max()) * then_seconds
             last_lost = max(last_lost or 0.0, chance)
         return Changed(
@@ -184,7 +184,7 @@ class SimulatedForwarder:
             mean=float(values.mean()),
             maximum=float(values.max()),
             quantiles=_quantiles(values),
-            # What the smoothed value is near to in the long run.
+            # The long-run mean of the smoothed value.
             jitter=float(variation.mean()) if count > 1 else None,
             ipdv=_quantiles(variation) if count > 1 else {},
         )

@@ -24,7 +24,7 @@ from linerate.trial.search.device import Device
 from linerate.trial.search.goals import Goal
 from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid
 
-# Where no load is named: the least is this share of the greatest.
+# Default least load: this share of the greatest.
 MIN_SHARE = 0.001
 # Coarser targets that the library reaches for first, with shorter trials.
 PRECEDING_TARGETS = 2

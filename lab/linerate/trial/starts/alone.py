@@ -13,9 +13,9 @@ from linerate.host.process import pause
 from linerate.trial.starts.start import Start
 from linerate.trial.starts.window import Slice, Window
 
-# After it goes on, until a program's caches are its own and its rings are full.
+# The time after it continues, until a program's caches are warm and its rings are full.
 SETTLE_S = 0.01
-# How long each standing start runs alone, to see whether it compares otherwise by itself.
+# How long each standing start runs alone, to check if the comparison differs then.
 ALONE_S = 0.03
 
 

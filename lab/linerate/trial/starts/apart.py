@@ -31,7 +31,7 @@ from linerate.trial.starts.start import Start, refuse_shared
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange, Polls
 
-# Its generator ends by itself, at the latest.
+# The latest end of its generator.
 _MOST_S = 3600.0
 _SILENT = "it did not receive on every port"
 
@@ -57,13 +57,13 @@ def apart(  # noqa: PLR0917 - as `standing`, and how packets are counted
     with ExitStack() as stack:
         starts: list[Start] = []
         for number, arm in enumerate(order):
-            # Else frames that come back are lost where a generator that polls has the CPU, and
-            # a fast program loses more of them.
+            # Otherwise returning frames are lost while a polling generator has the CPU, and a fast
+            # program loses more of them.
             context = bench.context(size, number, receive_first=True)
             sent = flooding if link.has_generator else None
             setup = stack.enter_context(LinkSetup(link, context, sent))
             starts.append(stack.enter_context(_started(bench, setup, programs[arm], arm, per)))
-            # Nobody is stopped whom the lab did not start.
+            # Never stop a process that the lab did not start.
             refuse_shared(starts[-1], starts[:-1])
             starts[-1].halt()
         yield starts
@@ -108,7 +108,7 @@ def _started(
         if sender:
             # A link that is closed under traffic may take the generator with it.
             stack.callback(_quieten, sender)
-        # Also one that stands still.
+        # Also continues a stopped one.
         stack.callback(start.go_on)
         yield start
 

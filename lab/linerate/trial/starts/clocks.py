@@ -24,12 +24,12 @@ from linerate.links import KernelThread, Link
 # time; or the part of the process's CPU time in which its lcores were busy with packets, as the
 # probe in it counts.
 Per = Literal["cpu", "cpu-and-napi", "time", "busy"]
-# A process that wants the CPU in more of so many looks polls, if nothing comes.
+# A process polls if it wants the CPU in more than this share of checks, while nothing comes.
 _POLLS = 0.5
 _LOOKS = 10
 _LOOK_S = 0.002
-# Within this time it has taken what waits in its sockets when the generator stops, and has done
-# with its start: it may forward on one port while it still prepares the other.
+# The time to take what waits in its sockets after the generator stopped, and to finish its start:
+# it may forward on one port while it still prepares the other.
 _AT_REST_S = 0.5
 
 
@@ -96,7 +96,7 @@ class PathClock:
 
     def now_ns(self) -> int:
         for helper in self._helpers:
-            # Nobody misses a helper that ended.
+            # A helper that has ended does not matter.
             try:
                 self._helpers[helper] = CpuClock(helper).now_ns()
             except OSError:

@@ -72,7 +72,7 @@ def same_code(programs: Sequence[Forwarder], starts: Sequence[Start]) -> bool:
             return False
         mapped.append(files)
     first, second = mapped
-    # What both have from the same place is the same file.
+    # The same path in both is the same file.
     try:
         return _digests(first - second) == _digests(second - first)
     except (OSError, elf.UnreadableError):

@@ -20,11 +20,11 @@ Kind = Literal[
     "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "unsaturated",
     "wrong", "work", "replaced",
 ]  # fmt: skip
-# Share of what a program received that it may keep, and still have done the work.
+# The share of received packets that a program may keep and still have done the work.
 KEPT = 0.02
 # The same on a link whose other end may not receive all.
 MOST_LOST = 0.99
-# Share that it may send of packets that came before, where a generator's frames wait in rings.
+# The share that it may send of earlier packets, if a generator's frames wait in rings.
 _COPIED = 0.1
 # Packets per port that may be under way when counters are read.
 UNDER_WAY = 512

@@ -14,7 +14,7 @@ from linerate.host.process import pause, stands_still
 from linerate.traffic.sender import Sender
 from linerate.trial.running import Running
 
-# How long a program may forward what is under way, when its generator stands still.
+# The time for a program to forward packets on their way after its generator was stopped.
 DRAIN_S = 0.003
 _FREEZE_S = 2.0
 

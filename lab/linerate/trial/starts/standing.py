@@ -27,9 +27,9 @@ from linerate.trial.starts.start import Sample, Start, refuse_shared
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench
 
-# Until all have left what they do at their start, and their caches are theirs.
+# The time until all have finished their start, and their caches are warm.
 SETTLE_S = 0.15
-# From look to look whether a program has begun.
+# The interval of checks whether a program has begun.
 _LOOK_S = 0.02
 
 
@@ -48,7 +48,7 @@ def standing(
             with blamed(arm):
                 launching = begun(programs[arm], bench.run, bench.cores, bench.memory, wire)
                 beginnings.append(stack.enter_context(launching))
-        # All are asked to end before any is waited for.
+        # Ask all to end before waiting for any.
         for each in beginnings:
             if each.child:
                 stack.callback(each.child.ask_to_end)
@@ -58,10 +58,10 @@ def standing(
             with blamed(arm):
                 running = beginning.running(programs[arm].ready.within_s * len(order))
             starts.append(Start(arm, running, "cpu"))
-            # Nobody is stopped whom the lab did not start.
+            # Never stop a process that the lab did not start.
             refuse_shared(starts[-1], starts[:-1])
             _await_packets(starts[-1], patience)
-            # Those that still start have the CPU then.
+            # The CPU is free for those that still start.
             stack.callback(starts[-1].go_on)
             starts[-1].halt()
         for start in starts:

@@ -19,12 +19,12 @@ from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Had, Offered, Slice
 
-# A reading is good if it is as certain as this, so that twice as much passed while it was made; of
-# so many, the best. On a busy machine seven of ten are certain to 0.06 to 0.15 ms; a slice has some
-# 30 ms of CPU time.
+# A reading is good if it is at least this certain, which allows twice as much time for it;
+# otherwise the best of several is used. On a busy machine seven of ten are certain to 0.06 to 0.15
+# ms; a slice has some 30 ms of CPU time.
 TIGHT_NS = 200_000
 _READINGS = 12
-# How DPDK names the threads that answer.
+# DPDK's name of the threads that answer.
 _TELEMETRY = "telemetry-v2"
 
 
@@ -77,7 +77,7 @@ class Start:
             self._clock = PathClock(self.pid, threads)
         elif per != "time" and self.pid:
             self._clock = CpuClock(self.pid)
-        # Its time is what its packets cost, also where its generator sends less than it could take.
+        # Its time is the cost of its packets, even if its generator sends less than it could take.
         self.cost_only = per == "busy"
 
     def check(self) -> None:
@@ -125,7 +125,7 @@ class Start:
                 if again.uncertainty_ns < best.uncertainty_ns:
                     best = again
             if self._interfaces and not self.cost_only:
-                # Once: a program whose CPU is full answers after milliseconds.
+                # Only once: a program with a fully used CPU answers after milliseconds.
                 best = replace(best, received=_counts(self.running.ports, "ipackets"))
         except TelemetryError as error:
             if isinstance(error, DisconnectedError):
@@ -156,7 +156,7 @@ class Start:
             sent = self.sender.sent()
         except TelemetryError as error:
             if self.sender.child and isinstance(error, DisconnectedError):
-                # `check` then tells how it ended.
+                # `check` then reports how it ended.
                 self.sender.child.wait(END_S)
             self.sender.check()
             raise GeneratorError(f"the generator does not answer: {error.message}") from error

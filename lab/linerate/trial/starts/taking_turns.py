@@ -57,7 +57,7 @@ class _Contender:
 
     def __init__(self, device: SetupDevice) -> None:
         self.device = device
-        # What is stopped now.
+        # The stopped pair.
         self._stopped: Pair | None = None
 
     def begin(self) -> None:
@@ -66,7 +66,7 @@ class _Contender:
             self.device.begin()
             self.halt()
         except TrialError:
-            # Its first window tries again, and has the reason on record.
+            # Its first window tries again, and records the reason.
             self.device.close()
             self.device.setup.close()
 

@@ -25,7 +25,7 @@ from linerate.trial.starts.standing import standing, together
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, stolen
 
-# Each window is read so often: what the hypervisor took lies in few of the slices.
+# Readings in each window: time taken by the hypervisor lies in few of the slices.
 SLICES = 5
 _CODES: dict[Kind, InvalidCode] = {
     "start": "ended",

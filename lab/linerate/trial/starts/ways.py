@@ -19,11 +19,12 @@ from linerate.trial.starts.standing import standing
 from linerate.trial.trial import Bench
 
 Method = Literal["standing", "turns"]
-# What EAL and the pools of any usual program take of huge pages at most; many take a tenth.
+# The most huge pages of EAL and the pools of a usual program; many use a tenth.
 HUGE_MIB = 256
-# So many times what one start took are left for each: no two take quite the same.
+# The margin for the variation between starts.
 _SPARE = 1.25
-# The bytes of a capture file, the place of each frame, and while they are read a table of flows.
+# The memory for a capture file's bytes, the place of each frame, and during reading a table of
+# flows.
 _FRAMES_OVER_FILE = 2
 
 

@@ -6,12 +6,12 @@ from __future__ import annotations
 import statistics
 from dataclasses import dataclass
 
-# A generator that offers at least so many times what a program receives is not what limits it.
+# A generator that offers at least so many times the received packets is not the limit.
 _ENOUGH = 1.02
 # An offer to a full ring costs the generator a fortieth of a frame that is taken, as measured on
 # memif and tap. Two refusals in a hundred offers are a pause of a millisecond on a shared machine.
 _REFUSAL = 1 / 40
-# A generator that polls has its CPU for at least so much of the time, if nobody else wants it.
+# The least share of its CPU for a polling generator, if no other process wants it.
 _UNDISTURBED = 0.9
 
 

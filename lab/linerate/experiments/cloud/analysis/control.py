@@ -67,7 +67,7 @@ class Control:
             return None
         if found.low is None or found.high is None:
             return None
-        # Which of its labels a statement has above and which below, if any, nobody chose.
+        # The order of the two labels in a statement is arbitrary.
         least = max(math.log(found.low), -math.log(found.high))
         if least > abs(math.log(control.effect)):
             return None

@@ -27,7 +27,7 @@ QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 _Without = tuple[str, int, str, float, tuple[int, int]]
 
 
-# What is this near the NDR is the NDR.
+# A rate this near to the NDR counts as the NDR.
 _SAME = 0.999
 
 

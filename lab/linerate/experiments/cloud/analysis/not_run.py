@@ -26,7 +26,7 @@ _Group = tuple[str, str]
 def not_run(
     design: CloudDesign, windows: Windows, rates: Sequence[OwnRate], *, interrupted: bool
 ) -> list[NotRun]:
-    # Blocks are run one after the other: who has nothing in one that is over could not be run.
+    # Blocks run one after the other: a cell without trials in a finished block could not be run.
     over = not interrupted or any(trial.block for _, trial in windows.measured)
     unknown = {(rate.framework, rate.size) for rate in rates if over and rate.pps is None}
     blocks = design.blocks

@@ -37,7 +37,7 @@ from linerate.verdict.delays import latency_us
 
 # The levels of these rise; those of `cpu` do from one quota to the next.
 ORDERED = (TENANTS, CPU, SIZE, RATE)
-# These are factors of all observations, with one level, too: hypotheses name them.
+# Factors of all observations, even with one level: hypotheses name them.
 ALWAYS = (FRAMEWORK, LOAD, SIZE)
 THROUGHPUT, WORK_LEFT = "throughput", "work_left"
 IDLE: LoadName = "idle"
@@ -96,11 +96,11 @@ METRICS = {
         CloudMetric(WORK_LEFT, "work left to tenants", "log", "share", all_left, True),
     )
 }
-# Of these all is tested. What is lost at ingress is a part of the loss.
+# The metrics that are tested. Loss at ingress is a part of the loss.
 TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", WORK_LEFT)
 
-# Under which levels a cell's value counts: once, or several times where one cell is a level of a
-# factor that it has none of, such as the one without tenants.
+# The levels for which a cell's value counts: several if the cell has no level of a factor, such as
+# one without tenants.
 Labels = Mapping[Place, Sequence[Mapping[str, str]]]
 
 

@@ -14,7 +14,7 @@ from linerate.experiments.cloud.design.levels import FRAMEWORK, SIZE
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import TakeawayEntry
 
-# Of each other; an NDR is only known to 2 %.
+# The largest difference of two shares; an NDR is only known to 2 %.
 _SAME = 0.02
 _Shares = dict[tuple[str, int], float]
 
@@ -24,7 +24,7 @@ class Offered:
 
     def __init__(self, windows: Windows) -> None:
         self.forbids: dict[str, str] = {}
-        # What was measured together is compared.
+        # Only windows measured together are compared.
         together: dict[tuple[int, int], _Shares] = {}
         for place, trial in windows.measured:
             full_pps, ndr_pps = trial.request.maximum_pps, trial.request.alone_pps

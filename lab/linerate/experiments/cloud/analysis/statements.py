@@ -66,17 +66,17 @@ from linerate.experiments.cloud.factorial.trends import Trend, trend
 from linerate.host.errors import DesignError
 from linerate.verdict.stats import ALPHA
 
-# Interactions of three factors are tested of so many factors; of more there are too many.
+# Interactions of three factors are tested for up to so many factors; for more there are too many.
 _THREE = 3
-# So many values are permuted for all effects of an analysis: some seconds.
+# The number of permuted values for all effects of an analysis: some seconds.
 _WORK = 60_000_000
-# So many permutations let the least p be well below ALPHA after Holm's correction.
+# The factor of permutations that lets the least p be well below ALPHA after Holm's correction.
 _BEYOND = 5
-# That levels differ is held where one is shown to be higher, and not held where they are equal.
+# "Levels differ" is held if one is shown to be higher, and not held if they are equal.
 ANSWERS: dict[Verdict, Answer] = {
     "higher": "held", "lower": "held", "equal": "not held", "undecided": "undecided",
 }  # fmt: skip
-# What the tenants alone were measured by.
+# The factors with which tenants were measured alone.
 _ALONE = frozenset({KIND, LOAD, TENANTS})
 # A statement and the part of the design that it is of.
 Told = tuple[Takeaway, Part]

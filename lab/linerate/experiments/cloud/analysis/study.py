@@ -34,7 +34,7 @@ from linerate.experiments.cloud.factorial.answers.takeaways import Takeaway
 from linerate.records.cells import Arm
 
 ASKED = ("throughput", "loss")
-# What each of the four conclusions is about, in the order of `hypotheses.study`.
+# The factors of each of the four conclusions, in the order of `hypotheses.study`.
 ABOUT = ((SIZE,), (LOAD,), (LOAD, SIZE), (FRAMEWORK,))
 _NOTHING = Part("none", ("none",), ("container",), ("cpu",), (0,), ("shared",), (64,), (1.0,))
 

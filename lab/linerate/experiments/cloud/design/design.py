@@ -23,10 +23,10 @@ QUESTION = (
     "How do forwarders on each path to packets, and tenants that share their core, slow each other "
     "down?"
 )
-# Neighbours keep a forwarder from its core for milliseconds, and frames that come back in bursts
-# then keep the sender, which is on one core with those who receive for it: what it sends within
-# this time after a slot is not late (its own limit is 100 us). The share of late frames that voids
-# a window is that of all experiments.
+# Neighbours keep a forwarder from its core for milliseconds, and frames that then come back in
+# bursts delay the sender, which shares a core with the threads that receive for it: a frame sent
+# within this time after its slot is not late (the sender's own limit is 100 us). The share of late
+# frames that voids a window is that of all experiments.
 LATE_AFTER_US = 5000
 
 

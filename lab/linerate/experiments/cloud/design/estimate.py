@@ -15,11 +15,12 @@ from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.plan import alone, own_rates
 from linerate.host.text import counted
 
-# To find one NDR (a flood, then some dozens of short windows), and what of it the sender keeps.
+# The time to find one NDR (a flood, then some dozens of short windows), and the share that the
+# sender keeps.
 SEARCH_S = 11.0
 # A forwarder's start, its warm-up, settling and reading.
 START_S = 1.0
-# Until a tenant works, beside its window.
+# The time until a tenant works, in addition to its window.
 _READY_S = {"none": 0.0, "container": 0.2, "vm": 4.5}
 
 

@@ -20,10 +20,10 @@ from linerate.records.trial import Trial
 
 FRAMEWORK, KIND, LOAD, TENANTS = "framework", "kind", "load", "tenants"
 CPU, SIZE, RATE = "cpu", "size", "rate"
-# In the order in which tables and analyses have them.
+# In the order of tables and analyses.
 FACTORS = (FRAMEWORK, KIND, LOAD, TENANTS, CPU, SIZE, RATE)
 LOADS = ("none", "idle", "cpu", "io", "network", "mixed")
-# By which a load's work is told. Idle tenants have none.
+# The counters of a load's work. Idle tenants have none.
 WORK_OF = {
     "cpu": ("bogo_ops",),
     "io": ("io_bytes",),

@@ -24,7 +24,7 @@ from linerate.experiments.cloud.window import CloudCell
 from linerate.host.errors import DesignError
 from linerate.records.cloud_summary import CpuName, KindName, LoadName
 
-# Of a part. At a second and a start each, one block of so many takes half a day.
+# The limit of a part. At a second and a start each, one block of so many takes half a day.
 MOST_CELLS = 10_000
 MOST_PARTS = 50
 

@@ -10,7 +10,7 @@ import numpy as np
 from linerate.experiments.cloud.factorial.space import Integers
 from linerate.verdict.stats import Floats
 
-# So many numbers are permuted at a time.
+# The number of values permuted at a time.
 _AT_A_TIME = 2_000_000
 # Statistics that differ by less than this share are the same.
 _TIED = 1e-9

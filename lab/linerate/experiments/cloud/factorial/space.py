@@ -32,7 +32,7 @@ Integers = NDArray[np.intp]
 # Names of factors, in the order of the design.
 Term = tuple[str, ...]
 
-# Below this share of the largest eigenvalue, one is 0.
+# An eigenvalue below this share of the largest counts as 0.
 _RANK = 1e-9
 
 
@@ -89,7 +89,7 @@ class Space:
         self._gram = self._gram_matrix(there.T.astype(np.float64))
         eigenvalues, vectors = np.linalg.eigh(self._gram)
         kept = eigenvalues > _RANK * eigenvalues[-1]
-        # Of shape (B + C, rank): takes sums to coordinates in the full model's space.
+        # Shape (B + C, rank): maps sums to coordinates in the full model's space.
         self._root = vectors[:, kept] / np.sqrt(eigenvalues[kept])
         self.df_error = self.values.size - int(kept.sum())
         if self.df_error < 1:

@@ -26,7 +26,7 @@ from linerate.host.errors import DesignError
 from linerate.verdict import stats
 from linerate.verdict.stats import Floats, Paired
 
-# Up to so many levels every order of a block is counted: 5040.
+# Up to this many levels all orders of a block are counted: 5040.
 _EXACT_LEVELS = 7
 
 
@@ -59,7 +59,7 @@ def page(values: Floats) -> Ordered:
     weights = np.arange(1, levels + 1)
     statistic = float((ranks @ weights).sum())
     mean = blocks * levels * (levels + 1) ** 2 / 4
-    # Of each block Pearson's correlation of midranks with the order; 0 where all are tied.
+    # For each block Pearson's correlation of midranks with the order; 0 if all are tied.
     spread_of_ranks = np.square(ranks - (levels + 1) / 2).sum(axis=1)
     spread_of_weights = float(np.square(weights - (levels + 1) / 2).sum())
     along = (ranks - (levels + 1) / 2) @ (weights - (levels + 1) / 2)

@@ -21,7 +21,7 @@ from linerate.host.text import counted
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
 from linerate.report.console import percent
 
-# Of more frameworks the ends are told, and the rest is in the chart.
+# With more frameworks only the first and last are named; the chart has the rest.
 _NAMED = 3
 _NUMBER = re.compile(r"\d[\d.,]*")
 
@@ -114,7 +114,7 @@ def lost(answers: CloudAnswers) -> list[str]:
 def _stated(entry: TakeawayEntry) -> str:
     """Describe the question, the observation and what could have been found."""
     least = detectable_words(entry)
-    # Some reasons tell it.
+    # Some reasons already say it.
     further = least and "four of five" not in entry.reason
     facts = [effect_words(entry), f"would find {least}" if further else None]
     known = "; ".join(filter(None, facts))

@@ -79,7 +79,7 @@ def averaged(cells: Sequence[CloudCellFigures], about: Sequence[str], read: Read
             by_setting[setting][tuple(where[factor] for factor in factors)] = figure
     kept = _alike(by_setting)
     settings = [dict(zip(rest, setting, strict=True)) for setting in kept]
-    # Of a cell that stands for many settings, one.
+    # The figures of cells that stand for many settings, once each.
     behind: dict[Levels, dict[int, Quartiles]] = defaultdict(dict)
     for found in kept.values():
         for levels, figure in found.items():
@@ -136,5 +136,5 @@ def _point(levels: Levels, figures: list[Quartiles]) -> Point:
     return Point(levels, statistics.median(values), low, high, len(values))
 
 
-# What an x axis is best given to, first: what is a number in it.
+# Factors in the order of preference for an x axis: numbers first.
 X_ORDER = (RATE, TENANTS, CPU, SIZE, LOAD, KIND, FRAMEWORK)

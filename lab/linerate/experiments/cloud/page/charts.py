@@ -16,7 +16,8 @@ from linerate.records.cloud_summary import CloudCellFigures
 from linerate.report import charts
 
 Spec = dict[str, Any]
-# Under text in the ink of the page, on light and on dark paper: never so dark that it hides it.
+# The background of text in the page's ink, on light and on dark paper: never so dark that it hides
+# the text.
 HEAT, DARKEST = "#c2410c", 0.6
 PARTS = {
     "forwarder": "#4a6fa5",

@@ -39,11 +39,11 @@ WORDS = {
     RATE: "offered rate, share of the own 100 %",
 }
 _HEIGHT, _MANY = 240, 4
-# Of a cell without tenants.
+# The level of a cell without tenants.
 _NONE = "none"
-# Of what has no colours to tell apart, and factors whose levels are names.
+# The colour of a single line, and the factors whose levels are names.
 _ONE, _NAMES = charts.ARM_COLOURS[0], (FRAMEWORK, KIND, LOAD)
-# Colours are not all that tells lines apart.
+# Lines also differ by shape.
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 # Above this ratio of largest to smallest, latencies need a scale of powers.
 _WIDE_RANGE = 20
@@ -109,7 +109,7 @@ def _channels(found: Averaged) -> tuple[str, str | None, list[str]]:
     x, rest = ordered[0], ordered[1:]
     if len(rest) < 2:
         return x, rest[0] if rest else None, []
-    # Lines are of the load where there is one: it is what is to be told apart.
+    # Lines are of the load, if it varies: it is the most important factor.
     colour = next((each for each in (LOAD, TENANTS, SIZE) if each in rest), rest[0])
     return x, colour, [each for each in found.about if each in rest and each != colour]
 
@@ -173,7 +173,8 @@ class _Drawn:
         y = alt.Y("value:Q", title=self.read.title, scale=self._scale(), axis=self._axis())
         low = alt.Y("low:Q", title=self.read.title, scale=self._scale(), axis=self._axis())
         base = alt.Chart(charts.inline(rows))
-        # Between names there is nothing that a line could lead over, but that lines are parallel.
+        # Between names there is no continuous axis for a line; lines only show that they are
+        # parallel.
         drawn = base if self.colour or self.x not in _NAMES else alt.Chart(charts.inline([]))
         line = drawn.mark_line(strokeWidth=1.5, opacity=0.7, color=_ONE).encode(x=x, y=y, **line_of)
         rule = (

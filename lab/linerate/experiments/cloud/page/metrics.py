@@ -11,7 +11,7 @@ from linerate.experiments.cloud.page.sentences import WORK_UNITS
 from linerate.records.cloud_summary import CloudCellFigures
 from linerate.records.summary_figures import Quartiles
 
-# Of the work of a tenant the one that its load is made of, if it is asked for no more exactly.
+# The kinds of a tenant's work, in the order of preference if the request does not name one.
 _FIRST_WORK = ("bogo_ops", "io_bytes", "io_operations", "network_bytes")
 
 

@@ -31,7 +31,7 @@ from linerate.report.page import Charts, render_page
 
 TEMPLATE = Path(__file__).with_name("cloud.html.j2")
 
-# What a section is called, and how the names of its metrics begin.
+# The titles of sections, and the prefixes of their metrics' names.
 SECTIONS = {
     "Throughput": ("throughput", "left", "received", "offered"),
     "Loss": ("loss", "lost"),
@@ -43,9 +43,10 @@ SECTIONS = {
     "What the tenants get done": ("work", "tenant"),
 }  # fmt: skip
 OTHERS = "Further figures"
-# Beside them a table is closed until it is asked for.
+# A table with more rows is folded.
 SHOWN_ROWS = 60
-# Of each metric, those of the largest effects; the others are folded.
+# The most statements of each metric that are shown, with the largest effects; the others are
+# folded.
 SHOWN_HELD = 6
 # The chart that shows the answer.
 LEAD = "heat-left"

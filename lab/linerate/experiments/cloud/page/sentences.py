@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from linerate.records.cloud_summary import CloudCellFigures, OwnRate, TakeawayEntry
 
-# Whose differences are of shares, and told in percentage points.
+# The unit of differences of shares.
 _POINTS = " percentage points"
 _SHARES = ("loss", "left", "steal", "softirq", "throttled")
 

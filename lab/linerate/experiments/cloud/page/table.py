@@ -33,7 +33,7 @@ TITLES = {
 MOST = 5
 FIGURES = "left / lost / p99 us"
 
-# Of cells that were not run.
+# The most missing cells that are named.
 _SHOWN = 3
 
 

@@ -162,7 +162,7 @@ class CellRun:
         except TrialError as error:
             failed = error
         if failed and trial.valid:
-            # What failed began before a window, or ended after the last.
+            # This failure came before a window, or after the last.
             with self._watched(trial):
                 raise failed
         record(trial)
@@ -211,7 +211,7 @@ class CellRun:
             site.groups.group("forwarder", limits) as group,
             CoreCounters(site.room.forwarder, site.bench.host) as counters,
         ):
-            # It is stopped when frames have come through, long before its end.
+            # Stopped when frames have come through, long before its end.
             warm_up = min(WARM_UP_PPS, self._pps)
             sender.configure(self._traffic(wire, sender, warm_up, 60.0, latency=False))
             with launch(program, bench.run, bench.cores, bench.memory, wire) as running:
@@ -332,7 +332,7 @@ class CellRun:
 def neighbours(site: Site, place: Place) -> Neighbours:
     cpu = site.room.tenants_cpu(place.cell.cpu)
     bench = site.bench
-    # As long as a cell may take, with all of its windows.
+    # The longest time of a cell with all of its windows.
     bound_s = max(900, math.ceil(20 * (bench.window_s + 10)))
     return Neighbours(
         place.cell, site.shape, cpu, bench.run, site.groups, site.bridge, bound_s=bound_s

@@ -26,10 +26,10 @@ from linerate.experiments.cloud.window import CloudCell, TenantWindow
 from linerate.host.errors import TenantError, TrialError
 from linerate.host.process import RunDirectory
 
-# Of a control group: everyone's, and the greatest, beside which n busy tenants get n parts of
-# 100 + n.
+# Weights of a control group: the default, and the greatest, beside which n busy tenants get n parts
+# of 100 + n.
 WEIGHT, WEIGHT_FIRST = 100, 10_000
-# For a load to begin, of each tenant beside the others; a virtual machine has to boot as well.
+# The time for a load to begin, per tenant; a virtual machine also has to boot.
 _READY_S = {Kind.CONTAINER: 20.0, Kind.VM: 60.0}
 
 
@@ -81,7 +81,7 @@ class Neighbours:
                 self._held.enter_context(tenant)
                 tenant.start()
             for tenant in self.tenants:
-                # They share a core while they begin.
+                # They share a core while they start.
                 tenant.ready(_READY_S[Kind(self.cell.kind)] * self.cell.tenants)
         except TrialError as error:
             self._held.close()
@@ -93,7 +93,7 @@ class Neighbours:
 
     def _made(self, number: int) -> VirtualMachine | Container:
         kind, load, shape = Kind(self.cell.kind), Load(self.cell.load), self._shape
-        # Who has no disk has nothing there to limit.
+        # A tenant without a disk has no I/O to limit.
         io = round(shape.io_mib_per_s * 2**20) if shape.io_mib_per_s and load.has_io else None
         limits = Limits(
             cpus=(self._cpu,),

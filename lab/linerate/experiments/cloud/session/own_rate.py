@@ -20,7 +20,7 @@ from linerate.trial.search.throughput import Throughput, search
 
 GOAL = Goal("NDR", 0.0, 0.5, 0.02, 0.1, 0.1, 0.3)
 LIMIT_S = 60.0
-# Of what came back from the flood: an overloaded forwarder may carry less than one that is not.
+# Multiples of a flood's received rate: an overloaded forwarder may carry less than its maximum.
 TOPS = (1.2, 0.9, 0.7, 0.5, 0.3, 0.15)
 FLOOD_S = 0.3
 _WINDOWS = 8

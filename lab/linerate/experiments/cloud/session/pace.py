@@ -23,10 +23,10 @@ from linerate.runs.plans.steps import Attempts, Most, Record, Steps
 from linerate.trial.link_setup import LinkSetup
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08)
-# Of the sender's CPU: what others have of it when they, and not the tenants, make it late.
+# The share of the sender's CPU with which other processes, and not the tenants, make it late.
 _DISTURBS = 0.05
 MOST = Most(windows=3, starts=2, disturbed=("late",))
-# Those that keep the forwarder waiting for longest come first.
+# The loads that keep the forwarder waiting for longest come first.
 _LOADS = ("cpu", "mixed", "network", "io", "idle")
 _KINDS = ("container", "vm")
 

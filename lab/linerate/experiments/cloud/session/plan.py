@@ -67,10 +67,11 @@ class Cloud(SessionPlan):
         self.window_s = design.window_s
         self.minutes = options.minutes
         self.total = design.blocks * (len(design.places) + len(alone(design.places)))
-        # By framework and frame size: NDRs, and what is 100 %, in frames per second.
+        # NDRs, and 100 %, in frames per second, by framework and frame size.
         self._ndrs: dict[tuple[str, int], float] = {}
         self.full_rates: dict[tuple[str, int], float] = {}
-        # While it is looked for what the generator keeps, of all frameworks and sizes.
+        # The rests in the search for the rates that the generator keeps, for all frameworks and
+        # sizes together.
         self._rests = iter(RESTS_S)
 
     @property

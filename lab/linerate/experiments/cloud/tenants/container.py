@@ -41,17 +41,17 @@ from linerate.host.process import Child, Command, RunDirectory, checkpoint, wait
 
 FIRST = Path(__file__).with_name("container.sh")
 READY_S = 30.0
-# Of a container that was given none.
+# Defaults of a container.
 MEMORY_MIB, PIDS = 256, 64
 _BASH, _UNSHARE, _SETPRIV = (Path("/usr/bin") / name for name in ("bash", "unshare", "setpriv"))
 _TOOLS = (_BASH, _UNSHARE, _SETPRIV)
 _NAMESPACES = ("--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-# Which of the programs is at the disk, as the kernel calls it.
+# The kernel's name of the program that uses the disk.
 _IO = "fio"
 # Whatever begins, begins in the group: nothing runs before the lab has put it there.
 _WAIT = 'read -r go || exit 1; [ -z "$disk" ] || exec 3<>"$disk"; exec "$@"'
-# More than a handshake.
+# More bytes than a handshake.
 _CARRIES_BYTES = 20_000
 _LISTENS_S = 10.0
 _ENDS_S = 2.0
@@ -197,7 +197,7 @@ class Container(Tenant):
 
     def check(self) -> None:
         checkpoint()
-        # It knows why one of its own ended.
+        # The container knows why one of its processes ended.
         self._started().check()
         if self._server is not None:
             self._server.check()
@@ -235,7 +235,7 @@ class Container(Tenant):
             image.let_anyone_open()
         self._held.enter_context(Namespaces((self.name,)))
         self._group = group = self._held.enter_context(self._groups.group(self.name, limits))
-        # Before anything is waited for: who is in there may not listen to signals.
+        # Set up before any wait: processes inside may ignore signals.
         ends = self._held.enter_context(contextlib.ExitStack())
         self._held.callback(group.kill)
         words = self._words(image)
@@ -270,7 +270,7 @@ class Container(Tenant):
 
     def _words(self, image: DiskImage | None) -> dict[str, str]:
         """Return the parameters of its first program."""
-        # Their own time is longer: the container's is what ends them.
+        # Longer than the container's own limit, which ends them.
         bound_s = self._bound_s + 60
         words = {"seconds": str(self._bound_s), "disk": "", "cpu": "", "io": "", "network": ""}
         if self.load.has_cpu:
@@ -329,7 +329,7 @@ class Container(Tenant):
             carried = vm_network.carried_bytes(self._veth.host, self._veth.name)
         return Work(
             self._bogo_ops if self.load.has_cpu else None,
-            # All of fio's are of one size.
+            # All of fio's operations have the same size.
             None if io is None else io // loads.BLOCK,
             io,
             carried,

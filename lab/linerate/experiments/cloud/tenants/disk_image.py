@@ -15,7 +15,7 @@ from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
 from linerate.host.process import checkpoint
 
-# Kept by systems until a reboot and longer: as a rule on a disk, where /tmp and /run may be memory.
+# Persistent across reboots and so usually on a disk; /tmp and /run may be memory.
 DIRECTORY = Path("/var/tmp")
 _PIECE = 1 << 20
 _IN_MEMORY = ("tmpfs", "ramfs")

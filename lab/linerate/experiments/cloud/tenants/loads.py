@@ -25,7 +25,7 @@ from linerate.host.process import Command
 SLICE_OPS = 200
 # A slice ends by then, whatever it has got done.
 _SLICE_S = 60
-# Of fio's reads and writes.
+# The size of fio's reads and writes.
 BLOCK = 4096
 _FIRST_PORT = 5210
 

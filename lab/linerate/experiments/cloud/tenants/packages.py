@@ -108,7 +108,7 @@ def _names(path: Path) -> list[str]:
 
 def _owners(paths: Sequence[Path]) -> dict[Path, str]:
     candidates = {path: _names(path) for path in paths}
-    # It fails when any name is of no package, and prints the others' all the same.
+    # It fails if any file belongs to no package, but still prints the others'.
     try:
         names = (name for each in candidates.values() for name in each)
         printed = LOCAL.run(
@@ -118,7 +118,7 @@ def _owners(paths: Sequence[Path]) -> dict[Path, str]:
         raise MissingError(f"dpkg-query: {error}", "use a Debian system") from error
     by_name = {
         name: package
-        # A directory may be of several packages, a diversion is told in other words.
+        # A directory may belong to several packages, and a diversion has another format.
         for package, name in re.findall(r"^([a-z0-9][a-z0-9+.:-]*): (/.*)$", printed, re.MULTILINE)
     }
     return {

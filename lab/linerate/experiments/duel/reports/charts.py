@@ -14,7 +14,7 @@ from linerate.experiments.duel.reports.report import Figures
 from linerate.report.charts import INK, around_one, inline, medians, styled, verdict_colour
 
 _TITLE = "B over A, packets in equal time"
-# Where the largest ratio is so many times the smallest, the axis is logarithmic.
+# If the largest ratio is so many times the smallest, the axis is logarithmic.
 _WIDE = 1.5
 
 

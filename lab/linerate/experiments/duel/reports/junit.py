@@ -19,7 +19,7 @@ from linerate.experiments.duel.reports.report import Outcome, Report
 _SUITE = "linerate duel"
 _CLASS = "linerate.duel"
 _ELEMENTS: dict[Outcome, str] = {"failure": "failure", "error": "error", "skipped": "skipped"}
-# All that XML 1.0 does not allow, escaped or not; a program may have printed it.
+# All characters that XML 1.0 does not allow, escaped or not; a program may have printed them.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
@@ -41,7 +41,7 @@ def junit(reports: Sequence[Report]) -> str:
     )  # fmt: skip
     properties = ET.SubElement(suite, "properties")
     for report in reports:
-        # With one case they need not say whose they are.
+        # A single case needs no link's name.
         of = f"{report.facts.get('link')}: " if len(reports) > 1 else ""
         for name, value in report.facts.items():
             ET.SubElement(properties, "property", {"name": of + name, "value": _clean(value)})

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from linerate.experiments.duel.reports.report import Figures, Report
 
-# What GitHub and GitLab would take for a mark, a table's border, HTML, or a name of a user.
+# Characters with a meaning for GitHub and GitLab: markup, table borders, HTML, user names.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~@$!&])")
 _MOST = 1000
 

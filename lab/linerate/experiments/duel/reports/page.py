@@ -88,6 +88,6 @@ def render(duels: Duels, runs: Sequence[RunBelow] = ()) -> str:
 def _view(record: DuelRecord) -> View:
     names = tuple(program.name for program in record.programs)
     control = "-" if record.control is None else f"{record.control:.3f}"
-    # What a program at fault did compares with nothing.
+    # The figures of a program at fault are not comparable.
     found = None if record.fault else figures(record, (names[0], names[1]))
     return View(record, found, UNITS[record.per], _WAYS[record.method], control)

@@ -17,8 +17,8 @@ from linerate.experiments.duel.verdict import log_of_starts
 from linerate.host.errors import LabError
 from linerate.verdict.sequential import OfStarts
 
-# As test reports know them. What is not decided is skipped: it is no failure of the program's, and
-# many CI systems count an error as one.
+# The outcomes of test reports. An undecided question is skipped: it is not the program's failure,
+# and many CI systems count an error as one.
 Outcome = Literal["passed", "failure", "skipped", "error"]
 
 

@@ -92,7 +92,7 @@ class Block:
         self._items = [item for item in items if item.cell in session.calibrated]
         self._source = random.Random(f"linerate:{session.seed}:graph:{place}")
         self._stack = ExitStack()
-        # With the number of the start.
+        # The running programs with the numbers of their starts.
         self._talks: dict[bool, tuple[Conversation, int]] = {}
         self._rounds: _Rounds | None = None
 
@@ -154,7 +154,7 @@ class Block:
         with _Watch(self._session.bench) as found.seen:
             for _ in range(self._session.rounds):
                 self._source.shuffle(order)
-                # By the program that is asked: in each round the one that comes first goes first.
+                # By program: in each round the one whose item comes first runs first.
                 for native in dict.fromkeys(item.is_native for item in order):
                     mine = [item for item in order if item.is_native == native]
                     self._ask([item for item in mine if item not in found.failed], native, found)
@@ -210,7 +210,7 @@ class _Watch:
         at_s, steal, tick_hz = self._sample()
         passed_s = at_s - self._before[0]
         self._seen.steal_ticks = steal - self._before[1]
-        # One may have begun long before.
+        # One tick may have begun long before.
         certain_s = max(self._seen.steal_ticks - 1, 0) / tick_hz
         self._seen.stolen = certain_s / passed_s if passed_s > 0 else 0.0
         self._stack.close()

@@ -83,7 +83,7 @@ class Conversation:
     ) -> None:
         self.child = host.start(command, run)
         self._build = build
-        # Whether every request had its answer: after one that had none, answers are of others.
+        # False after a request without an answer: later answers may belong to other requests.
         self.in_step = True
 
     def __enter__(self) -> Conversation:

@@ -30,7 +30,7 @@ def window_of_slices(slices: Sequence[Slice], path_nodes: int | None) -> GraphWi
         sunk=sum(each.sunk for each in slices),
         tsc_cycles=round(pace(quiet or [each.tsc_cycles for each in slices]) * len(slices)),
         tsc_hz=first.tsc_hz,
-        # Each begins with untouched objects, and so all have the same.
+        # Each slice begins with fresh objects, so all have the same work.
         work=" ".join(sorted(works)),
         path_nodes=path_nodes,
         slice_count=len(slices),

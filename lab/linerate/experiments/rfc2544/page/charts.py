@@ -20,10 +20,10 @@ from linerate.verdict.judgement import MARGIN
 
 PUBLISHED_COLOURS = {"C": "#8a5a00", "Rust": "#e0a021"}
 HEIGHT = 260
-# More sizes than this are written upright.
+# With more sizes than this the labels are vertical.
 UPRIGHT = 12
 QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99", "0.999": "p99.9"}
-# Of legends, in pixels: a letter, a symbol with the gaps around it, and all of it.
+# Sizes in legends, in pixels: a letter, a symbol with its gaps, and the whole width.
 _LETTER, _SYMBOL, _LEGEND = 7, 28, 380
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 Spec = dict[str, Any]
@@ -38,7 +38,7 @@ class Point:
     value: float
     low: float | None = None
     high: float | None = None
-    # It is a lower bound.
+    # True: a lower bound.
     least: bool = False
 
     @classmethod
@@ -82,7 +82,7 @@ def by_size(
         sort=sizes,
         axis=alt.Axis(labelAngle=-90 if len(sizes) > UPRIGHT else 0, grid=False),
     )
-    # Not spread over the whole place, so that neighbours are seen to belong together.
+    # Leaves a gap between places, so that neighbours visibly belong together.
     offset = alt.XOffset("what:N", sort=used, scale=alt.Scale(paddingOuter=1))
     scale = _linear(data, zero=not margin)
     y = alt.Y("value:Q", title=title, scale=scale)

@@ -62,7 +62,7 @@ class LinkView:
     name: str
     description: str
     cells: list[CellView]
-    # What each forwarder carries, by frame size.
+    # The chart of each forwarder's rate, by frame size.
     carried: str | None
     pairs: list[Pair]
     further: list[tuple[str, str]]

@@ -18,12 +18,12 @@ SOURCE = (
     "6252, one 25 Gb/s XXV710 port, TRex as generator, l2fwd on one core, one run of 15 s per size "
     "and language"
 )
-# As the published tables name them.
+# The column names of the published tables.
 COLUMNS = (
     "size", "real size", "duration", "pkt loss", "tx pkts", "rx pkts", "tx bytes", "latency avg",
     "latency max", "latency jitter", "throughput bps", "throughput pps",
 )  # fmt: skip
-# What was added to each frame, and what mega and giga were.
+# Their overhead of each frame, and their values of mega and giga.
 OVERHEAD_BYTES = 13
 MEBI, GIBI = 2**20, 2**30
 # The port of the published test bed; Ethernet's overhead is preamble 7, SFD 1 and gap 12 bytes.
@@ -139,7 +139,7 @@ class AsPublished(PublishedRow):
         )
 
 
-# How near a throughput is to the line rate, or to a step of a bisection, to be taken for it.
+# The tolerance for a throughput at the line rate, or at a step of a bisection.
 AT_LINE_RATE = 5e-4
 AT_STEP = 0.05
 

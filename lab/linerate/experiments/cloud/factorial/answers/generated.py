@@ -28,7 +28,7 @@ from linerate.verdict import stats
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 
-# Smaller p are told as smaller than this.
+# A smaller p is shown as smaller than this.
 _LEAST_TOLD = 1e-4
 
 

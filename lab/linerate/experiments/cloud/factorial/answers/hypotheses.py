@@ -136,7 +136,7 @@ def differ(
     if not there:
         return unknown("no forwarder of either was measured")
     try:
-        # What some forwarder could not do is left out for all of them.
+        # Cells that some forwarder could not run are left out for all of them.
         found = crossed(observations.keeping(names.framework, there))
     except DesignError as error:
         return unknown(error.message)

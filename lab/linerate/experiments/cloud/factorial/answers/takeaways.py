@@ -29,7 +29,7 @@ from linerate.verdict.stats import ALPHA, MIN_COUNT, Paired, Shifted
 # `contrasts` or `loss_contrasts`.
 _Compare = Callable[..., Sequence[Contrast | LossContrast]]
 Answer = Literal["held", "not held", "undecided"]
-# What `effect` and its interval are in.
+# The unit of `effect` and its interval.
 Measure = Literal["ratio", "difference", "partial eta squared"]
 
 

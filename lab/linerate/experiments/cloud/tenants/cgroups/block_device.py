@@ -25,7 +25,7 @@ def disk_of(path: Path, host: Host = LOCAL) -> str:
         raise MachineError(f"{path}: {error.strerror}") from error
     named = f"{os.major(number)}:{os.minor(number)}"
     if not host.exists(f"/sys/dev/block/{named}"):
-        # Some file systems (btrfs) have a number of their own for what is on a disk all the same.
+        # Some file systems (btrfs) have a device number of their own although they are on a disk.
         named = _source(named, host) or named
     if not host.exists(f"/sys/dev/block/{named}"):
         raise MachineError(f"{path} is on no disk that can be seen", "name a directory on a disk")

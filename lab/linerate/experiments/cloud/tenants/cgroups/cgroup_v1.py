@@ -132,7 +132,7 @@ class V1:
     def _apply_memory(directory: Path, memory_mib: int | None) -> None:
         most = -1 if memory_mib is None else memory_mib << 20
         with_swap = directory / "memory.memsw.limit_in_bytes"
-        # It may never be less than the limit without swap: out of the way first.
+        # It must never be less than the limit without swap: remove it first.
         counted = with_swap.exists()
         if counted:
             files.write(with_swap, "-1")

@@ -21,13 +21,13 @@ from linerate.host.cores import cgroup_files as files
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
 
-# Over which a CPU quota is kept, in microseconds: the kernel's own default. A group that has used
-# its share of it stands still for the rest.
+# The period of a CPU quota, in microseconds: the kernel's own default. A group that has used its
+# quota is stopped for the rest of the period.
 PERIOD_US = 100_000
-# How long those who were killed may take to end, and how often it is looked.
+# How long killed processes may take to end, and the interval of checks.
 END_S = 5.0
 _LOOK_S = 0.005
-# Of a thread of the kernel, among a task's flags in /proc (PF_KTHREAD).
+# The flag of a kernel thread in /proc (PF_KTHREAD).
 _KERNEL_THREAD = 0x00200000
 
 

@@ -21,7 +21,7 @@ from linerate.host.host import LOCAL
 from linerate.host.process import RunDirectory
 
 DEVICE = Path("/dev/kvm")
-# With KVM a guest says that it is up within a second.
+# With KVM a guest reports that it is up within a second.
 BOOT_S = 10.0
 
 

@@ -36,16 +36,16 @@ from linerate.host.host import LOCAL
 from linerate.host.places import build_directory
 
 INIT = Path(__file__).with_name("init.sh")
-# What init.sh calls.
+# The commands in init.sh.
 APPLETS = (
     "cat", "dd", "grep", "insmod", "ip", "mount", "mv", "poweroff", "sed", "sh", "sleep", "stty",
     "tail", "tr",
 )  # fmt: skip
-# Where Debian has them; a program of that name from elsewhere is none of its packages'.
+# Debian's path; a program of that name elsewhere belongs to none of its packages.
 BUSYBOX = Path("/bin/busybox")
 STRESS_NG, FIO, IPERF3 = (Path("/usr/bin") / name for name in ("stress-ng", "fio", "iperf3"))
-# The kernel, and what stress-ng and iperf3 take; and fio, which a SIGBUS ends where its pools of
-# memory do not fit.
+# Memory of the kernel, stress-ng and iperf3; and of fio, which a SIGBUS ends if its memory pools do
+# not fit.
 _SYSTEM_MIB, _FIO_MIB = 128, 128
 
 
@@ -118,7 +118,7 @@ def entries(files: Sequence[Installed], modules: Sequence[Path]) -> list[cpio.En
     folders = ("bin", "dev", "etc", "lib", "lib/modules", "lib64", "proc", "sys", "tmp")
     made = [cpio.directory(name) for name in folders]
     made += [
-        # For what the kernel has to say before the first program runs.
+        # For the kernel's messages before the first program runs.
         cpio.device("dev/console", 5, 1),
         cpio.file("init", INIT.read_bytes(), executable=True),
         cpio.file("bin/busybox", busybox.content, executable=True),

@@ -87,7 +87,7 @@ class GuestProcess:
         if self._failed:
             raise ProcessError(f"{self.role}: its guest failed: {self._failed.why}")
         if not self._child.running:
-            # What it said last is the reason, as a rule.
+            # Its last message is usually the reason.
             self.listen()
             if self._failed:
                 self.check()
@@ -128,7 +128,7 @@ class GuestProcess:
         powered_off = False
         try:
             if self.ready and self._child.running:
-                # It may be gone just now, or the lab may have been told to end: no time to wait.
+                # It may have ended, or the lab may have been asked to end: do not wait.
                 with contextlib.suppress(ProcessError, OSError):
                     self._child.tell("stop")
                     deadline = time.monotonic() + patience_s

@@ -20,7 +20,7 @@ from linerate.host.builds.make import locked
 from linerate.host.errors import LabError, MachineError, MissingError
 
 META_PACKAGE = "linux-image-cloud-amd64"
-# What the guest's disk and interface need, and the bus that they are on.
+# The drivers of the guest's disk and interface, and of their bus.
 MODULES = ("virtio_pci", "virtio_blk", "virtio_net")
 _DOWNLOAD_S, _EXTRACT_S = 300.0, 120.0
 _DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
@@ -108,7 +108,7 @@ def _extract(package: Package, target: Path) -> None:
         if image is None:
             raise MachineError(f"{package.name} has no kernel image")
         shutil.copy(image, made / "vmlinuz")
-        # In /usr where a release has no other place any more.
+        # In /usr on releases that have no other place any more.
         tree = next((p for p in content.glob("**/lib/modules/*") if p.is_dir()), content)
         files, builtin = module_files(tree)
         order = load_order(MODULES, files, builtin)

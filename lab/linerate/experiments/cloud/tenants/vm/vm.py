@@ -34,7 +34,7 @@ from linerate.host.process import Child, RunDirectory
 TUN = Path("/dev/net/tun")
 # A guest that is emulated boots in seconds on a core of its own, and beside others in many.
 READY_S = 90.0
-# For an answer of a guest that hardly gets to run.
+# The time for an answer of a guest that gets little CPU time.
 _REPORT_S = 4.0
 
 

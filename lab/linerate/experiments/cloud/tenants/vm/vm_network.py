@@ -28,7 +28,7 @@ _BRIDGE = "br0"
 _INSIDE = "eth0"
 # The bridge's own address, at which the host's end of a network load listens.
 ADDRESS = IPv4Interface("198.19.255.1/24")
-# Of the first guest, counted from the network's own.
+# The address of the first guest, as an offset in the network.
 _FIRST = 10
 MOST = 200
 
@@ -123,7 +123,7 @@ def veth(on: Bridge, number: int, inside: InNamespace) -> Iterator[Veth]:
     ip("link", "add", made.name, "type", "veth", *there, host=made.host)
     try:
         ip("link", "set", _INSIDE, "address", mac_of(number), host=inside)
-        # No route but that to the link itself.
+        # The only route is the one to the link itself.
         ip("address", "add", str(on.guest_address(number)), "dev", _INSIDE, host=inside)
         ip("link", "set", _INSIDE, "up", host=inside)
         ip("link", "set", made.name, "master", on.name, host=made.host)
