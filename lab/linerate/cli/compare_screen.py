@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linerate compare`: reads its arguments, prints the answer, returns the exit status.
+"""The command `linerate compare`: reads its arguments, prints the answer, returns the exit
+status.
 """
 
 from __future__ import annotations

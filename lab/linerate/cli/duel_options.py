@@ -155,7 +155,8 @@ def parse_time(text: str, option: str = "--within") -> float:
 
 
 def lcores_of(text: str) -> tuple[Lcores, int]:
-    """Return the lcores of a command line in quotes, and the number of CPUs; raises `UsageError`.
+    """Return the lcores of a command line in quotes, and the number of CPUs; raises
+    `UsageError`.
     """
     if text == "idle-main":
         return "idle-main", 1
@@ -190,7 +191,8 @@ def asked_of(
 def how(
     link: Link, programs: Sequence[Forwarder], wanted: Method | Literal["auto"], asked: Asked
 ) -> Asked:
-    """Choose how the programs are compared on this link; raises `UsageError` if that is impossible.
+    """Choose how the programs are compared on this link; raises `UsageError` if that is
+    impossible.
     """
     if link.name == Ports.name:
         raise UsageError(

@@ -186,7 +186,8 @@ class DuelSession:
         return found.chosen
 
     def _without_comparison(self, fault: FaultError) -> Duel:
-        """Return a duel without a comparison, because one of the builds to choose from is at fault.
+        """Return a duel without a comparison, because one of the builds to choose from is at
+        fault.
         """
         self._take([0, 0])
         return Duel(Verdict(self.asked.margin), method=self.asked.method, fault=fault)

@@ -52,14 +52,14 @@ class CExampleBuild(Strict):
         default="dpdk", description="dpdk: the -march of the distribution's DPDK"
     )
     include: str | None = Field(
-        default=None, description="a header in bench/examples that each source is compiled with"
+        default=None, description="a header in bench/examples that is included before each source"
     )
     sources: list[str] = Field(
         default_factory=list,
         description="C files in bench/examples that are compiled with the example's",
     )
     changes: str | None = Field(
-        default=None, description="what header and sources change, in words, for the records"
+        default=None, description="the effect of header and sources, in words, for the records"
     )
 
 
@@ -74,8 +74,8 @@ class BenchBuild(Strict):
     """A program that the Makefile of a folder in `bench` builds."""
 
     recipe: Literal["bench"]
-    folder: str = Field(description="below bench")
-    product: str = Field(description="the program that make leaves there")
+    folder: str = Field(description="folder below bench")
+    product: str = Field(description="the program that make builds there")
 
 
 class InstalledProgram(Strict):
@@ -94,14 +94,14 @@ Build = Annotated[
 class Ports(Strict):
     """Requirements on the forwarder's ports."""
 
-    number: Literal["any", "even", 1, 2] = Field(default="any", description="how many")
+    number: Literal["any", "even", 1, 2] = Field(default="any", description="the number of ports")
     on: Literal["any", "interfaces", "made-interfaces"] = Field(
         default="any",
         description="interfaces: network interfaces only; made-interfaces: only those that the lab "
         "makes, in namespaces of its own",
     )
     driver: str | None = Field(
-        default=None, description="of the --vdev on each interface, instead of net_af_packet"
+        default=None, description="the driver of --vdev on each interface, instead of net_af_packet"
     )
 
     @model_validator(mode="after")
@@ -116,7 +116,7 @@ class Routing(Strict):
 
     lookup: Literal["lpm", "em", "acl"] = Field(description="the form of its rule files")
     holds: list[Literal["routes", "routes-and-rules"]] = Field(
-        default_factory=list, description="which of the tables of experiment l3fwd it can hold"
+        default_factory=list, description="the tables of experiment l3fwd that it can hold"
     )
     needs_addresses: bool = Field(
         default=False, description="refuse links whose ports make frames without IP addresses"
@@ -135,7 +135,8 @@ class TelemetryReady(Strict):
 
 
 class OutputReady(Strict):
-    """The program is ready when it has printed a given text, on standard output or standard error.
+    """The program is ready when it has printed a given text, on standard output or standard
+    error.
     """
 
     by: Literal["output"]
@@ -185,10 +186,11 @@ class Definition(Strict):
         default="linerate/forwarder-1", alias="schema"
     )
     name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="as --forwarders and reports call it"
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="its name for --forwarders and in reports",
     )
     description: str = ""
-    language: str = Field(default="unknown", description="that it is written in, for reports")
+    language: str = Field(default="unknown", description="its programming language, for reports")
     kind: Kind
     build: Build | None = Field(
         default=None, description="absent: the command begins with the program"
@@ -199,17 +201,18 @@ class Definition(Strict):
         "`configure` sets it up",
     )
     environment: dict[str, str] = Field(
-        default_factory=dict, description="variables, with placeholders in their values"
+        default_factory=dict, description="environment variables, with placeholders in their values"
     )
     directory: str | None = Field(
         default=None,
-        description="that the program starts in, below the definition's file; absent: a new one",
+        description="working directory of the program, below the definition's file; absent: a "
+        "new one",
     )
     network: Literal["lab", "own"] = Field(
         default="lab",
-        description="the network namespace that it starts in, unless the link's interfaces are in "
-        "one; lab: that of the lab; own: a new one for each start, for programs that make "
-        "interfaces themselves",
+        description="the network namespace of the program, unless the link's interfaces are "
+        "in one; lab: that of the lab; own: a new one for each start, for "
+        "programs that make interfaces themselves",
     )
     setup: list[str] = Field(
         default_factory=list,
@@ -217,30 +220,33 @@ class Definition(Strict):
     )
     teardown: list[str] = Field(
         default_factory=list,
-        description="commands that run when it has ended, also where one of setup failed",
+        description="commands that run after it has ended, even if one of setup failed",
     )
-    ready: Ready = Field(default_factory=TelemetryReady, description="how it shows")
+    ready: Ready = Field(
+        default_factory=TelemetryReady, description="how the program shows that it is ready"
+    )
     stop: Stop = Field(default_factory=Stop)
     counted: Literal["telemetry", "link"] = Field(
         default="telemetry",
-        description="where its packets are; telemetry: /ethdev/stats of its ports; link: the "
-        "counters of its network interfaces, which the lab made",
+        description="the counters of its packets; telemetry: /ethdev/stats of its ports; "
+        "link: those of its network interfaces, which the lab made",
     )
     stdin: Literal["empty", "open"] = Field(
         default="empty",
-        description="open: for programs that end when their standard input does",
+        description="open: for programs that end when their standard input ends",
     )
     lcores: Lcores = Field(
         default="one",
-        description="on the forwarder's CPUs, one on each; one: with the CPU's number; renumbered: "
-        "with the numbers 0, 1, ...; idle-main: the same, and one more beside the first, as main "
-        "lcore: for programs whose main lcore never forwards",
+        description="its lcores, one on each of the forwarder's CPUs; one: with the CPU's "
+        "number; renumbered: with the numbers 0, 1, ...; idle-main: the same, and "
+        "a main lcore on the first CPU: for programs whose main lcore never "
+        "forwards",
     )
     cpus: Annotated[int, Field(ge=1, le=MAX_CPUS)] = Field(
-        default=1, description="how many CPUs it works on"
+        default=1, description="the number of CPUs that it works on"
     )
     memory_mib: Annotated[int, Field(gt=0)] = Field(
-        default=eal.MEMORY_MIB, description="at most, without huge pages"
+        default=eal.MEMORY_MIB, description="the most memory, without huge pages"
     )
     ports: Ports = Field(default_factory=Ports)
     routing: Routing | None = None
@@ -249,25 +255,26 @@ class Definition(Strict):
     )
     configure: Configure | None = Field(
         default=None,
-        description="what the lab sets in the kernel while it runs; bridge, route: between its "
-        "two ports; detach-xdp: takes XDP programs off its interfaces at the end",
+        description="settings of the kernel while it runs; bridge, route: between its two "
+        "ports; detach-xdp: removes XDP programs from its interfaces at the end",
     )
     companion: Companion | None = Field(
         default=None,
-        description="xdp-pass: an XDP program at the generator's end that lets everything pass",
+        description="xdp-pass: an XDP program at the generator's end that passes everything",
     )
     polls: Literal["probe", "program", "nothing"] = Field(
         default="probe",
-        description="who counts polls; probe: of programs on DPDK, the lab's plugin; program: it "
-        "answers /linerate/polling",
+        description="the counter of polls; probe: the lab's plugin, for programs on DPDK; "
+        "program: it answers /linerate/polling",
     )
     spans: Literal["probe", "program", "nothing"] = Field(
         default="probe",
-        description="who measures how long frames are inside; program: it answers "
-        "/linerate/latency, and takes --spans N",
+        description="the source of the times that frames are inside; program: it answers "
+        "/linerate/latency, and accepts --spans N",
     )
     tx_buffer: TxBuffer | None = Field(
-        default=None, description="in which it collects frames before it sends them, if it does"
+        default=None,
+        description="the buffer in which it collects frames before it sends them, if it does",
     )
 
     @field_validator("command")

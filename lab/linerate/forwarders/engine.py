@@ -45,7 +45,8 @@ _FRAMES = "frames="
 
 
 class Forwarder:
-    """A program (or the kernel) that forwards frames; stateless except for the result of `prepare`.
+    """A program (or the kernel) that forwards frames; stateless except for the result of
+    `prepare`.
     """
 
     def __init__(

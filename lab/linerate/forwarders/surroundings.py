@@ -111,7 +111,8 @@ CONFIGURE: dict[Configure, Callable[[str, Wire], AbstractContextManager[None]]] 
 
 
 def companion_program() -> Path:
-    """Return the program of every companion; raises `MissingError` with the command that builds it.
+    """Return the program of every companion; raises `MissingError` with the command that builds
+    it.
     """
     return rust_binary("xdp-fwd")
 

@@ -71,7 +71,8 @@ class BusyError(MachineError):
 
 
 class HopelessError(LabError):
-    """The run ended because too much failed in a row. `what` failed; the last failure was `reason`.
+    """The run ended because too much failed in a row. `what` failed; the last failure was
+    `reason`.
     """
 
     def __init__(self, what: str, reason: str | None, hint: str | None = None) -> None:

@@ -296,7 +296,8 @@ class Child:
     """A process that the lab starts, pins and ends. `Host.start` makes them."""
 
     def __init__(self, command: Command, run: RunDirectory, namespace: str | None = None) -> None:
-        """Start the process. `namespace`: the network namespace that it starts in; None: the lab's.
+        """Start the process. `namespace`: the network namespace that it starts in; None: the
+        lab's.
         """
         self.command = command
         stem = f"{command.role}-{time.monotonic_ns()}"
@@ -453,7 +454,8 @@ class Child:
                 self._popen.stdin.close()
 
     def freeze(self) -> None:
-        """Stop the child and the processes it started; `stands_still` returns True once they have.
+        """Stop the child and the processes it started; `stands_still` returns True once they
+        have.
         """
         self._signal(signal.SIGSTOP)
 

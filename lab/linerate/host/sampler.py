@@ -145,7 +145,8 @@ def _activity_of(data: Mapping[str, Any]) -> Activity:
 
 
 def _activity(pid: int) -> Activity:
-    """Return the activity of all threads of a process, or of a kernel thread; zero if it has ended.
+    """Return the activity of all threads of a process, or of a kernel thread; zero if it has
+    ended.
     """
     voluntary = involuntary = 0
     threads = {}

@@ -38,7 +38,8 @@ class Memory:
         return cls(wanted != "no" and free >= 2 * MEMORY_MIB)
 
     def options(self, mib: int = MEMORY_MIB) -> list[str]:
-        """Return the options. `mib`: the limit without huge pages; with them EAL takes as it needs.
+        """Return the options. `mib`: the limit without huge pages; with them EAL takes as it
+        needs.
         """
         if self.hugepages:
             return ["--in-memory"]

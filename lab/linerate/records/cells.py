@@ -67,7 +67,8 @@ class TrialCell(Tagged):
 
     @property
     def name(self) -> str:
-        """The first word of the key: link and tables of a `TableCell`, the whole name of a graph.
+        """The first word of the key: link and tables of a `TableCell`, the whole name of a
+        graph.
         """
         return self.key[0]
 
@@ -89,7 +90,7 @@ class LinkCell(TrialCell):
 
     kind: str = "link"
     link: str
-    size: int = Field(description="of frames, in bytes, the 4-byte FCS included")
+    size: int = Field(description="frame size in bytes, the 4-byte FCS included")
 
     @property
     def key(self) -> CellKey:
@@ -101,9 +102,9 @@ class TableCell(TrialCell):
 
     kind: str = "tables"
     link: str
-    size: int = Field(description="of frames, in bytes, the 4-byte FCS included")
+    size: int = Field(description="frame size in bytes, the 4-byte FCS included")
     routes: Annotated[int, Field(ge=1)]
-    rules: Count = Field(default=0, description="0: nothing is filtered")
+    rules: Count = Field(default=0, description="number of rules; 0: no filter")
 
     @property
     def tables(self) -> str:

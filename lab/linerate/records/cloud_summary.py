@@ -28,30 +28,32 @@ class TakeawayEntry(Strict):
     )
     statement: str
     metric: str
-    about: list[str] = Field(description="factors")
+    about: list[str] = Field(description="the factors of the statement")
     part: str | None = Field(
-        default=None, description="of the design, whose cells were tested, where it has several"
+        default=None,
+        description="the part of the design whose cells were tested, if it has several",
     )
     test: str
-    p: float | None = Field(default=None, description="corrected where many were tested together")
+    p: float | None = Field(default=None, description="corrected, if many were tested together")
     measure: Literal["ratio", "difference", "partial eta squared"]
     effect: float | None = None
     low: float | None = Field(default=None, description="95 % interval of the effect")
     high: float | None = None
     cliffs_delta: float | None = Field(
         default=None,
-        description="of the values per block: P(the first is above the other) less P(below), "
-        "-1 to 1; where two are compared",
+        description="P(the first is above the other) less P(below), -1 to 1, of the values "
+        "per block; if two are compared",
     )
-    compared: str = Field(default="", description="of what the effect is, in words")
+    compared: str = Field(default="", description="the subjects of the effect, in words")
     detectable: float | None = Field(
-        default=None, description="what such a run finds in four of five cases, as `measure` says"
+        default=None,
+        description="the effect that such a run finds in four of five cases, as `measure` says",
     )
     verdict: TakeawayVerdict
     reason: str
     chart: str | None = Field(
-        default=None, description="where it is drawn: a place in report.html, such as "
-        "report.html#throughput-load-size",
+        default=None, description="the place of its chart in report.html, such as "
+"report.html#throughput-load-size",
     )  # fmt: skip
 
 
@@ -64,7 +66,7 @@ class OwnRate(Strict):
     size: int
     pps: float | None = Field(default=None, description="absent: it was not found")
     ndr_pps: float | None = Field(
-        default=None, description="absent: not found, or not looked for (--line-rate)"
+        default=None, description="absent: not found, or not searched (--line-rate)"
     )
     note: str = ""
 
@@ -80,19 +82,24 @@ class CloudCellFigures(Strict):
     tenants: int
     cpu: CpuName
     size: int
-    rate: float = Field(description="offered, as a share of the forwarder's own rate: `OwnRate`")
+    rate: float = Field(
+        description="the offered load as a share of the forwarder's own rate: `OwnRate`"
+    )
     trials: int
     invalid: int
     offered_pps: Quartiles | None = None
     received_pps: Quartiles | None = None
     left: Quartiles | None = Field(
         default=None,
-        description="received, over what the same forwarder received in the same block at the same "
-        "size, rate and CPU without tenants",
+        description="the received rate over that of the same forwarder in the same block at "
+        "the same size, rate and CPU without tenants",
     )
-    loss: Quartiles | None = Field(default=None, description="of what was intended")
+    loss: Quartiles | None = Field(
+        default=None, description="share of the intended frames that was lost"
+    )
     lost_at_ingress: Quartiles | None = Field(
-        default=None, description="of what was intended: at the link's ingress, part of `loss`"
+        default=None,
+        description="share of the intended frames lost at the link's ingress; part of `loss`",
     )
     loss_free: float | None = Field(default=None, description="share of the runs without any loss")
     latency_us: dict[str, Quartiles] = Field(default_factory=dict, description="by quantile")
@@ -100,21 +107,28 @@ class CloudCellFigures(Strict):
     throttled: Quartiles | None = Field(
         default=None, description="share of the time in which the forwarder's quota was used up"
     )
-    tenants_cpu: Quartiles | None = Field(default=None, description="all tenants, as the forwarder")
-    steal: Quartiles | None = Field(default=None, description="of the core, share of the time")
-    softirq: Quartiles | None = Field(default=None, description="of the core, share of the time")
+    tenants_cpu: Quartiles | None = Field(
+        default=None, description="seconds of CPU per second, of all tenants"
+    )
+    steal: Quartiles | None = Field(
+        default=None, description="share of the core's time that the hypervisor took"
+    )
+    softirq: Quartiles | None = Field(
+        default=None, description="share of the core's time in softirqs"
+    )
     switches_per_s: Quartiles | None = Field(
-        default=None, description="of the forwarder: voluntary and involuntary"
+        default=None, description="context switches of the forwarder: voluntary and involuntary"
     )
     cache_misses_per_s: Quartiles | None = None
     memory_bytes_per_s: Quartiles | None = None
     work: dict[str, Quartiles] = Field(
         default_factory=dict,
-        description="of all tenants per second: bogo_ops, io_operations, io_bytes, network_bytes",
+        description="work of all tenants per second: bogo_ops, io_operations, io_bytes, "
+        "network_bytes",
     )
     work_left: dict[str, Quartiles] = Field(
         default_factory=dict,
-        description="the same over what they got done in the same block without any forwarder",
+        description="the same over their work in the same block without any forwarder",
     )
 
 
@@ -139,11 +153,11 @@ class CloudAnswers(Strict):
     own_rates: list[OwnRate] = Field(default_factory=list)
     cells: list[CloudCellFigures] = Field(default_factory=list)
     not_run: list[NotRun] = Field(default_factory=list)
-    estimated_s: float | None = Field(default=None, description="before the run began")
+    estimated_s: float | None = Field(default=None, description="the estimate before the run began")
     took_s: float | None = None
     accelerator: str | None = Field(
         default=None, description="the accelerator of virtual machines, and why, in words"
     )
     isolation: list[str] = Field(
-        default_factory=list, description="how tenants were kept: cgroups, namespaces, disks"
+        default_factory=list, description="isolation of the tenants: cgroups, namespaces, disks"
     )

@@ -33,10 +33,10 @@ class Slice(Strict):
     begin_ns: Count = Field(description="since the window's start")
     end_ns: Count
     counts: dict[str, Count] = Field(
-        default_factory=dict, description="within it, by the names of the outcome's counts"
+        default_factory=dict, description="counts within it, by the names of the outcome's counts"
     )
     disturbed_by: list[str] = Field(
-        default_factory=list, description="who had the CPU, or what was late; empty: nothing"
+        default_factory=list, description="other users of the CPU, or what was late; empty: none"
     )
 
 
@@ -47,7 +47,7 @@ class Outcome(Tagged):
 
     kind: str
     slices: list[Slice] | None = Field(
-        default=None, description="the window, part by part; absent: it was judged as a whole"
+        default=None, description="the parts of the window; absent: it was judged as a whole"
     )
 
     @property
@@ -99,8 +99,9 @@ class LatencyFigures(Strict):
     count: Count
     net: bool | None = Field(
         default=None,
-        description="true: the sender took the cost of one reading of the clock off every delay; "
-        "false: it is in every delay; absent: not recorded (trial-1, another generator)",
+        description="true: the sender subtracted the cost of one reading of the clock from "
+        "every delay; false: it is in every delay; absent: not recorded (trial-1, "
+        "another generator)",
     )
     minimum_ns: float
     mean_ns: float
@@ -109,12 +110,12 @@ class LatencyFigures(Strict):
         default_factory=dict, description="by quantile, 0.5 being the median"
     )
     jitter_rfc3550_ns: float | None = Field(
-        default=None, description="as the sender smooths it, for comparison with published figures"
+        default=None, description="smoothed by the sender, for comparison with published figures"
     )
     ipdv_quantiles_ns: Quantiles = Field(
         default_factory=dict,
-        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
-        "without the sign",
+        description="by quantile: the absolute difference of the delays of two consecutive "
+        "frames (RFC 3393)",
     )
 
 
@@ -122,12 +123,12 @@ class Clock(Strict):
     """The time stamp counter: the program's figures for it, and the lab's check."""
 
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
-    cost_cycles: Count = Field(description="of one reading, as the program measured it")
+    cost_cycles: Count = Field(description="cost of one reading, measured by the program")
     checked_hz: Rate | None = Field(
         default=None,
         description="cycles over CLOCK_MONOTONIC, measured by the lab as its session began",
     )
-    checked_within_ppm: Rate | None = Field(default=None, description="how exact that is")
+    checked_within_ppm: Rate | None = Field(default=None, description="the uncertainty of that")
 
 
 class Span(Strict):
@@ -136,7 +137,7 @@ class Span(Strict):
     span: str
     port: int
     queue: int
-    one_in: Count = Field(description="one in this number of bursts was measured, on average")
+    one_in: Count = Field(description="on average one in this number of bursts was measured")
     sampled: Count = Field(description="bursts")
     count: Count = Field(description="frames")
     mean_cycles: float
@@ -151,18 +152,19 @@ class ChangeFigures(Strict):
     after_intended: Count
     after_received: Count
     last_lost_s: Seconds | None = Field(
-        default=None, description="from the change to the end of the last slice that lost frames"
+        default=None,
+        description="time from the change to the end of the last slice that lost frames",
     )
-    slice_s: Seconds | None = Field(default=None, description="how long that slice is")
+    slice_s: Seconds | None = Field(default=None, description="length of that slice")
     before_disturbed: Count | None = Field(
         default=None,
-        description="of the frames before the change, those that left or arrived while the "
-        "generator was kept from its CPU; no figure of recovery is of them",
+        description="frames before the change that left or arrived while the generator was "
+        "kept from its CPU; no figure of recovery includes them",
     )
     before_disturbed_lost: Count | None = Field(
-        default=None, description="of these, never came back"
+        default=None, description="those of them that never came back"
     )
-    after_disturbed: Count | None = Field(default=None, description="likewise, after the change")
+    after_disturbed: Count | None = Field(default=None, description="the same, after the change")
     after_disturbed_lost: Count | None = None
 
     @property
@@ -214,7 +216,9 @@ class Frames(Outcome):
 
     kind: str = "frames"
 
-    duration_s: Seconds | None = Field(default=None, description="of the window or the sending")
+    duration_s: Seconds | None = Field(
+        default=None, description="duration of the window or the sending"
+    )
     duration_uncertainty_s: Seconds | None = None
     intended: Count | None = None
     attempted: Count | None = None
@@ -223,19 +227,22 @@ class Frames(Outcome):
     late: Count | None = None
     disturbed_frames: Count | None = Field(
         default=None,
-        description="left or arrived while the generator was kept from its CPU: in no latency",
+        description="frames that left or arrived while the generator was kept from its CPU; "
+        "no latency includes them",
     )
-    disturbed_lost: Count | None = Field(default=None, description="of these, never came back")
+    disturbed_lost: Count | None = Field(
+        default=None, description="those of them that never came back"
+    )
     accepted: Count | None = None
     forwarder_rx: Count | None = None
     forwarder_tx: Count | None = None
     alone_pps: Rate | None = Field(
         default=None,
-        description="of method standing: what it did for a moment while the others were stopped, "
-        "in frames per second of its CPU time",
+        description="method standing: its rate for a moment while the others were stopped, in "
+        "frames per second of its CPU time",
     )
     forwarder_drops: Difference | None = Field(
-        default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
+        default=None, description="forwarder_rx less forwarder_tx, below 0 if it sent more"
     )
     received: Count | None = None
     link_drops: dict[str, Difference] = Field(
@@ -243,15 +250,19 @@ class Frames(Outcome):
         description="lost between the programs, by place; below 0: of an earlier window",
     )
     unattributed: Difference | None = Field(
-        default=None, description="below 0 where more came back than was sent"
+        default=None, description="below 0 if more came back than was sent"
     )
     pacing_error_ppm: float | None = None
 
     latency: LatencyFigures | None = None
-    spans: list[Span] | None = Field(default=None, description="inside the forwarder")
-    clock: Clock | None = Field(default=None, description="that stamped for latency or spans")
+    spans: list[Span] | None = Field(
+        default=None, description="how long frames were inside the forwarder"
+    )
+    clock: Clock | None = Field(
+        default=None, description="the clock that stamped for latency or spans"
+    )
     change: ChangeFigures | None = None
-    polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
+    polling: list[Polling] | None = Field(default=None, description="counted by the probe")
     cpu_time: list[CpuTime] | None = Field(
         default=None,
         description="CPU time of the forwarder's core in the window, if known",
@@ -291,7 +302,8 @@ class Frames(Outcome):
         return sum(found[part] for part in parts)
 
     def cpu_ns_per_packet(self, *parts: CpuPart) -> float | None:
-        """Return the time of these parts per received frame: it includes the work for lost frames.
+        """Return the time of these parts per received frame: it includes the work for lost
+        frames.
         """
         seconds = self.cpu_seconds(*parts)
         return seconds / self.received * 1e9 if seconds is not None and self.received else None

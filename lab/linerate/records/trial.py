@@ -101,7 +101,8 @@ class Process(Strict):
     involuntary_switches: int | None = None
     ran_s: float | None = Field(default=None, description="CPU time of all threads")
     waited_s: float | None = Field(
-        default=None, description="its busiest thread was ready to run while others had the CPU"
+        default=None,
+        description="time in which its busiest thread was ready to run while others had the CPU",
     )
 
 
@@ -122,7 +123,8 @@ class Program(Strict):
     language: str
     kind: Kind | None = Field(default=None, description="absent: not known")
     tx_buffer: TxBuffer | None = Field(
-        default=None, description="in which it collects frames before it sends them, if it does"
+        default=None,
+        description="the buffer in which it collects frames before it sends them, if it does",
     )
     definition: str | None = Field(
         default=None,
@@ -141,19 +143,20 @@ class Identity(Strict):
     )
     bed: str = Field(default=LOCAL_BED, description="the hosts and their cabling")
     session: int = Field(
-        default=1, ge=1, description="the attempt in which it ran: a resumed run has several"
+        default=1, ge=1, description="the session in which it ran: a resumed run has several"
     )
     block: int = Field(ge=0, description="randomised complete block, counted from 0")
     start: Count | None = Field(
         default=None,
-        description="of the program: the starts within the session, counted from 0; trials of one "
+        description="start of the program within the session, counted from 0; trials of one "
         "process have the same. Absent: it was not started, or of trial-1",
     )
     arm: str
     slot: Count | None = Field(
         default=None,
-        description="place within the block: of method fresh that of the start, counted from 0 on "
-        "each open link. Absent: as `start`, and where one process runs all arms",
+        description="place within the block: with method fresh that of the start, counted "
+        "from 0 on each open link. Absent: as `start`, and if one process runs "
+        "all arms",
     )
     position: int = Field(ge=0, description="place in the order of the whole run, counted from 0")
     role: Role
@@ -164,8 +167,10 @@ class ProgramRun(Strict):
 
     forwarder: str
     described: Program | None = Field(default=None, description="absent: of an older version")
-    probe: bool = Field(default=False, description="the probe looked at the forwarder's polls")
-    build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
+    probe: bool = Field(
+        default=False, description="whether the probe counted the forwarder's polls"
+    )
+    build: dict[str, str] = Field(default_factory=dict, description="facts about the lab's build")
     memory: Literal["hugepages", "no-huge"] | None = None
     tsc_hz: Count | None = None
     processes: list[Process] = Field(default_factory=list)
@@ -177,27 +182,27 @@ class Request(Strict):
     """
 
     load: Load
-    load_share: float | None = Field(default=None, description="of the ceiling, when paced")
-    test: Test | None = Field(default=None, description="of a search: the test that asked for it")
+    load_share: float | None = Field(default=None, description="share of the ceiling, when paced")
+    test: Test | None = Field(default=None, description="in a search: the test that requested it")
     attempt: int | None = Field(
         default=None,
-        description="1, or more when the windows before were disturbed and are void",
+        description="1, or more if the windows before were disturbed and are void",
     )
     maximum_pps: Rate | None = Field(
         default=None,
-        description="100 %: of a search the ceiling of link and sender; of experiment cloud what "
-        "`load_share` is a share of",
+        description="100 %: in a search the ceiling of link and sender; in experiment cloud "
+        "the rate of which `load_share` is a share",
     )
     alone_pps: Rate | None = Field(
         default=None,
-        description="of experiment cloud: what the forwarder carries alone without loss, where "
-        "that was looked for; `maximum_pps` is less where the generator keeps no more beside "
-        "tenants",
+        description="experiment cloud: the forwarder's own rate without loss, if it was "
+        "searched; `maximum_pps` is less if the generator keeps a lower rate "
+        "beside tenants",
     )
     pps: Rate | None = Field(default=None, description="frames per second")
-    seconds: Seconds | None = Field(default=None, description="for so long")
-    frames: Count | None = Field(default=None, description="of a burst: so many")
-    then_pps: Rate | None = Field(default=None, description="of a search: asked for thereafter")
+    seconds: Seconds | None = Field(default=None, description="duration of sending")
+    frames: Count | None = Field(default=None, description="number of frames of a burst")
+    then_pps: Rate | None = Field(default=None, description="in a search: the rate that follows")
     then_s: Seconds | None = None
     ip: Literal[4, 6] | None = None
     directions: Directions | None = None
@@ -227,14 +232,14 @@ class Trial(Strict):
     steal_ticks: dict[str, Difference] = Field(default_factory=dict, description="per CPU, 1/100 s")
     others: dict[str, dict[str, float]] | None = Field(
         default=None,
-        description="per CPU: for which share of the time processes that are not the lab's had it, "
-        "by name, of the greatest; absent: this user may not see it, or of a CPU with too many "
-        "switches to keep",
+        description="per CPU: the share of the time that each process outside the lab used "
+        "it, by name, the greatest ones; absent: this user may not see it, or the "
+        "CPU has too many switches to record",
     )
     rejected: Invalid | None = Field(
         default=None,
         alias="invalid",
-        description="absent: it counts, unless the outcome's slices say otherwise",
+        description="absent: it is valid, unless the outcome's slices say otherwise",
     )
     outcome: Annotated[SerializeAsAny[Outcome], BeforeValidator(Outcome.read)] | None = Field(
         default=None, description="absent: it failed before there was any"
@@ -300,7 +305,8 @@ class Trial(Strict):
 
     @property
     def invalid(self) -> Invalid | None:
-        """Why it does not count: it was rejected, or its slices were disturbed; None if it counts.
+        """Why it does not count: it was rejected, or its slices were disturbed; None if it
+        counts.
         """
         if self.rejected or self.outcome is None or (why := self.outcome.disturbed) is None:
             return self.rejected

@@ -41,10 +41,10 @@ class Strict(BaseModel):
 class GivenProgram(Strict):
     """A program that the command line names."""
 
-    given: str = Field(description="as the command line has it")
+    given: str = Field(description="as on the command line")
     name: str
-    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
-    sha256: str = Field(description="of the definition")
+    definition: dict[str, Any] = Field(description="the definition, by the schema forwarder-1")
+    sha256: str = Field(description="digest of the definition")
 
 
 class Tagged(Strict):

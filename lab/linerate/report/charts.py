@@ -66,7 +66,8 @@ def inline(values: list[dict[str, Any]]) -> Any:
 
 
 def with_interval(rows: list[dict[str, Any]]) -> alt.Chart:
-    """Return a chart of the rows that have an interval: with too few trials there is none to draw.
+    """Return a chart of the rows that have an interval: with too few trials there is none to
+    draw.
     """
     return alt.Chart(inline([row for row in rows if row["low"] is not None]))
 
@@ -122,7 +123,8 @@ def styled(layers: Sequence[alt.Chart], height: int, description: str) -> dict[s
 
 
 def arms_of(cells: Iterable[CellSummary]) -> dict[str, str]:
-    """Return the colour of each arm, the same in all charts; the control has a place and no line.
+    """Return the colour of each arm, the same in all charts; the control has a place and no
+    line.
     """
     names = dict.fromkeys(arm.arm for cell in cells for arm in cell.arms)
     return {

@@ -111,7 +111,8 @@ def render(
 
 @cache
 def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
-    """Return the template environment, made once per experiment, so that its templates are cached.
+    """Return the template environment, made once per experiment, so that its templates are
+    cached.
     """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([_TEMPLATES, *folders]),
@@ -159,7 +160,8 @@ def _difference(value: float, metric: str) -> str:
 
 
 def _script_safe(text: str) -> Markup:
-    """Make a script safe inside <script>: it must neither end the element nor open a comment in it.
+    """Make a script safe inside <script>: it must neither end the element nor open a comment in
+    it.
     """
     text = re.sub(r"</(script)", r"<\\/\1", text, flags=re.IGNORECASE)
     return Markup(text.replace("<!--", "\\x3C!--"))

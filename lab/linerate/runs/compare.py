@@ -75,7 +75,9 @@ class Change(Strict):
     baseline: str
     metric: str
     better: Literal["higher", "lower"]
-    load_share: float | None = Field(default=None, description="of the ceiling, at a fixed load")
+    load_share: float | None = Field(
+        default=None, description="share of the ceiling, at a fixed load"
+    )
     before: float | None = Field(default=None, description="arm over baseline in the first run")
     after: float | None = Field(default=None, description="arm over baseline in the second run")
     n_before: int
@@ -87,10 +89,10 @@ class Change(Strict):
     ci_high: float | None = None
     test: unpaired.Test | None = None
     p_holm: float | None = Field(
-        default=None, description="p of the hypothesis that it is slower by just the margin"
+        default=None, description="p of the hypothesis that it is slower by exactly the margin"
     )
     held_back: bool = Field(
-        default=False, description="a limit other than the programs, or unlike loads: no answer"
+        default=False, description="a limit other than the programs, or different loads: no answer"
     )
     verdict: Verdict
     reason: str

@@ -478,7 +478,8 @@ def parameters(kind: type[Options]) -> list[Parameter]:
 
 
 def parse(kind: type[Options], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert the command line's values by `Parameter.key` to values by field; raises `UsageError`.
+    """Convert the command line's values by `Parameter.key` to values by field; raises
+    `UsageError`.
     """
     found: dict[str, Any] = {}
     parts: dict[str, dict[str, Any]] = {}

@@ -128,7 +128,8 @@ def _pages(one: Session, other: Session) -> list[str]:
 
 
 def apart(one: Session, other: Session, *, dpdk_may_differ: bool = False) -> str | None:
-    """Return how the two measured different things, as the end of a sentence; None if they did not.
+    """Return how the two measured different things, as the end of a sentence; None if they did
+    not.
     """
     names = _HARDWARE if dpdk_may_differ else _DECIDING
     found = [*_facts(one.machine, other.machine, names), *_pages(one, other)]

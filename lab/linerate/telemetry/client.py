@@ -153,7 +153,8 @@ class Telemetry:
         return self.read(command).value
 
     def read_tight(self, command: str, within_ns: int = 400_000, attempts: int = 8) -> Reading:
-        """Read until an answer came within `within_ns`; return the fastest of at most `attempts`.
+        """Read until an answer came within `within_ns`; return the fastest of at most
+        `attempts`.
         """
         best = self.read(command)
         for _ in range(attempts - 1):
@@ -211,7 +212,8 @@ class Telemetry:
         return True
 
     def peer_pid(self) -> int:
-        """Return the program's pid in our PID namespace; in a container it has another one itself.
+        """Return the program's pid in our PID namespace; in a container it has another one
+        itself.
         """
         return self._peer()[0] or self.pid
 

@@ -95,7 +95,8 @@ def decode(text: str) -> Histogram:
 
 
 def _refuse_large(text: str) -> None:
-    """Raise `ValueError`, `zlib.error` or `struct.error` for a text that is invalid or too large.
+    """Raise `ValueError`, `zlib.error` or `struct.error` for a text that is invalid or too
+    large.
     """
     if len(text) > _MOST_PACKED:
         raise ValueError(f"longer than {_MOST_PACKED} bytes")

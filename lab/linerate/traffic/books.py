@@ -39,7 +39,8 @@ def unattributed(sent: Sent, forwarded: Forwarded, on_link: int = 0) -> int:
 
 
 def imbalance(sent: Sent) -> int:
-    """Return the attempted frames missing from the sender's own counters; 0 in a sound generator.
+    """Return the attempted frames missing from the sender's own counters; 0 in a sound
+    generator.
     """
     if sent.attempted is None:
         return 0

@@ -40,7 +40,8 @@ _INTERFACE_ARGUMENTS = ("iface", "remote", "rx_iface", "rx_iface_in", "tx_iface"
 
 
 def _replays(wire: Wire, files: Sequence[Path]) -> list[str]:
-    """Return the options that make the first flow of each port send the frames of a capture file.
+    """Return the options that make the first flow of each port send the frames of a capture
+    file.
     """
     if not files:
         return []
@@ -213,7 +214,8 @@ class Generator(Sender):
         )
 
     def latency(self) -> LatencyFigures | None:
-        """Return OTG's latency, with the quantiles over all flows from the generator's histograms.
+        """Return OTG's latency, with the quantiles over all flows from the generator's
+        histograms.
         """
         found = super().latency()
         if found is None:
@@ -245,7 +247,8 @@ class Generator(Sender):
         }
 
     def _timed(self, flow: Any) -> int:
-        """Return the number of timed frames, without those disturbed by a pause of the generator.
+        """Return the number of timed frames, without those disturbed by a pause of the
+        generator.
         """
         own = self.telemetry.ask(f"/linerate/generator/flow,{flow.name}")
         return int(own["received"]) - int(own["received_disturbed"])

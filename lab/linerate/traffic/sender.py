@@ -134,7 +134,8 @@ class Sender(ABC):
         return {}
 
     def received_by_flow(self) -> dict[str, int]:
-        """Return the frames that came back since the traffic was last started, by the flow's name.
+        """Return the frames that came back since the traffic was last started, by the flow's
+        name.
         """
         return {flow.name: int(flow.frames_rx) for flow in self.client.flow_metrics()}
 

@@ -217,7 +217,8 @@ class Exchange:
 
 
 def missed(readings: list[Reading]) -> dict[str, int]:
-    """Return frames that found no room at the forwarder's ports; 0 if a driver does not count them.
+    """Return frames that found no room at the forwarder's ports; 0 if a driver does not count
+    them.
     """
     return {
         f"forwarder port {n} imissed": int(reading.value.get("imissed", 0))
@@ -289,7 +290,8 @@ def _since(entry: Polling, old: Polling) -> Polling:
 
 
 def _sleep_until(moment: float, alive: Callable[[], None]) -> None:
-    """Sleep until `time.monotonic()` reaches the moment, then check that every process still runs.
+    """Sleep until `time.monotonic()` reaches the moment, then check that every process still
+    runs.
     """
     if (rest := moment - time.monotonic()) > 0:
         pause(rest)

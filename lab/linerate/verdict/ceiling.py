@@ -131,7 +131,8 @@ def _limiter(arm: ArmSummary) -> Limiter:
 
 
 def unproven(cells: Sequence[CellSummary]) -> list[str]:
-    """Return a warning for each forwarder and link where it carried more than the reference peers.
+    """Return a warning for each forwarder and link where it carried more than the reference
+    peers.
     """
     found: dict[tuple[str, str], list[tuple[CellSummary, float]]] = {}
     for cell in cells:

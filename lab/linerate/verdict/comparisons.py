@@ -78,7 +78,8 @@ def pairs_of(
 def both_of(
     values: Mapping[Pairing, Mapping[str, float]], arm: str, baseline: str
 ) -> tuple[list[tuple[float, float]], int]:
-    """Return the values for each pairing that both have, and how many were left out because of a 0.
+    """Return the values for each pairing that both have, and how many were left out because of
+    a 0.
     """
     return _without_zeros(_both(values, arm, baseline))
 
@@ -124,7 +125,8 @@ class CellPairs:
     lost: Mapping[str, float] = field(default_factory=dict)
 
     def lost_by(self, label: str) -> float | None:
-        """Return the larger of the losses of this arm and the baseline; None if neither is known.
+        """Return the larger of the losses of this arm and the baseline; None if neither is
+        known.
         """
         known = [self.lost[name] for name in (label, self.baseline) if name in self.lost]
         return max(known, default=None)
@@ -241,7 +243,8 @@ def pair_searched(
 def pair_costs(
     cell: CellSummary, trials: list[Trial], labels: list[str], planned: int
 ) -> list[CellPairs]:
-    """Pair every arm with the baseline by its cycles per packet, at each load where they are known.
+    """Pair every arm with the baseline by its cycles per packet, at each load where they are
+    known.
     """
     return pair_at_loads(cell, trials, labels, planned, COST, cost_loads(cell))
 

@@ -16,7 +16,8 @@ Side = Literal["slower", "not slower", "undecided"]
 
 
 def border(better: Better, margin: float) -> float:
-    """Return the ratio that is slower by exactly the margin: less of a good figure, more of a cost.
+    """Return the ratio that is slower by exactly the margin: less of a good figure, more of a
+    cost.
     """
     return 1 - margin if better == "higher" else 1 + margin
 

@@ -20,7 +20,8 @@ def shown_arms(cell: CellSummary) -> list[ArmSummary]:
 
 
 def ratio_words(found: Comparison | CellRatio | None) -> str:
-    """Format the ratio with its interval; a dash for the baseline and arms that cannot be compared.
+    """Format the ratio with its interval; a dash for the baseline and arms that cannot be
+    compared.
     """
     if found is None or found.ratio is None:
         return "-"

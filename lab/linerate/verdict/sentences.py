@@ -161,7 +161,8 @@ def control(found: AA) -> str:
 
 
 def controls(found: list[AA]) -> str:
-    """Summarise all A/A arms of a run; "nothing to compare" if no block has valid trials of both.
+    """Summarise all A/A arms of a run; "nothing to compare" if no block has valid trials of
+    both.
     """
     if not found:
         return "nothing to compare"
@@ -177,7 +178,8 @@ def controls(found: list[AA]) -> str:
 
 
 def no_lower_load(cell: CellSummary) -> str | None:
-    """Return why a cell has no figure at its lower loads; None if it has some, or no such trials.
+    """Return why a cell has no figure at its lower loads; None if it has some, or no such
+    trials.
     """
     trials = sum(entry.trials for entry in cell.lower_load)
     if not trials or any(entry.trials > entry.invalid for entry in cell.lower_load):

@@ -94,7 +94,8 @@ class Direction:
             self._less[at] += -strength * there - null.less[at]
 
     def _deals(self, first: int, second: int) -> npt.NDArray[np.intp]:
-        """Return the possible choices of the second program's starts; the real deal is among them.
+        """Return the possible choices of the second program's starts; the real deal is among
+        them.
         """
         count = first + second
         if math.comb(count, second) <= _MOST_DEALS:
@@ -168,7 +169,8 @@ def _null(sums: npt.NDArray[np.float64]) -> _Null:
 
 @functools.cache
 def _untied(first: int, second: int) -> _Null:
-    """Return the sums if no two figures are equal: then they depend only on the numbers of starts.
+    """Return the sums if no two figures are equal: then they depend only on the numbers of
+    starts.
     """
     count = first + second
     return _null(exponential_scores(np.arange(float(count)))[_all_deals(count, second)].sum(axis=1))

@@ -102,7 +102,8 @@ def signed_rank_pmf(ranks_doubled: Sequence[int]) -> Floats:
 
 
 def signed_rank_p(differences: Sequence[float]) -> float:
-    """Return the two-sided p value of Wilcoxon's signed-rank test; differences of 0 are left out.
+    """Return the two-sided p value of Wilcoxon's signed-rank test; differences of 0 are left
+    out.
     """
     values = np.asarray([value for value in differences if value != 0.0])
     if values.size == 0:

@@ -96,7 +96,8 @@ def advice_on(fault: FaultError, link: Link, programs: Sequence[Forwarder]) -> l
 
 
 def _other_link(link: Link, programs: Sequence[Forwarder]) -> str:
-    """Name a link on which the generator is not the limit, among those that both programs work on.
+    """Name a link on which the generator is not the limit, among those that both programs work
+    on.
     """
     fit = [
         each
@@ -116,7 +117,8 @@ def _other_link(link: Link, programs: Sequence[Forwarder]) -> str:
 
 
 def relative_files(program: Forwarder) -> list[str]:
-    """Return the arguments of a command line in quotes that are existing files with relative paths.
+    """Return the arguments of a command line in quotes that are existing files with relative
+    paths.
     """
     definition = program.definition
     if program.file or definition.directory or not definition.command:

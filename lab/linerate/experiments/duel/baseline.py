@@ -51,11 +51,13 @@ class Baseline(Strict):
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
     schema_id: Literal["linerate/baseline-1"] = Field(default="linerate/baseline-1", alias="schema")
-    given: str = Field(description="as the command line had it")
-    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
-    file: str | None = Field(default=None, description="the definition's, if it has one")
-    program: Contents = Field(description="the executable, where it was when it was kept")
-    libraries: list[Contents] = Field(description="that it loads from outside of the system's")
+    given: str = Field(description="the word on the command line")
+    definition: dict[str, Any] = Field(description="the definition, by the schema forwarder-1")
+    file: str | None = Field(default=None, description="the definition's file, if it has one")
+    program: Contents = Field(description="the executable, at its path when it was kept")
+    libraries: list[Contents] = Field(
+        description="libraries that it loads from outside of the system's directories"
+    )
     kept_at: str = Field(description="ISO 8601, UTC")
 
 
@@ -194,7 +196,8 @@ def _refuse_starters(given: str, definition: Definition, executable: Path) -> No
 
 
 def _private(executable: Path, definition: Definition) -> list[Path]:
-    """Return shared libraries outside of the system's directories, from the program's own loader.
+    """Return shared libraries outside of the system's directories, from the program's own
+    loader.
     """
     environment: Mapping[str, str] = {**os.environ, **definition.environment}
     try:

@@ -34,12 +34,12 @@ class Duels(Strict):
 
     schema_id: Literal["linerate/duels-1"] = Field(default="linerate/duels-1", alias="schema")
     question: str
-    answer: str = Field(description="one sentence about all of them")
+    answer: str = Field(description="one sentence about all duels")
     began_at: str = Field(description="ISO 8601, UTC")
-    repeat: str = Field(description="the command line that repeats them, in the same orders")
+    repeat: str = Field(description="the command line that repeats the duels, in the same orders")
     machine: Machine
     versions: dict[str, str]
-    duels: list[DuelRecord] = Field(description="one for each link")
+    duels: list[DuelRecord] = Field(description="one duel for each link")
     failures: list[Failure] = Field(default_factory=list)
 
 

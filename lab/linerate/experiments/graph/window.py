@@ -34,24 +34,27 @@ class GraphWindow(Outcome):
 
     kind: str = "graph"
     walks: Count
-    objects: Count = Field(description="that the sources made")
-    sunk: Count = Field(description="that the sinks got")
+    objects: Count = Field(description="objects that the sources made")
+    sunk: Count = Field(description="objects that the sinks got")
     tsc_cycles: Count = Field(
-        description="of all walks; of those of a window in slices, at the pace of the faster half "
-        "of its slices that were not disturbed"
+        description="cycles of all walks; for a window in slices, at the pace of the faster "
+        "half of its undisturbed slices"
     )
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
     work: str
     path_nodes: Count | None = Field(
-        default=None, description="workers that each object passes: neither source nor sink"
+        default=None, description="workers that each object passes, without source and sink"
     )
     slice_count: Count | None = Field(
-        default=None, description="in which the walks were run, between those of other arms"
+        default=None,
+        description="the number of slices of the window, run between those of other arms",
     )
     disturbed_slices: Count | None = Field(
-        default=None, description="of these in which others had the CPU"
+        default=None, description="the number of slices in which others had the CPU"
     )
-    elapsed_cycles: Count | None = Field(default=None, description="that all slices took")
+    elapsed_cycles: Count | None = Field(
+        default=None, description="the time of all slices, in cycles"
+    )
 
     @property
     def duration_s(self) -> float:

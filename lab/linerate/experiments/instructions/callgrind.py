@@ -296,7 +296,8 @@ class _Session:
 
 
 def _without_asking(rounds: Sequence[Round]) -> int:
-    """Return the packets from the second round to the last, less those received while it was asked.
+    """Return the packets from the second round to the last, less those received while it was
+    asked.
     """
     asked = (len(rounds) - 2) * _received(rounds[0], rounds[1])
     return _received(rounds[1], rounds[-1]) - asked

@@ -37,7 +37,8 @@ def is_address(name: str) -> bool:
 
 
 def named(name: str, file: str | None) -> str:
-    """Return the name in words: `main`, `rte_eth_stats_get (librte_ethdev.so.23.0)`, `fw+0x1234`.
+    """Return the name in words: `main`, `rte_eth_stats_get (librte_ethdev.so.23.0)`,
+    `fw+0x1234`.
     """
     if file is None:
         return name

@@ -58,7 +58,8 @@ def _percent(a: float, b: float, digits: int) -> str:
 
 
 def functions(found: Explanation) -> list[str]:
-    """Return the functions that changed most; for one program alone those with most instructions.
+    """Return the functions that changed most; for one program alone those with most
+    instructions.
     """
     two = found.b is not None
     if not found.functions:

@@ -46,7 +46,8 @@ class ToldClock(BaseModel):
 
 
 class Told(BaseModel):
-    """The program's output. `cycles`: by `min`, `mean`, `max` and quantile, less the clock's cost.
+    """The program's output. `cycles`: by `min`, `mean`, `max` and quantile, less the clock's
+    cost.
     """
 
     clock: ToldClock

@@ -206,7 +206,8 @@ def capacity_lines(cell: CellSummary) -> list[str]:
 
 
 def buffer_lines(cell: CellSummary) -> list[str]:
-    """Return the computed part of a round trip at idle that is the wait for a buffer to be drained.
+    """Return the computed part of a round trip at idle that is the wait for a buffer to be
+    drained.
     """
     told = []
     for arm in cell.arms:

@@ -56,7 +56,8 @@ DEFAULT_LINKS = ["veth"]
 
 @dataclass(kw_only=True)
 class Options(Pairing, BlockOptions):
-    """The options given on the command line. `left_out`: why paths are not among the default ones.
+    """The options given on the command line. `left_out`: why paths are not among the default
+    ones.
     """
 
     summary: ClassVar = (

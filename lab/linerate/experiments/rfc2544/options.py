@@ -53,7 +53,8 @@ def _generator(parts: Mapping[str, Any]) -> Named | None:
 
 @dataclass(kw_only=True)
 class Traffic:
-    """Fields of options and designs: the traffic. `directions`: None if the link leaves no choice.
+    """Fields of options and designs: the traffic. `directions`: None if the link leaves no
+    choice.
     """
 
     tests: Annotated[

@@ -227,7 +227,8 @@ def tests_of(names: list[str]) -> tuple[Test, ...]:
 
 
 def minimum_size(ip: Ip) -> int:
-    """Return the least frame, FCS included, with room for Ethernet, IP, UDP and the sender's mark.
+    """Return the least frame, FCS included, with room for Ethernet, IP, UDP and the sender's
+    mark.
     """
     mark, fcs = 18, 4
     return max(64, 14 + {4: 20, 6: 40}[ip] + 8 + mark + fcs)

@@ -169,7 +169,8 @@ def libraries(
 
 
 def holds_eal(path: Path) -> bool:
-    """Return True if DPDK's EAL is linked into this file itself. Raises `OSError` if reading fails.
+    """Return True if DPDK's EAL is linked into this file itself. Raises `OSError` if reading
+    fails.
     """
     content = foreign.content(path, foreign.MOST_PROGRAM)
     return content.startswith(MAGIC) and _SAID_BY_EAL in content
@@ -189,7 +190,8 @@ def loaded_eal(path: Path) -> str | None:
 
 
 def needed_eal(plugin: Path) -> str | None:
-    """Return the EAL that a plugin was linked with, or None. Raises `UnreadableError`, `OSError`.
+    """Return the EAL that a plugin was linked with, or None. Raises `UnreadableError`,
+    `OSError`.
     """
     needed = _EAL.encode()
     names = (name for name in read(plugin).names if name.startswith(needed))

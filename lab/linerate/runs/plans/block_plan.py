@@ -55,7 +55,8 @@ class Windows:
 
 
 class BlockPlan(SessionPlan):
-    """The common part of experiments in blocks. `peers`: forwarders that take part beside the arms.
+    """The common part of experiments in blocks. `peers`: forwarders that take part beside the
+    arms.
     """
 
     windows: Windows

@@ -41,7 +41,8 @@ def takes(name: str, on: Link) -> bool:
 def check_fit(
     forwarders: Sequence[str], links: Sequence[Link], named: str = "--forwarders"
 ) -> None:
-    """Raise for forwarders that do not work on one of these links. `named`: where they are named.
+    """Raise for forwarders that do not work on one of these links. `named`: where they are
+    named.
     """
     for name in forwarders:
         for on in links:
@@ -100,7 +101,8 @@ def check_blocks(blocks: int | None) -> None:
 
 
 def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:
-    """Return blocks with every item, shuffled. The same seed gives the same order on every machine.
+    """Return blocks with every item, shuffled. The same seed gives the same order on every
+    machine.
     """
     source = random.Random(f"linerate:{seed}:{cell.link}:{cell.size}")
     blocks = []

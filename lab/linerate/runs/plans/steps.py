@@ -145,7 +145,8 @@ class Start(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Standing(Step):
-    """Run one trial of each of these, which are started together and share a core, on an open link.
+    """Run one trial of each of these, which are started together and share a core, on an open
+    link.
     """
 
     setup: LinkSetup

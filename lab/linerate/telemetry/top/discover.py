@@ -68,7 +68,8 @@ def prefix_of(socket: Path) -> str:
 
 
 def directories(environment: Mapping[str, str] = os.environ) -> list[Path]:
-    """Return the directories in which EAL makes its directory `dpdk`: for this and for other users.
+    """Return the directories in which EAL makes its directory `dpdk`: for this and for other
+    users.
     """
     chosen = [environment.get("RUNTIME_DIRECTORY"), environment.get("XDG_RUNTIME_DIR")]
     return [Path(folder) for folder in (*chosen, "/var/run", "/tmp") if folder]

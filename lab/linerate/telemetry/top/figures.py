@@ -52,11 +52,15 @@ class PortFigures(_Figures):
     rx_mpps: float | None = None
     tx_mpps: float | None = None
     rx_gbps: float | None = Field(
-        default=None, description="from the driver's byte counter: frames, as a rule without FCS"
+        default=None, description="from the driver's byte counter: frames, usually without FCS"
     )
     tx_gbps: float | None = None
-    imissed_per_s: float | None = Field(default=None, description="no room in the RX queue")
-    rx_nombuf_per_s: float | None = Field(default=None, description="no mbuf to receive into")
+    imissed_per_s: float | None = Field(
+        default=None, description="frames without room in the RX queue"
+    )
+    rx_nombuf_per_s: float | None = Field(
+        default=None, description="frames without an mbuf to receive into"
+    )
     ierrors_per_s: float | None = None
     oerrors_per_s: float | None = None
 
@@ -72,14 +76,15 @@ class PollingFigures(_Figures):
     average_rx_burst: float | None = Field(default=None, description="packets / all polls")
     average_nonempty_rx_burst: float | None = None
     full_polls_share: float | None = Field(
-        default=None, description="of all polls: returned as many packets as were asked for"
+        default=None, description="share of all polls that returned as many packets as requested"
     )
     busy_cycles_per_packet: float | None = None
     busy_from_before: Literal[True] | None = Field(
         default=None,
-        description="busy time from before the interval ended in it: busy time of it is not known",
+        description="busy time from before the interval ended in it, so busy time in it is "
+        "not known",
     )
-    burst_limit: int | None = Field(default=None, description="the largest burst asked for")
+    burst_limit: int | None = Field(default=None, description="the largest burst requested")
     burst_histogram: list[int] | None = Field(
         default=None, description="calls that returned 0, 1, 2, .. packets; 511 means 511 or more"
     )
@@ -95,7 +100,8 @@ class LcoreFigures(PollingFigures):
 
     lcore: int | None = None
     busy_by: Literal["polls", "program"] | None = Field(
-        default=None, description="who counts busy time: polls, or the program for /eal/lcore/usage"
+        default=None,
+        description="the source of busy time: polls, or the program for /eal/lcore/usage",
     )
     queues: list[QueueFigures] = []
 
@@ -105,11 +111,9 @@ class LatencyFigures(_Figures):
 
     port: int
     queue: int
-    span: str = Field(
-        description="from where to where it is measured, for instance rx-return_tx-call"
-    )
+    span: str = Field(description="start and end of the span, for instance rx-return_tx-call")
     one_in: int | None = Field(default=None, description="the share that is sampled is 1 / one_in")
-    packets: int | None = Field(default=None, description="how many were sampled")
+    packets: int | None = Field(default=None, description="number of sampled packets")
     p50_cycles: int | None = None
     p90_cycles: int | None = None
     p99_cycles: int | None = None
@@ -148,13 +152,13 @@ class Figures(_Figures):
     interval_s: float
     probe: ProbeFigures | None = Field(default=None, description="absent: the program has none")
     tsc_hz: int | None = None
-    clock_cost_cycles: float | None = Field(default=None, description="of one reading")
-    rx_mpps: float | None = Field(default=None, description="of all ports")
+    clock_cost_cycles: float | None = Field(default=None, description="cost of one reading")
+    rx_mpps: float | None = Field(default=None, description="sum over all ports")
     tx_mpps: float | None = None
     ports: list[PortFigures] = []
-    lcores: list[LcoreFigures] | None = Field(default=None, description="absent: nobody counts")
+    lcores: list[LcoreFigures] | None = Field(default=None, description="absent: nothing counts it")
     latency: list[LatencyFigures] | None = Field(
-        default=None, description="absent: nobody measures"
+        default=None, description="absent: nothing measures it"
     )
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
@@ -427,6 +431,7 @@ def _set(figures: LatencyFigures, name: str, cycles: int, hz: int | None) -> Non
 
 
 def _histogram(entry: Latency | None) -> Histogram | None:
-    """Decode an entry's histogram: empty for a missing entry; None if the answer had no histogram.
+    """Decode an entry's histogram: empty for a missing entry; None if the answer had no
+    histogram.
     """
     return Histogram() if entry is None or entry.count == 0 else entry.histogram

@@ -291,7 +291,8 @@ class Sampler:
         return found
 
     def _read(self, command: str) -> Reading | None:
-        """Read the answer; None if the program has none, or none for this port or queue (any more).
+        """Read the answer; None if the program has none, or none for this port or queue (any
+        more).
         """
         checkpoint()
         if time.monotonic() > self._until:

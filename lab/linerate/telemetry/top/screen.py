@@ -90,7 +90,8 @@ def percent(share: float | None) -> str:
 
 
 def cycles(value: float | None) -> str:
-    """Format cycles per packet in at most seven characters, with decimals only while they matter.
+    """Format cycles per packet in at most seven characters, with decimals only while they
+    matter.
     """
     if value is None:
         return DASH

@@ -138,7 +138,8 @@ def polls_at_rest(pids: Collection[int], received: Callable[[], object]) -> bool
 
 
 def _beside(pid: int) -> set[int]:
-    """Return the other processes of its group and in its network namespace; empty if it has ended.
+    """Return the other processes of its group and in its network namespace; empty if it has
+    ended.
     """
     found: set[int] = set()
     try:

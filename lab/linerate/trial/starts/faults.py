@@ -105,7 +105,8 @@ def _more_work(window: Window, *, windows: Sequence[Window]) -> tuple[Kind, str]
 
 
 def _less_work(window: Window, *, most: int, dropping: bool) -> tuple[Kind, str] | None:
-    """Find a program that received on fewer ports. `most`: the number of ports on which others did.
+    """Find a program that received on fewer ports. `most`: the number of ports on which others
+    did.
     """
     if (polled := sum(count > 0 for count in window.received)) < most:
         silent = [port for port, count in enumerate(window.received) if not count]

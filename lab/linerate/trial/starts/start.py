@@ -113,7 +113,8 @@ class Start:
     # -- reading -------------------------------------------------------------------------------
 
     def sample(self) -> Sample:
-        """Sample now, as exactly as a few readings allow. Raises `FaultError` if it cannot be read.
+        """Sample now, as exactly as a few readings allow. Raises `FaultError` if it cannot be
+        read.
         """
         self.check()
         try:

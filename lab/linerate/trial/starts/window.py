@@ -17,7 +17,8 @@ _UNDISTURBED = 0.9
 
 @dataclass(frozen=True)
 class Had:
-    """The CPU time of a process, and the time at which it was read, or the length of the interval.
+    """The CPU time of a process, and the time at which it was read, or the length of the
+    interval.
     """
 
     cpu_ns: int
@@ -119,7 +120,8 @@ class Window:
 
     @property
     def lossless(self) -> bool:
-        """True if the driver takes everything that is sent: there is no generator at the other end.
+        """True if the driver takes everything that is sent: there is no generator at the other
+        end.
         """
         return self.offered is None
 

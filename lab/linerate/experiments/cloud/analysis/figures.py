@@ -139,7 +139,8 @@ def _switches(trial: Trial) -> float | None:
 
 
 def own_rates(design: CloudDesign, trials: Sequence[Trial]) -> list[OwnRate]:
-    """Return the rates from the records of cells. A resumed run may have searched for them again.
+    """Return the rates from the records of cells. A resumed run may have searched for them
+    again.
     """
     found = []
     labels = [arm.label for arm in design.arms if arm.label == arm.forwarder]

@@ -143,7 +143,8 @@ def effects(
 
 
 def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[str]:
-    """Return the factors whose levels were offered different rates, if the metric follows the rate.
+    """Return the factors whose levels were offered different rates, if the metric follows the
+    rate.
     """
     if metric.name != THROUGHPUT:
         return frozenset()

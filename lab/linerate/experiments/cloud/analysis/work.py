@@ -55,7 +55,8 @@ def all_work(trial: Trial) -> float | None:
 
 
 def all_left(windows: Windows, trial: Trial) -> float | None:
-    """Return the share of work left; for several kinds of work the geometric mean of their shares.
+    """Return the share of work left; for several kinds of work the geometric mean of their
+    shares.
     """
     load = _load(trial)
     return _mean([left(windows, trial, counter) for counter in WORK_OF.get(load, ())])

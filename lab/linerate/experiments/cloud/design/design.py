@@ -32,7 +32,8 @@ LATE_AFTER_US = 5000
 
 @dataclass(kw_only=True)
 class CloudDesign(Budget, Design):
-    """A design. `arms`: the frameworks, the first of them, the reference, again as the A/A control.
+    """A design. `arms`: the frameworks, the first of them, the reference, again as the A/A
+    control.
     """
 
     parts: Annotated[
@@ -75,7 +76,8 @@ def design_of(options: Options) -> CloudDesign:
 
 
 def places_of(parts: Sequence[Part], control: str | None) -> list[Place]:
-    """Return the cells. `control`: the framework whose cells occur a second time; None: none does.
+    """Return the cells. `control`: the framework whose cells occur a second time; None: none
+    does.
     """
     found: dict[Place, None] = {}
     for part in parts:

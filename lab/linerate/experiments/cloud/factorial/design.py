@@ -137,7 +137,8 @@ class Observations:
         return np.asarray(~np.isfinite(self.scaled).any(axis=0))
 
     def axis(self, name: str) -> int:
-        """Return the axis of `values` of a factor. Raises DesignError if there is no such factor.
+        """Return the axis of `values` of a factor. Raises DesignError if there is no such
+        factor.
         """
         for place, factor in enumerate(self.factors, start=1):
             if factor.name == name:

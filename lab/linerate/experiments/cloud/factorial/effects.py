@@ -76,7 +76,8 @@ class Analysis:
     dropped: tuple[Dropped, ...]
 
     def effect(self, *term: str) -> Effect:
-        """Return the effect of these factors, named in any order. Raises DesignError if not tested.
+        """Return the effect of these factors, named in any order. Raises DesignError if not
+        tested.
         """
         for each in self.effects:
             if set(each.term) == set(term):

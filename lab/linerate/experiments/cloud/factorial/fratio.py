@@ -27,7 +27,8 @@ class FRatio:
         self.observed = float(self._of(space.sums(values)))
 
     def permuted(self, orders: Integers) -> Floats:
-        """Return F of each order, (m, n) to (m,). The orders must move values within blocks only.
+        """Return F of each order, (m, n) to (m,). The orders must move values within blocks
+        only.
         """
         return self._of(self._space.permuted_sums(self._blocks, self._values[orders]))
 

@@ -141,7 +141,8 @@ class Space:
         return np.asarray(centred - self.spread_out(coefficients))
 
     def term(self, term: Term) -> Floats:
-        """Return orthonormal directions of a term given all others, as coefficients: (B + C, df).
+        """Return orthonormal directions of a term given all others, as coefficients: (B + C,
+        df).
         """
         return self._given_others(
             _contrasts(self.observations.shape, self._axes(term), frozenset())

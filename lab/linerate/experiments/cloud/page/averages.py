@@ -110,7 +110,8 @@ def _wheres(
 def _alike(
     by_setting: dict[Levels, dict[Levels, Quartiles]],
 ) -> dict[Levels, dict[Levels, Quartiles]]:
-    """Return the settings that share the set of levels with most to draw, reduced to these levels.
+    """Return the settings that share the set of levels with most to draw, reduced to these
+    levels.
     """
     sets = dict.fromkeys(frozenset(found) for found in by_setting.values())
 

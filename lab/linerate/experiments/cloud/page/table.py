@@ -78,7 +78,8 @@ def tables(cells: Sequence[CloudCellFigures]) -> list[Table]:
 
 
 def answers(takeaways: Sequence[TakeawayEntry]) -> dict[str, list[TakeawayEntry]]:
-    """Return all of the study's, then those that held of each metric, as many as suit a terminal.
+    """Return all of the study's, then those that held of each metric, as many as suit a
+    terminal.
     """
     found = {title: [e for e in takeaways if e.origin == o] for o, title in TITLES.items()}
     held: dict[str, list[TakeawayEntry]] = {}
@@ -109,7 +110,8 @@ def not_run_line(each: NotRun) -> str:
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """Print the answer, own rates and tables, a sentence for each takeaway, missing cells, notes.
+    """Print the answer, own rates and tables, a sentence for each takeaway, missing cells,
+    notes.
     """
 
     cloud = summary.cloud

@@ -190,7 +190,8 @@ class Cloud(SessionPlan):
         best: float | None = None
 
         def attempt() -> Steps[float | None]:
-            """Return the kept share if it is the requested one, or if no other process interfered.
+            """Return the kept share if it is the requested one, or if no other process
+            interfered.
             """
             nonlocal best
             before = len(self.trials)

@@ -87,7 +87,8 @@ def checked(load: Load, *others: Path) -> Mapping[str, str]:
 
 
 def io_bytes(pid: int) -> int:
-    """Return the bytes that a process has read from and written to block devices; raises `OSError`.
+    """Return the bytes that a process has read from and written to block devices; raises
+    `OSError`.
     """
     told = dict(line.split(": ") for line in LOCAL.read_text(f"/proc/{pid}/io").splitlines())
     return int(told["read_bytes"]) + int(told["write_bytes"])

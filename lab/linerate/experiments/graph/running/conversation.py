@@ -124,7 +124,8 @@ class Conversation:
         return self._ran(self._ask(asked), Asked(cell, arm, 0))
 
     def slices(self, asked: Sequence[Asked]) -> list[Slice | RefusedError]:
-        """Run slices one after the other; a slice that cannot be run has the reason in its place.
+        """Run slices one after the other; a slice that cannot be run has the reason in its
+        place.
         """
         wanted = [
             {

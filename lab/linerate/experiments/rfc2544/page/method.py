@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Describe how a run of `rfc2544` was measured, in sentences derived from its request and records.
+"""Describe how a run of `rfc2544` was measured, in sentences derived from its request and
+records.
 """
 
 from __future__ import annotations

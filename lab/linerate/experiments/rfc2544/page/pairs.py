@@ -54,7 +54,8 @@ class BySize:
         theory: Theory | None = None,
         least: Callable[[Row], bool] = lambda _: False,
     ) -> str | None:
-        """Draw one figure of each arm; None if no arm has it. `least`: whether it is a lower bound.
+        """Draw one figure of each arm; None if no arm has it. `least`: whether it is a lower
+        bound.
         """
         points = [
             Point.of(row.cell.size, row.arm.arm, figure, least=least(row))
@@ -177,7 +178,8 @@ class Theirs:
 
 
 def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
-    """Return the pairs in the order of the published page. `goal`: the one whose rates are drawn.
+    """Return the pairs in the order of the published page. `goal`: the one whose rates are
+    drawn.
     """
     known = line_rate_known(ours.cells)
     limits = {cell.size: cell.ceiling.pps for cell in ours.cells if cell.ceiling}

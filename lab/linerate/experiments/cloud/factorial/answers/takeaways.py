@@ -209,7 +209,8 @@ def _least(found: Sequence[Contrast | LossContrast]) -> float | None:
 
 
 def _largest(found: Sequence[Contrast | LossContrast]) -> Contrast | LossContrast | None:
-    """Return the contrast farthest from no difference, among the significant ones if there are any.
+    """Return the contrast farthest from no difference, among the significant ones if there are
+    any.
     """
     there = [each for each in found if each.found is not None]
     shown = [each for each in there if each.verdict in ("higher", "lower")]

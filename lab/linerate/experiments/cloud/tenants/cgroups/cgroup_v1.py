@@ -105,7 +105,8 @@ class V1:
         )
 
     def kill(self, directory: Path) -> None:
-        """Kill all processes of a group, frozen if possible so that none starts another in between.
+        """Kill all processes of a group, frozen if possible so that none starts another in
+        between.
         """
         state = directory / "freezer.state"
         frozen = state.exists()

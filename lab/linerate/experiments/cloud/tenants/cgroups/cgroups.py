@@ -195,7 +195,8 @@ class Groups:
         return self
 
     def close(self) -> None:
-        """End all processes in them and remove them, in bounded time; a second call does nothing.
+        """End all processes in them and remove them, in bounded time; a second call does
+        nothing.
         """
         found, self._hierarchy = self._hierarchy, None
         if found is None:

@@ -60,8 +60,7 @@ class Guest:
 
     @property
     def least_memory_mib(self) -> int:
-        """The memory that it needs at least: an initramfs exists twice while it is unpacked.
-        """
+        """The memory that it needs at least: an initramfs exists twice while it is unpacked."""
         programs_mib = _SYSTEM_MIB + (_FIO_MIB if self.load.has_io else 0)
         return programs_mib + 2 * -(-self.initramfs.stat().st_size // 2**20)
 

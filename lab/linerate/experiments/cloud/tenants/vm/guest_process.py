@@ -123,7 +123,8 @@ class GuestProcess:
         return self.worked if self.reports > before else None
 
     def stop(self, patience_s: float = OFF_S) -> bool:
-        """Power it off, or end it; return True if it powered off. Its last report is in `worked`.
+        """Power it off, or end it; return True if it powered off. Its last report is in
+        `worked`.
         """
         powered_off = False
         try:

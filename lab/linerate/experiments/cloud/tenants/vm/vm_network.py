@@ -116,7 +116,8 @@ def tap(on: Bridge, number: int) -> Iterator[Tap]:
 
 @contextmanager
 def veth(on: Bridge, number: int, inside: InNamespace) -> Iterator[Veth]:
-    """Make an interface with an address for the tenant of that number, in a namespace of its own.
+    """Make an interface with an address for the tenant of that number, in a namespace of its
+    own.
     """
     made = Veth(on.host, f"ct{number}", inside)
     there = ("peer", "name", _INSIDE, "netns", inside.namespace)
