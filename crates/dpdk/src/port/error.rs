@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with a port.
+//! Errors of ports.
 
 use super::arguments::VdevError;
 use super::id::PortId;
@@ -37,9 +37,9 @@ pub enum PortError {
     RxOffloads {
         /// The port.
         port: PortId,
-        /// What is missing.
+        /// The offloads that are missing.
         missing: RxOffloads,
-        /// What could have been asked for.
+        /// The offloads that the driver supports.
         has: RxOffloads,
     },
     /// A required offload on transmission that the driver has not.
@@ -47,9 +47,9 @@ pub enum PortError {
     TxOffloads {
         /// The port.
         port: PortId,
-        /// What is missing.
+        /// The offloads that are missing.
         missing: TxOffloads,
-        /// What could have been asked for.
+        /// The offloads that the driver supports.
         has: TxOffloads,
     },
     /// Hash types that the driver has not.
@@ -57,9 +57,9 @@ pub enum PortError {
     HashTypes {
         /// The port.
         port: PortId,
-        /// What is missing.
+        /// The hash types that are missing.
         missing: RssHashTypes,
-        /// What could have been asked for.
+        /// The hash types that the driver supports.
         has: RssHashTypes,
     },
     /// An RSS table names a queue that the port is not configured with.
@@ -141,7 +141,7 @@ pub enum PortError {
     NoPort(String),
 }
 
-/// What to do about a call's answer, where DPDK's number does not tell.
+/// Returns what to do about a failed call, if DPDK's error number does not say it.
 fn hint(call: &str, errno: Errno) -> &'static str {
     match (call, errno) {
         ("rte_eth_dev_vlan_filter", Errno::ENOSYS) => {

@@ -1,30 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a port does not do although it was asked to.
+//! Requested features that a port does not have.
 
 use super::id::PortId;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::RssHashTypes;
 use crate::errno::Errno;
 
-/// Something that was asked for and that the driver cannot do. The port works without it; its text says what was
-/// asked for and what is there instead, for the program to show to whoever chose the device.
+/// A requested feature that the driver does not support. The port works without it; the text
+/// describes the request and the actual state, for the program to show to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("port {port}: {lack}")]
 pub struct Shortfall {
     /// The port.
     pub port: PortId,
-    /// What is lacking.
+    /// The missing feature.
     pub lack: Lack,
 }
 
-/// What a port lacks.
+/// A feature that a port lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {
     /// Offloads on reception.
     #[error("RX offloads wanted that its driver has not: {missing}; on are: {given}")]
     RxOffloads {
-        /// Those that were wanted and are off.
+        /// The wanted offloads that are off.
         missing: RxOffloads,
         /// All that are on.
         given: RxOffloads,
@@ -32,7 +32,7 @@ pub enum Lack {
     /// Offloads on transmission.
     #[error("TX offloads wanted that its driver has not: {missing}; on are: {given}")]
     TxOffloads {
-        /// Those that were wanted and are off.
+        /// The wanted offloads that are off.
         missing: TxOffloads,
         /// All that are on.
         given: TxOffloads,
@@ -53,9 +53,9 @@ pub enum Lack {
     /// Some of the hash types.
     #[error("RSS by {asked} was asked for; its driver hashes by {given}")]
     HashTypes {
-        /// What was asked for.
+        /// The requested hash types.
         asked: RssHashTypes,
-        /// What there is of it; nothing means that there is no RSS.
+        /// The supported part of them; empty if there is no RSS.
         given: RssHashTypes,
     },
     /// A key of that length.
