@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with forwarding tables.
+//! Errors of forwarding tables.
 
 use crate::errno::Errno;
 
@@ -20,14 +20,14 @@ pub enum FibError {
     Limit {
         /// The table's name.
         name: String,
-        /// What there is too little or too much of.
+        /// The limit that was violated.
         what: &'static str,
-        /// How much was asked for.
+        /// The requested value.
         given: u64,
         /// The most.
         most: u64,
     },
-    /// The default next hop is larger than what entries have room for.
+    /// The default next hop is too large for the entries.
     #[error(
         "FIB {name:?}: default next hop {given}: it is {most} at most; choose larger entries (NextHopSize)"
     )]
@@ -72,7 +72,7 @@ pub enum RouteError {
         /// Bits of an address.
         bits: u8,
     },
-    /// Larger than what entries have room for.
+    /// The next hop is too large for the entries.
     #[error("next hop {given}: it is {most} at most; choose larger entries (NextHopSize)")]
     NextHop {
         /// The next hop.

@@ -8,7 +8,7 @@ use super::{Mbuf, ShareError, SharedMbuf};
 use crate::fast::share;
 use crate::mempool::Mempool;
 
-/// Why there is no such part.
+/// Why a part could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartError {
