@@ -73,7 +73,7 @@ def test_what_is_no_longer_what_was_kept_is_refused(there: Path) -> None:
     keep()
     build(there / "fw", "two")
     build(there / "base.json.program", "three")
-    with pytest.raises(UsageError, match=r"base.json.program is not what was kept \(sha256"):
+    with pytest.raises(UsageError, match=r"base.json.program is not the kept program \(sha256"):
         baseline.restore(Path("base.json"))
     (there / "base.json.program").unlink()
     with pytest.raises(MissingError, match=r"base.json.program is missing, and .*/fw is no longer"):

@@ -155,7 +155,7 @@ def test_programs_are_looked_at_where_a_driver_hands_out_the_frames(
         assert (looks[-1].ports, looks[-1].files) == (ports, (Path("a.pcap"),))
     assert len(looks) == 4
     seen, why = look(tmp_path, "veth", "c-l2fwd", "xdp-redirect")
-    assert (seen, why) == (0, "xdp-redirect is no DPDK program with telemetry")
+    assert (seen, why) == (0, "xdp-redirect is not a DPDK program with telemetry")
     monkeypatch.setattr(inspection, "nearfree_obstacle", lambda: "DPDK is too new")
     assert look(tmp_path, "memif2", "c-l2fwd", "rust-l2fwd") == (0, "DPDK is too new")
     monkeypatch.setattr(inspection, "nearfree_obstacle", lambda: None)

@@ -76,7 +76,7 @@ def prepare(
     path = find_program(program, environment)
     check_program(path, program, plugin, environment)
     if "--no-telemetry" in arguments[: arguments.index("--") if "--" in arguments else None]:
-        raise UsageError("--no-telemetry: nobody could read the probe's figures", "leave it out")
+        raise UsageError("--no-telemetry: the probe's figures could not be read", "leave it out")
     added = {"LINERATE_PROBE_REQUIRED": "1"}
     if one_in is not None:
         added["LINERATE_PROBE_ONE_IN"] = str(one_in)
@@ -93,7 +93,7 @@ def check_probe(probe: Path) -> None:
     except OSError as error:
         raise UsageError(f"--probe {probe}: {error.strerror}", hint) from error
     if _PROBE_MARK not in content:
-        raise UsageError(f"--probe {probe}: is no probe of linerate's", hint)
+        raise UsageError(f"--probe {probe}: not a probe of linerate", hint)
 
 
 def loadable(probe: Path) -> Path:
@@ -165,7 +165,7 @@ def check_program(path: Path, program: str, plugin: Path, environment: Mapping[s
             "build it against DPDK's shared libraries (pkg-config --libs libdpdk, no --static)",
         )
     raise UsageError(
-        f"{program} is no DPDK program: none of its libraries has {_EAL_SYMBOL.decode()}",
+        f"{program} is not a DPDK program: none of its libraries has {_EAL_SYMBOL.decode()}",
         "write linerate attach -- directly before the DPDK program, for instance: "
         "taskset -c 2 linerate attach -- PROGRAM; "
         f"one that loads DPDK while it runs needs -d {plugin} among its EAL options",

@@ -92,9 +92,7 @@ def report(
 def compare(
     before: Annotated[Path, typer.Argument(metavar="DIR_A", help="The run to compare with.")],
     after: Annotated[Path, typer.Argument(metavar="DIR_B", help="The run that may be slower.")],
-    margin: Annotated[
-        str, typer.Option(help="How much slower is no regression: 2% or 0.02.")
-    ] = "2%",
+    margin: Annotated[str, typer.Option(help="Permitted slowdown: 2% or 0.02.")] = "2%",
     strict: Annotated[
         bool, typer.Option(help="Exit status 3 where a comparison is undecided or invalid, not 0.")
     ] = True,
@@ -174,7 +172,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     check: Annotated[
         bool, typer.Option(help="On frames: see first that both send sound and like packets.")
     ] = True,
-    margin: Annotated[str, typer.Option(help="How much slower is no regression.")] = "2%",
+    margin: Annotated[str, typer.Option(help="Permitted slowdown.")] = "2%",
     within: Annotated[
         str | None,
         typer.Option(

@@ -29,7 +29,7 @@ def has_duels(directories: Sequence[Path]) -> bool:
 def report(directories: Sequence[Path], out: Path | None, console: Console) -> None:
     """Make the page again, with the runs below the directory, and print the answers."""
     if len(directories) > 1:
-        raise UsageError("duels are not merged with anything", "name one directory")
+        raise UsageError("duels cannot be merged", "name one directory")
     if out is not None:
         raise UsageError(f"--out {out}: only to merge several runs", "leave it out")
     directory = directories[0]

@@ -46,7 +46,7 @@ FailIf = Annotated[
         "--fail-if",
         metavar="slower",
         help="Exit with 1 if a forwarder is slower than the baseline by more than the margin, and "
-        "with 3 if that cannot be told.",
+        "with 3 if that is undecided.",
     ),
 ]
 

@@ -302,7 +302,7 @@ class Definition(Strict):
     def _check_environment(cls, variables: dict[str, str]) -> dict[str, str]:
         for name, value in variables.items():
             if not name or "=" in name or "\0" in name:
-                raise ValueError(f"{name!r} is no name of a variable")
+                raise ValueError(f"{name!r} is not a valid variable name")
             check_placeholders(Template.of_word(value).placeholders)
         return variables
 

@@ -244,7 +244,7 @@ def _virtual(text: str, arguments: str, place: int) -> Device:
     name = arguments.split(",", maxsplit=1)[0]
     if not re.fullmatch(r"(net|eth)_[A-Za-z0-9_]+", name):
         raise _refuse(
-            FORWARDER, text, f"{name!r} is no name of a network device",
+            FORWARDER, text, f"{name!r} is not the name of a network device",
             "for instance vdev:net_memif0,role=client,socket=/run/s,socket-abstract=no",
         )  # fmt: skip
     return Device(text, vdev=arguments)

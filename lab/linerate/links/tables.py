@@ -145,7 +145,9 @@ def _rules_file(tables: Tables, ports: int) -> Path:
 def rule_lines(tables: Tables, ports: int) -> Iterator[str]:
     """Yield the rules for so many ports, at least `tables.rules`."""
     if tables.rules < ports:
-        raise UsageError(f"--rules {tables.rules}: each of {ports} ports has one, which lets pass")
+        raise UsageError(
+            f"--rules {tables.rules}: one for each of {ports} ports is needed at least"
+        )
     for index, flow in zip(range(tables.rules - ports), tables.flows(), strict=False):
         bits = _SOURCE_BITS[index // 2 % len(_SOURCE_BITS)]
         source = IPv4Network((flow.source, bits), strict=False)

@@ -323,7 +323,7 @@ class OtherSender(Sender):
 def asked_of(traffic: Traffic) -> dict[str, int]:
     """Return how many frames each flow is told to send."""
     if traffic.pps is None:
-        raise GeneratorError("OTG has no word for sending as fast as a port takes frames")
+        raise GeneratorError("OTG cannot request sending as fast as a port takes frames")
     first = traffic.frames
     if first is None:
         first = round(whole_pps(traffic.pps) * traffic.seconds)

@@ -111,8 +111,8 @@ def restore(path: Path) -> tuple[Baseline, Forwarder]:
     for library in found.libraries:
         if _digest(Path(library.path)) != library.sha256:
             raise UsageError(
-                f"--baseline {path}: {library.path}, a shared library that the program loads, is "
-                "no longer what it was, and libraries are not kept",
+                f"--baseline {path}: {library.path}, a shared library that the program loads, has "
+                "changed, and libraries are not kept",
                 f"keep it again with a library that stays: {OPTION} {path}",
             )
     executable = Path(found.program.path)
@@ -121,13 +121,13 @@ def restore(path: Path) -> tuple[Baseline, Forwarder]:
         kept = _digest(executable)
         if kept is None:
             raise MissingError(
-                f"--baseline {path}: {executable} is missing, and {found.program.path} is no "
-                "longer what was kept",
+                f"--baseline {path}: {executable} is missing, and {found.program.path} has "
+                "changed since it was kept",
                 "move both files together, or keep it again",
             )
         if kept != found.program.sha256:
             raise UsageError(
-                f"--baseline {path}: {executable} is not what was kept (sha256 {kept[:12]}, not "
+                f"--baseline {path}: {executable} is not the kept program (sha256 {kept[:12]}, not "
                 f"{found.program.sha256[:12]})",
                 f"keep it again: {OPTION} {path}",
             )

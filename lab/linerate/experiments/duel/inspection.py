@@ -96,7 +96,7 @@ def _obstacle(place: Frames, programs: Sequence[Forwarder]) -> str | None:
         return why
     for program in programs:
         if program.interfaces_only or not program.has_telemetry:
-            return f"{program.name} is no DPDK program with telemetry"
+            return f"{program.name} is not a DPDK program with telemetry"
         if why := program.misfit(place):
             return f"{program.name}: {why}"
     place.prepare()
@@ -166,8 +166,8 @@ def refuse_unknown(arm: int, work: Work) -> None:
     if not work.sent or made > KEPT * (made + work.sent):
         raise FaultError(
             arm, "work",
-            f"{made:,} of the {made + work.sent:,} packets that it sends are none that it "
-            "received, so that they cannot be compared with frames; --no-check compares its speed",
+            f"{made:,} of the {made + work.sent:,} packets that it sends are not received "
+            "ones, so they cannot be compared with frames; --no-check compares its speed",
         )  # fmt: skip
 
 

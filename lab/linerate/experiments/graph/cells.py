@@ -53,7 +53,7 @@ def parse(name: str) -> GraphCell:
     """
     parts = name.split("/")
     if len(parts) != 5 or not all(parts) or not parts[4].isascii() or not parts[4].isdigit():
-        raise RunError(f"{name!r} is no cell: SHAPE/PASS/WORK/STATS/BATCH, such as {BASE}")
+        raise RunError(f"{name!r} is not a cell: SHAPE/PASS/WORK/STATS/BATCH, such as {BASE}")
     shape, passing, work, stats, batch = parts
     return GraphCell(shape, passing, work, stats, int(batch))
 

@@ -168,7 +168,7 @@ class GraphSession(SessionPlan):
             if role == "self-test":
                 found = block.alone_for(offer.cell, arm, SLICE_S)
             elif calibrated is None:
-                raise TrialError("how many walks fill a slice of this cell is not known")
+                raise TrialError("the number of walks in a slice of this cell is not known")
             else:
                 found = block.measured(Item(offer.cell, arm), repeated=attempt > 1)
             ran = window_of_slices(found.slices, offer.path_nodes)

@@ -105,8 +105,8 @@ def cells(options: Options) -> list[Cell]:
     check_blocks(blocks)
     if options.generator and not options.line_rate:
         raise UsageError(
-            f"{GENERATOR}: its 100 % is not known, for OTG has no word for sending as fast as it "
-            "can",
+            f"{GENERATOR}: its 100 % is not known, because OTG cannot request sending as fast as "
+            "possible",
             "--line-rate FRAMES_PER_SECOND",
         )
     for name in options.forwarders:

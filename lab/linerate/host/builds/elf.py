@@ -63,7 +63,7 @@ def _content(path: Path) -> bytes:
     content = foreign.content(path, foreign.MOST_PROGRAM)
     # ELFCLASS64, ELFDATA2LSB
     if content[:6] != MAGIC + b"\x02\x01":
-        raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
+        raise UnreadableError(f"{path} is not a 64-bit little-endian ELF file")
     return content
 
 

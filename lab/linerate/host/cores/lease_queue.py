@@ -85,9 +85,9 @@ class Ticket:
             except OSError as error:
                 self.close()
                 raise MachineError(
-                    f"{self._path}: {error.strerror}; it has to be a file by which a lab stands in "
-                    "the queue for CPUs",
-                    f"all users have to be able to make files there: ls -ld {self._directory}",
+                    f"{self._path}: {error.strerror}; it must be the file with which a lab "
+                    "queues for CPUs",
+                    f"all users must be able to make files there: ls -ld {self._directory}",
                 ) from error
             except BaseException:
                 self.close()

@@ -236,6 +236,6 @@ def refuse_shared(start: Start, before: Sequence[Start] = ()) -> None:
         raise FaultError(
             start.arm,
             "shared",
-            f"process {start.pid} answers, which was not started for this: it is no child of "
-            "the command line, and has not the RUNTIME_DIRECTORY and the --file-prefix of it",
+            f"process {start.pid} answers, but was not started by this command line: it is not its "
+            "child, and does not have its RUNTIME_DIRECTORY and --file-prefix",
         )

@@ -61,7 +61,7 @@ def options_of(
     parts, not_held = held(asked_for, room)
     if not parts:
         raise MachineError(
-            f"{read.name}: this machine holds none of the cells: {not_held[0].reason}",
+            f"{read.name}: this machine supports none of the cells: {not_held[0].reason}",
             "--design quick",
         )
     return Options(

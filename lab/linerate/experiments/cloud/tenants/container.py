@@ -123,11 +123,11 @@ class Container(Tenant):
         self.load = load
         self.facts: Facts | None = None
         if load.has_network and network is None:
-            raise UsageError(f"{self.name}: nobody is at the other end of a network load")
+            raise UsageError(f"{self.name}: there is no peer at the other end of a network load")
         if not 1 <= bound_s <= 86_400:
-            raise UsageError(f"{self.name}: it is bounded to 1 to 86400 s, not {bound_s}")
+            raise UsageError(f"{self.name}: invalid time limit {bound_s} s: must be 1 to 86400")
         if disk_mib < 1:
-            raise UsageError(f"{self.name}: a disk of {disk_mib} MiB is none")
+            raise UsageError(f"{self.name}: invalid disk size {disk_mib} MiB: must be at least 1")
         self._limits = limits
         self._run = run
         self._groups = groups

@@ -70,7 +70,7 @@ def installed(paths: Sequence[Path]) -> list[Installed]:
         package = owners.get(path)
         if package is None:
             raise MachineError(
-                f"{path} is of no Debian package; a guest has nothing from elsewhere",
+                f"{path} belongs to no Debian package, and a guest contains only packaged files",
                 f"install it from Debian's packages, or move {path} away",
             )
         content = LOCAL.read_bytes(path)
@@ -81,7 +81,7 @@ def installed(paths: Sequence[Path]) -> list[Installed]:
         }
         if expected and hashlib.md5(content, usedforsecurity=False).hexdigest() not in expected:
             raise MachineError(
-                f"{path} is not what the package {package} brought", f"{_REINSTALL} {package}"
+                f"{path} differs from the file of package {package}", f"{_REINSTALL} {package}"
             )
         found.append(Installed(path, content, package))
     return found

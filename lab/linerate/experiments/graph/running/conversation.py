@@ -105,7 +105,7 @@ class Conversation:
             answer = None
         if not isinstance(answer, dict):
             raise ProcessError(
-                f"{self.child.command.role} answered {line[:80]!r}, which is no JSON"
+                f"{self.child.command.role} answered {line[:80]!r}, which is not JSON"
             )
         self.in_step = True
         if "error" in answer:
@@ -159,6 +159,5 @@ class Conversation:
             return kind.model_validate(answer)
         except ValidationError as error:
             raise ProcessError(
-                f"{self.child.command.role} answered otherwise than agreed: "
-                f"{first_complaint(error)}"
+                f"{self.child.command.role} gave an invalid answer: {first_complaint(error)}"
             ) from error

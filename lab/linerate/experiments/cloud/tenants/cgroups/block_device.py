@@ -28,7 +28,7 @@ def disk_of(path: Path, host: Host = LOCAL) -> str:
         # Some file systems (btrfs) have a device number of their own although they are on a disk.
         named = _source(named, host) or named
     if not host.exists(f"/sys/dev/block/{named}"):
-        raise MachineError(f"{path} is on no disk that can be seen", "name a directory on a disk")
+        raise MachineError(f"{path} is not on a visible disk", "name a directory on a disk")
     real = host.resolve(f"/sys/dev/block/{named}")
     if host.exists(real / "partition"):
         return host.read_text(real.parent / "dev").strip()

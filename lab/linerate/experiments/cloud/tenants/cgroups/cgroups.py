@@ -85,7 +85,7 @@ class Group:
                 files.write(directory / "cgroup.procs", str(pid))
             except MachineError as error:
                 what = "the kernel's thread" if shared.is_kernel_thread(pid) else "the process"
-                raise MachineError(f"{what} {pid} does not go into a group: {error}") from error
+                raise MachineError(f"{what} {pid} cannot be moved into a group: {error}") from error
 
     def set(self, limits: Limits) -> None:
         """Change its limits, at once."""
@@ -155,7 +155,7 @@ class Groups:
         """Make a group by that name among the lab's; leaves nothing behind if that fails."""
         found = self._open()
         if not _WORD.fullmatch(word):
-            raise UsageError(f"{word!r} is no name for a control group")
+            raise UsageError(f"{word!r} is not a valid name for a control group")
         _check(limits)
         directories: list[Path] = []
         try:

@@ -99,11 +99,15 @@ class VirtualMachine(Tenant):
     ) -> None:
         peer = _peer(network)
         if load.has_network and peer is None:
-            raise UsageError(f"vm{number}: nobody is at the other end of a network load")
+            raise UsageError(f"vm{number}: there is no peer at the other end of a network load")
         if not 1 <= shape.bound_s <= 86_400:
-            raise UsageError(f"vm{number}: a guest is bounded to 1 to 86400 s, not {shape.bound_s}")
+            raise UsageError(
+                f"vm{number}: invalid time limit {shape.bound_s} s: must be 1 to 86400"
+            )
         if shape.disk_mib < 1:
-            raise UsageError(f"vm{number}: a disk of {shape.disk_mib} MiB is none")
+            raise UsageError(
+                f"vm{number}: invalid disk size {shape.disk_mib} MiB: must be at least 1"
+            )
         self.number = number
         self.load = load
         self.facts: Facts | None = None
