@@ -108,8 +108,6 @@ fn listen(id: PortId) -> Result<(), PortError> {
 /// [`PortControl::watch`].
 ///
 /// It may be moved to, and shared with, any thread; each event goes to one reader.
-///
-/// It may be moved to, and shared with, any thread; each event is given to one of those who ask.
 pub struct PortWatch<'eal> {
     seen: Arc<Seen>,
     eal: PhantomData<&'eal Eal>,

@@ -4,10 +4,6 @@
 //! The state is part of the type. [`Port::queues`] borrows the started port, so a port cannot be
 //! stopped, closed or detached while one of its queues is alive: that does not compile.
 //! [`PortControl`] has the operations that are allowed at any time, from any thread.
-//!
-//! The state is part of the type. [`Port::queues`] borrows the started port, so a port cannot be
-//! stopped, closed or detached while one of its queues is alive: that does not compile. What may be
-//! asked of a port at any time, from any thread, is in [`PortControl`].
 
 mod agreement;
 mod arguments;

@@ -125,21 +125,6 @@ impl RssHashTypes {
 /// };
 /// assert_eq!(rss.reta.entries(4), [1, 2, 3, 1]);
 /// ```
-///
-/// The default asks for nothing: several queues are spread over by all hash types that the device has and
-/// by its own key and table, and it is no [`Shortfall`](super::Shortfall) when it cannot. What is asked for
-/// here and not to be had becomes one; the port is configured all the same.
-///
-/// ```
-/// use dpdk::{Reta, Rss, RssHashTypes};
-/// // Both directions of a connection to one queue, and queue 0 for other things.
-/// let rss = Rss {
-///     key: Some(Rss::SYMMETRIC_KEY.to_vec()),
-///     hash_types: Some(RssHashTypes::IP | RssHashTypes::TCP | RssHashTypes::UDP),
-///     reta: Reta::RoundRobin(vec![1, 2, 3]),
-/// };
-/// assert_eq!(rss.reta.entries(4), [1, 2, 3, 1]);
-/// ```
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub struct Rss {
     /// The key, as many bytes as [`PortInfo::rss_key_len`](super::PortInfo::rss_key_len) says (40 for most
