@@ -94,7 +94,7 @@ def compare(
     after: Annotated[Path, typer.Argument(metavar="DIR_B", help="The run that may be slower.")],
     margin: Annotated[str, typer.Option(help="Permitted slowdown: 2% or 0.02.")] = "2%",
     strict: Annotated[
-        bool, typer.Option(help="Exit status 3 where a comparison is undecided or invalid, not 0.")
+        bool, typer.Option(help="Exit with 3, not 0, if a comparison is undecided or invalid.")
     ] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
@@ -131,7 +131,7 @@ def advise(  # noqa: PLR0917 - what can be asked
             help="A limit for round trips as the sender sees them: p99:50us. May be repeated.",
         ),
     ] = None,
-    loss: Annotated[str, typer.Option(help="How much may be lost: 0.5% or 0.005.")] = "0",
+    loss: Annotated[str, typer.Option(help="Permitted loss: 0.5% or 0.005.")] = "0",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
     """Find which forwarder carries a rate, and on how many cores.
@@ -170,22 +170,21 @@ def duel(  # noqa: PLR0917 - what can be asked
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option(help="On frames: see first that both send sound and like packets.")
+        bool,
+        typer.Option(help="With link frames: check first that both send valid and equal packets."),
     ] = True,
     margin: Annotated[str, typer.Option(help="Permitted slowdown.")] = "2%",
     within: Annotated[
         str | None,
         typer.Option(
             show_default=False,
-            help="How long it may take on a link: 60s or 2m; one round is always made. Default: "
+            help="Time limit on each link: 60s or 2m; one round is always made. Default: "
             "60s, with --bisect 5m.",
         ),
     ] = None,
     even_if_same: Annotated[
         bool,
-        typer.Option(
-            "--even-if-same", help="Keep measuring where both turn out to run the same code."
-        ),
+        typer.Option("--even-if-same", help="Keep measuring even if both run the same code."),
     ] = False,
     starts: Annotated[
         int,
@@ -232,7 +231,8 @@ def duel(  # noqa: PLR0917 - what can be asked
         Path | None, typer.Option(metavar="FILE", help="Write the answer as JUnit XML.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as text for a pull request.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the answer as Markdown for a pull request."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the record there, and write a page.")
@@ -295,15 +295,15 @@ def duel(  # noqa: PLR0917 - what can be asked
 @app.command()
 def instructions(  # noqa: PLR0917 - what can be asked
     a: _ProgramA,
-    b: Annotated[str | None, typer.Argument(metavar="[B]", help="One to compare it with.")] = None,
+    b: Annotated[
+        str | None, typer.Argument(metavar="[B]", help="The program to compare with.")
+    ] = None,
     most: Annotated[
-        str | None, typer.Option("--max", help="How much more B may execute, such as +1%.")
+        str | None, typer.Option("--max", help="Permitted increase from A to B, such as +1%.")
     ] = None,
     link: _DuelLink = None,
-    traffic: Annotated[
-        list[str] | None, typer.Option(help="Frames, as linerate duel has them.")
-    ] = None,
-    packets: Annotated[int, typer.Option(help="How many are counted over.")] = 500_000,
+    traffic: Annotated[list[str] | None, typer.Option(help="Frames, as for linerate duel.")] = None,
+    packets: Annotated[int, typer.Option(help="Least number of packets to count over.")] = 500_000,
     size: _Size = 64,
     lcores: _Lcores = "1",
     wait: _Wait = "10m",

@@ -242,8 +242,8 @@ LINE_RATE = Option(
 )
 CPU_WEIGHT = Option(
     "--cpu-weight",
-    help="How many times the weight of others the run has on its CPUs, 1 to 100 (for root; control "
-    "groups). 1: as everyone.",
+    help="Weight of the run on its CPUs, as a multiple of others', 1 to 100 (for root; control "
+    "groups). 1: the same.",
     parse=within(1, MOST_WEIGHT),
     merge="may differ",
 )

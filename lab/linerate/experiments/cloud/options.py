@@ -53,7 +53,7 @@ class Options(common.Budget, common.Options):
     )
     extras: ClassVar = (
         Extra("--plan", "Say what would be run, and for how long; run nothing."),
-        Extra("--print-design", "Print the design, to begin one of your own."),
+        Extra("--print-design", "Print the design, as a start for one of your own."),
     )
     unused: ClassVar = ("generator_ports", "forwarder_ports")
     can_fail: ClassVar = False

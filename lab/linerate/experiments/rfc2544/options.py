@@ -62,7 +62,7 @@ class Traffic:
         Option(
             "--tests",
             help="throughput (always measured), latency, loss, back-to-back, recovery, core-use.",
-            default_help="all; of preset published, throughput and latency",
+            default_help="all; with preset published, throughput and latency",
             parse=_tests,
         ),
     ] = TESTS
