@@ -22,7 +22,7 @@ use crate::telemetry_guard::guard_telemetry;
 #[non_exhaustive]
 pub enum EalError {
     /// DPDK can be started once in the life of a process.
-    #[error("DPDK can be started once in a process, and that was tried here already")]
+    #[error("DPDK can be started only once in a process, and this process has tried already")]
     AlreadyInitialised,
     /// An argument holds a NUL byte.
     #[error("EAL argument {0:?} holds a NUL byte")]

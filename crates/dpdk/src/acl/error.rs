@@ -17,7 +17,7 @@ pub enum AclError {
         most: usize,
     },
     /// Names are unique in a process.
-    #[error("there is an ACL named {0:?}: choose another name, or drop that ACL first")]
+    #[error("an ACL named {0:?} already exists: choose another name, or drop that ACL first")]
     Taken(String),
     /// No rules, or too many for DPDK's arithmetic.
     #[error("ACL {name:?} for {rules} rules: 1 to {most} of so many fields are possible")]

@@ -74,7 +74,7 @@ pub struct Rule<const FIELDS: usize> {
 #[non_exhaustive]
 pub enum RuleError {
     /// Too low or too high.
-    #[error("priority {0}: it is from 1 to {MAX_PRIORITY}")]
+    #[error("invalid priority {0}: must be 1 to {MAX_PRIORITY}")]
     Priority(i32),
     /// In no category, or in one that the ACL lacks.
     #[error("categories {given:#x}: name some of the {categories} that the ACL has, one bit each")]
@@ -85,7 +85,7 @@ pub enum RuleError {
         categories: usize,
     },
     /// A field is of another kind.
-    #[error("field {field} is compared by {expected:?}, the rule has another kind of value for it")]
+    #[error("field {field} is compared by {expected:?}, but the rule has another kind of value")]
     Kind {
         /// Its place in the layout.
         field: usize,

@@ -77,7 +77,9 @@ unsafe impl<T: DynData, const N: usize> DynData for [T; N] {}
 #[non_exhaustive]
 pub enum DynError {
     /// The name cannot be one.
-    #[error("{name:?} is no name for a field or flag of mbufs: use 1 to {most} bytes without NUL")]
+    #[error(
+        "invalid name {name:?} for a field or flag of mbufs: use 1 to {most} bytes without NUL"
+    )]
     Name {
         /// The name.
         name: String,
@@ -91,12 +93,12 @@ pub enum DynError {
     Reserved(String),
     /// C code, or another process, has registered it.
     #[error(
-        "{0:?} is in use by C code, to which its values may mean something: choose another name, or read it by a reader"
+        "{0:?} is in use by C code, which may interpret its values: choose another name, or read it by a reader"
     )]
     Taken(String),
     /// It is not registered (`ENOENT`).
     #[error(
-        "nobody has registered {0:?}: start the driver or library that does, or register it first"
+        "{0:?} is not registered: start the driver or library that registers it, or register it first"
     )]
     Missing(String),
     /// It is there in another shape (`EEXIST`).

@@ -29,7 +29,7 @@ pub enum FibError {
     },
     /// The default next hop is too large for the entries.
     #[error(
-        "FIB {name:?}: default next hop {given}: it is {most} at most; choose larger entries (NextHopSize)"
+        "FIB {name:?}: invalid default next hop {given}: must be at most {most}; choose larger entries (NextHopSize)"
     )]
     DefaultNextHop {
         /// The table's name.
@@ -73,7 +73,9 @@ pub enum RouteError {
         bits: u8,
     },
     /// The next hop is too large for the entries.
-    #[error("next hop {given}: it is {most} at most; choose larger entries (NextHopSize)")]
+    #[error(
+        "invalid next hop {given}: must be at most {most}; choose larger entries (NextHopSize)"
+    )]
     NextHop {
         /// The next hop.
         given: u64,
@@ -89,7 +91,7 @@ pub enum RouteError {
     /// This change of a table of IPv6 puts all routes into a new one (see [`Fib6::add`](super::Fib6::add)), for which there is
     /// not the memory.
     #[error(
-        "no memory for a second table, which this change takes: give EAL more (-m, --socket-mem)"
+        "no memory for a second table, which this change needs: give EAL more (-m, --socket-mem)"
     )]
     Memory,
     /// There is no such route.

@@ -55,7 +55,7 @@ pub enum RouteError {
         bits: u8,
     },
     /// The next hop is too large for the entries.
-    #[error("next hop {given}: it is {most} at most")]
+    #[error("invalid next hop {given}: must be at most {most}")]
     NextHop {
         /// The next hop.
         given: u32,

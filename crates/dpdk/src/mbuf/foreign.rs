@@ -14,7 +14,7 @@ use crate::port;
 pub enum ForeignError {
     /// Devices use physical addresses.
     #[error(
-        "EAL tells devices physical addresses, which memory outside of DPDK has not: start it with --iova-mode=va, or use HeapBuffer"
+        "EAL uses physical addresses for devices, which are not known for memory outside of DPDK: start it with --iova-mode=va, or use HeapBuffer"
     )]
     PhysicalAddresses,
     /// A port's device reads memory itself.

@@ -127,7 +127,7 @@ pub enum OffloadError {
     Room,
     /// Too large for segments.
     #[error(
-        "TCP segments have headers of 128 bytes at most, and of 65,535 with their payload: {headers} and {payload} were asked for"
+        "TCP segments have at most 128 bytes of headers, and 65,535 with their payload, not {headers} and {payload}"
     )]
     Segments {
         /// Bytes of all headers together.

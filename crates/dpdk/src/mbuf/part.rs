@@ -13,7 +13,7 @@ use crate::mempool::Mempool;
 #[non_exhaustive]
 pub enum PartError {
     /// It does not lie inside.
-    #[error("there are {len} bytes: bytes {start} to {end} are not among them")]
+    #[error("bytes {start} to {end} are not in the packet, which has {len} bytes")]
     Range {
         /// The first byte that was asked for.
         start: usize,

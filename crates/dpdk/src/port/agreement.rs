@@ -254,7 +254,7 @@ mod tests {
         assert_eq!(agreement.reta, [1, 0, 1, 0, 1, 0, 1, 0]);
         assert_eq!(
             agreement.shortfalls[0].to_string(),
-            "port 3: RSS by ipv4 ipv6 was asked for; its driver hashes by ipv4"
+            "port 3: RSS by ipv4 ipv6 was requested, but the driver hashes by ipv4"
         );
         let none = PortInfo { raw_hash_types: 0, ..info() };
         let agreement = agree(2, &asked, &none).unwrap();
@@ -341,7 +341,7 @@ mod tests {
         let error = Agreement::of(PortId(3), &config, &info()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "port 3: RX offloads required that its driver has not: SCATTER; it has: VLAN_STRIP"
+            "port 3: required RX offloads not supported by the driver: SCATTER; supported: VLAN_STRIP"
         );
         let config = PortConfig {
             tx_offloads: Request::required(TxOffloads::TCP_TSO),

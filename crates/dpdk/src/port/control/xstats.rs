@@ -32,7 +32,7 @@ pub enum XstatsError {
     #[error("port {0} was configured since the names of its statistics were read: read them again")]
     Changed(PortId),
     /// Room for another number of values than were asked for.
-    #[error("{asked} statistics were asked for, with room for {room}: give as many places")]
+    #[error("{asked} statistics requested, but room for {room}: give one place for each")]
     Room {
         /// Statistics asked for.
         asked: usize,
