@@ -171,7 +171,7 @@ def test_a_script(tmp_path: Path) -> None:
 
 def test_a_program_that_is_no_dpdk_program() -> None:
     message = refused(sys.executable)
-    assert "no DPDK program" in message
+    assert "not a DPDK program" in message
     assert "directly before the DPDK program" in message
 
 

@@ -64,7 +64,9 @@ def test_wrong_packets_are_named_with_their_frame() -> None:
 
 def test_packets_of_no_frame_cannot_be_compared() -> None:
     refuse_unknown(0, work(made=1000))
-    with pytest.raises(FaultError, match="3,000 of the 103,000 packets that it sends are none"):
+    with pytest.raises(
+        FaultError, match="3,000 of the 103,000 packets that it sends are not received ones"
+    ):
         refuse_unknown(1, work(made=3000))
     with pytest.raises(FaultError, match="0 of the 0 packets"):
         refuse_unknown(1, work(sent=0))
