@@ -171,7 +171,7 @@ def test_a_script(tmp_path: Path) -> None:
 
 def test_a_program_that_is_no_dpdk_program() -> None:
     message = refused(sys.executable)
-    assert "no DPDK program" in message
+    assert "not a DPDK program" in message
     assert "directly before the DPDK program" in message
 
 
@@ -236,8 +236,8 @@ def test_a_probe_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 def test_a_file_that_is_no_probe(program: Path) -> None:
     """EAL would load any library, and the program run without a probe and without a word."""
-    assert "is no probe of linerate's" in refused(str(program), probe=Path("/etc/passwd"))
-    assert "is no probe" in refused(str(program), probe=program.parent / "libmine.so")
+    assert "not a probe of linerate" in refused(str(program), probe=Path("/etc/passwd"))
+    assert "not a probe" in refused(str(program), probe=program.parent / "libmine.so")
 
 
 def test_open_vswitch_is_told_where_its_options_are() -> None:

@@ -241,7 +241,7 @@ def test_limits_that_are_none(fake: Fake, limits: Limits, why: str) -> None:
 
 @pytest.mark.parametrize("word", ["", "..", "A", "a/b", "a" * 40])
 def test_names_that_are_none(fake: Fake, word: str) -> None:
-    with Groups(fake.found()) as made, pytest.raises(UsageError, match="is no name"):
+    with Groups(fake.found()) as made, pytest.raises(UsageError, match="is not a valid name"):
         made.group(word, Limits((0,)))
 
 
@@ -347,7 +347,7 @@ def test_without_a_disk_that_is_said(tmp_path: Path, source: str) -> None:
         f"1 1 {os.major(number)}:{os.minor(number)} / / rw - overlay {source} rw\n"
         "2 1 0:99 / /x rw - proc proc rw\n"
     )
-    with pytest.raises(MachineError, match="on no disk that can be seen"):
+    with pytest.raises(MachineError, match="is not on a visible disk"):
         block_device.disk_of(tmp_path, Instead({"/sys": tmp_path, "/proc/self/mountinfo": mounts}))
     with pytest.raises(MachineError, match="No such file"):
         block_device.disk_of(tmp_path / "absent")

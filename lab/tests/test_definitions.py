@@ -201,7 +201,7 @@ def test_placeholders_have_values() -> None:
         (MINE.replace('"dpdk"', '"dpkd"'), "kind: Input should be 'dpdk'"),
         (MINE + "memory_mib = 0", "memory_mib: Input should be greater than 0"),
         (MINE + 'environment = { A = "{b}" }', "environment: unknown placeholder {b}"),
-        (MINE + 'environment = { "A=B" = "1" }', "environment: 'A=B' is no name of a variable"),
+        (MINE + 'environment = { "A=B" = "1" }', "environment: 'A=B' is not a valid variable name"),
         (MINE + 'environment = { A = "\\u0000" }', "environment: has a NUL character"),
         ('name = "mine"\nkind = "kernel"', 'needs command or setup, or configure = "bridge"'),
         (MINE + 'counted = "link"', 'counted = "link" needs ports.on = "made-interfaces"'),

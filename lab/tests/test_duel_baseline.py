@@ -73,10 +73,10 @@ def test_what_is_no_longer_what_was_kept_is_refused(there: Path) -> None:
     keep()
     build(there / "fw", "two")
     build(there / "base.json.program", "three")
-    with pytest.raises(UsageError, match=r"base.json.program is not what was kept \(sha256"):
+    with pytest.raises(UsageError, match=r"base.json.program is not the kept program \(sha256"):
         baseline.restore(Path("base.json"))
     (there / "base.json.program").unlink()
-    with pytest.raises(MissingError, match=r"base.json.program is missing, and .*/fw is no longer"):
+    with pytest.raises(MissingError, match=r"base.json.program is missing, and .*/fw has changed"):
         baseline.restore(Path("base.json"))
 
 
@@ -161,7 +161,9 @@ def test_libraries_of_its_own_must_not_change(there: Path) -> None:
     ]
     baseline.restore(Path("base.json"))
     library(2)
-    with pytest.raises(UsageError, match=r"libown.so, a shared library that the program loads, is"):
+    with pytest.raises(
+        UsageError, match=r"libown.so, a shared library that the program loads, has changed"
+    ):
         baseline.restore(Path("base.json"))
 
 

@@ -322,7 +322,7 @@ def test_duels_are_not_merged(tmp_path: Path, linerate: Linerate) -> None:
     (tmp_path / "kept").mkdir()
     (tmp_path / "kept" / "duels.json").write_text("{}")
     done = linerate("report", "kept", "other")
-    assert (done.returncode, "duels are not merged" in done.stderr) == (2, True)
+    assert (done.returncode, "duels cannot be merged" in done.stderr) == (2, True)
 
 
 # -- the page --------------------------------------------------------------------------------------

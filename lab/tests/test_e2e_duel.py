@@ -222,7 +222,7 @@ def test_programs_on_the_kernel_meet_the_users_frames(runtime: Path) -> None:
     found = in_turns(runtime, "af-packet-mmap", "af-packet-mmap", "--link", "veth", *TRAFFIC)
     assert found["frame_files"][0]["frames"] == 3000
     assert "works" not in found or not found["works"]
-    assert any("no DPDK program with telemetry" in note for note in found["notes"])
+    assert any("not a DPDK program with telemetry" in note for note in found["notes"])
     assert all(each["offered"] > 1000 for each in found["rounds"][0]["carried"])
 
 

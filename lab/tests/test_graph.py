@@ -74,7 +74,7 @@ def test_a_cell_is_named_whole_or_by_a_pattern() -> None:
 
 @pytest.mark.parametrize("name", ["", "chain4", "a/b/c/d/x", "a/b/c//256", "a/b/c/d/256/7"])
 def test_what_is_no_cells_name_is_refused(name: str) -> None:
-    with pytest.raises(RunError, match="is no cell"):
+    with pytest.raises(RunError, match="is not a cell"):
         parse(name)
 
 

@@ -64,7 +64,9 @@ def test_wrong_packets_are_named_with_their_frame() -> None:
 
 def test_packets_of_no_frame_cannot_be_compared() -> None:
     refuse_unknown(0, work(made=1000))
-    with pytest.raises(FaultError, match="3,000 of the 103,000 packets that it sends are none"):
+    with pytest.raises(
+        FaultError, match="3,000 of the 103,000 packets that it sends are not received ones"
+    ):
         refuse_unknown(1, work(made=3000))
     with pytest.raises(FaultError, match="0 of the 0 packets"):
         refuse_unknown(1, work(sent=0))
@@ -155,7 +157,7 @@ def test_programs_are_looked_at_where_a_driver_hands_out_the_frames(
         assert (looks[-1].ports, looks[-1].files) == (ports, (Path("a.pcap"),))
     assert len(looks) == 4
     seen, why = look(tmp_path, "veth", "c-l2fwd", "xdp-redirect")
-    assert (seen, why) == (0, "xdp-redirect is no DPDK program with telemetry")
+    assert (seen, why) == (0, "xdp-redirect is not a DPDK program with telemetry")
     monkeypatch.setattr(inspection, "nearfree_obstacle", lambda: "DPDK is too new")
     assert look(tmp_path, "memif2", "c-l2fwd", "rust-l2fwd") == (0, "DPDK is too new")
     monkeypatch.setattr(inspection, "nearfree_obstacle", lambda: None)

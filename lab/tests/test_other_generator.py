@@ -414,7 +414,7 @@ def test_a_link_that_stays_down_is_an_error(
 
 
 def test_a_flood_is_refused(sender: OtherSender) -> None:
-    with pytest.raises(GeneratorError, match="no word for sending as fast as"):
+    with pytest.raises(GeneratorError, match="cannot request sending as fast as"):
         sender.configure(Traffic(("a",), 64, 0.1))
 
 

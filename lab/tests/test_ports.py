@@ -114,7 +114,7 @@ def test_vhost_shares_its_memory_as_one_file(location: str) -> None:
         (["ring:a"], ["veth9"], "there is no network interface 'veth9'"),
         (["ring:a"], ["../net"], "there is no network interface"),
         (["ring:a"], ["pci:09:00.0"], "there is no such PCI device"),
-        (["ring:a"], ["vdev:memif0"], "'memif0' is no name of a network device"),
+        (["ring:a"], ["vdev:memif0"], "'memif0' is not the name of a network device"),
         (["ring:a"], ["af_xdp:veth0,mode=fast"], "unknown option 'mode=fast'"),
         (["ring:a"], ["tap:a%d"], "cannot be an interface's name"),
         (["veth0"], ["af_xdp:veth0"], "the generator has it already"),

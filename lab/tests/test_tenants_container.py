@@ -67,7 +67,7 @@ def test_programs_are_of_packages(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     foreign.write_bytes(Path("/usr/bin/fio").read_bytes())
     monkeypatch.setattr(guest, "FIO", foreign)
     loads.checked.cache_clear()
-    with pytest.raises(MachineError, match="of no Debian package"):
+    with pytest.raises(MachineError, match="belongs to no Debian package"):
         loads.checked(Load.IO)
     loads.checked.cache_clear()
 
@@ -86,11 +86,11 @@ def test_both_kinds_are_tenants(tmp_path: Path) -> None:
 def test_what_cannot_be_a_tenant_is_refused(tmp_path: Path) -> None:
     groups = Groups()
     with RunDirectory(tmp_path) as run:
-        with pytest.raises(UsageError, match="nobody is at the other end"):
+        with pytest.raises(UsageError, match="there is no peer at the other end"):
             Container(0, Load.NETWORK, ON_IT, run, groups)
-        with pytest.raises(UsageError, match="bounded"):
+        with pytest.raises(UsageError, match="invalid time limit"):
             Container(0, Load.IDLE, ON_IT, run, groups, bound_s=0)
-        with pytest.raises(UsageError, match="a disk of 0 MiB"):
+        with pytest.raises(UsageError, match="invalid disk size 0 MiB"):
             Container(0, Load.IO, ON_IT, run, groups, disk_mib=0)
         tenant = Container(0, Load.IDLE, ON_IT, run, groups)
         for ask in (tenant.work, tenant.check, tenant.ready, lambda: tenant.group):

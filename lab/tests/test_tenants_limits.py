@@ -242,6 +242,6 @@ def test_a_thread_that_belongs_to_a_cpu_is_refused(groups: Groups) -> None:
     """So is who makes all threads of the kernel."""
     with (
         groups.group("fixed", Limits((LAST_CPU,))) as group,
-        pytest.raises(MachineError, match=r"the kernel's thread 2 does not go.*Invalid argument"),
+        pytest.raises(MachineError, match=r"kernel's thread 2 cannot be moved.*Invalid argument"),
     ):
         group.add(2)

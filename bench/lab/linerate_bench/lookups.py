@@ -113,7 +113,7 @@ class Bench:
         except ValueError:
             answer = None
         if not isinstance(answer, dict):
-            raise ProcessError(f"{PROGRAM} answered {line[:80]!r}, which is no JSON")
+            raise ProcessError(f"{PROGRAM} answered {line[:80]!r}, which is not JSON")
         if "error" in answer:
             raise TrialError(f"{PROGRAM}: {answer['error']}")
         return answer

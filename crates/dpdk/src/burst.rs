@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An inline array of up to `N` packets: what queues receive into and send from.
+//! An inline array of up to `N` packets, for queues to receive into and send from.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -67,14 +67,14 @@ impl<'m, const N: usize> Burst<'m, N> {
         self.len
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// Whether there is no room left.
+    /// Returns true if there is no room left.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
@@ -158,8 +158,9 @@ impl<'m, const N: usize> Burst<'m, N> {
         }
     }
 
-    /// Frees the packets for which `keep` is false, together and at the end, and closes the gaps. It is asked of each in
-    /// order, may change them, and the others stay in order. Should it panic, every packet is still inside, in some order.
+    /// Frees the packets for which `keep` returns false, together and at the end, and closes the
+    /// gaps. `keep` is called for each packet in order and may change it; the others stay in order.
+    /// If it panics, every packet is still inside, in some order.
     ///
     /// ```
     /// /// IPv4 alone goes on.
@@ -227,7 +228,7 @@ impl<'m, const N: usize> Burst<'m, N> {
         self.len = len;
     }
 
-    /// Forgets the first `n` packets, which somebody else owns now, and closes the gap.
+    /// Forgets the first `n` packets, which have another owner now, and closes the gap.
     ///
     /// # Safety
     /// `n <= len()`, and ownership of the first `n` was given away.

@@ -22,7 +22,7 @@ use crate::telemetry_guard::guard_telemetry;
 #[non_exhaustive]
 pub enum EalError {
     /// DPDK can be started once in the life of a process.
-    #[error("DPDK can be started once in a process, and that was tried here already")]
+    #[error("DPDK can be started only once in a process, and this process has tried already")]
     AlreadyInitialised,
     /// An argument holds a NUL byte.
     #[error("EAL argument {0:?} holds a NUL byte")]
@@ -220,7 +220,8 @@ impl Eal {
         runtime_dir()
     }
 
-    /// Whether packet memory is in huge pages (`rte_eal_has_hugepages`): not so with `--no-huge`.
+    /// Returns true if packet memory is in huge pages (`rte_eal_has_hugepages`): not so with
+    /// `--no-huge`.
     #[must_use]
     pub fn has_hugepages(&self) -> bool {
         // SAFETY: reads EAL's configuration.
@@ -228,8 +229,8 @@ impl Eal {
     }
 }
 
-/// What a secondary process has put into its primary's directory: sockets, and copies of its lists of memory, in whose
-/// names its id is a word.
+/// Removes the files of a secondary process in its primary's directory: sockets, and copies of its
+/// memory lists, whose names contain its id as a word.
 fn remove_own_of_secondary(dir: &Path) {
     let id = std::process::id().to_string();
     let lists = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -249,7 +250,7 @@ fn runtime_dir() -> PathBuf {
     PathBuf::from(OsStr::from_bytes(dir.to_bytes()))
 }
 
-/// What is said when EAL ends the process.
+/// The message when EAL ends the process.
 fn last_words(program: Option<&OsString>, options: &str) -> String {
     let name = program.and_then(|path| Path::new(path).file_name()).unwrap_or(OsStr::new("EAL"));
     let name = name.to_string_lossy();
@@ -274,7 +275,8 @@ impl Drop for Eal {
         }
         let alone = port::lock();
         for port in port::valid_ports() {
-            // Nobody sends on it. Its sockets go with the process; an XDP program that it has put on its interface stays.
+            // No thread sends on it any more. Its sockets end with the process; an XDP program that
+            // it has put on its interface stays.
             if !port::may_be_closed(port) {
                 continue;
             }

@@ -9,11 +9,12 @@ use std::marker::PhantomData;
 use std::sync::OnceLock;
 
 thread_local! {
-    /// Whether this thread is starting EAL. Without a destructor: exit handlers may still read it.
+    /// True while this thread is starting EAL. Without a destructor: exit handlers may still read
+    /// it.
     static STARTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// What is said when the process ends.
+/// The message when the process ends.
 static LAST_WORDS: OnceLock<String> = OnceLock::new();
 
 /// While it lives, the process does not end on this thread by `exit` with a failure without the last words having
@@ -48,7 +49,7 @@ extern "C" fn speak(status: c_int, _: *mut c_void) {
 
 type Handler = extern "C" fn(c_int, *mut c_void);
 
-/// `on_exit(3)`, which is glibc's: handlers of `atexit` are not told the status.
+/// glibc's `on_exit(3)`: handlers of `atexit` do not get the status.
 #[cfg(target_env = "gnu")]
 fn on_failed_exit(handler: Handler) {
     unsafe extern "C" {

@@ -45,7 +45,7 @@ pub enum MempoolError {
         /// Bytes per mbuf asked for.
         data_room: u16,
     },
-    /// EAL was told to make pools that only one thread may use.
+    /// EAL was configured for pools that only one thread may use.
     #[error(
         "the mempool backend {0:?} is for one thread: leave --mbuf-pool-ops-name out, or name ring_mp_mc"
     )]
@@ -131,8 +131,8 @@ unsafe impl Send for Mempool<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Mempool<'_> {}
 
-/// Whether DPDK would keep each mbuf inside one small page, and need not: where devices use virtual
-/// addresses, memory that is contiguous for us is contiguous for them.
+/// Returns true if DPDK would keep each mbuf inside one small page without need: if devices use
+/// virtual addresses, memory that is contiguous for the CPU is contiguous for them.
 fn pages_are_small(eal: &Eal) -> bool {
     // SAFETY: reads EAL's configuration.
     !eal.has_hugepages() && unsafe { dpdk_sys::rte_eal_iova_mode() } == dpdk_sys::RTE_IOVA_VA
@@ -192,13 +192,13 @@ unsafe fn create_dense(
 }
 
 impl<'eal> Mempool<'eal> {
-    /// Makes a pool of mbufs: what `rte_pktmbuf_pool_create` does, but packed side by side where that
+    /// Makes a pool of mbufs like `rte_pktmbuf_pool_create`, but packed side by side if that
     /// function would begin each mbuf on a page of its own (no huge pages).
     ///
     /// # Errors
     /// See [`MempoolError`].
     pub fn packet_pool(eal: &'eal Eal, config: &PoolConfig) -> Result<Self, MempoolError> {
-        // What it has in DPDK's lists begins with MP_, and is a ring.
+        // Its entry in DPDK's lists begins with MP_, and is a ring.
         const NAME: usize = layout::RING_NAME_SIZE - 1 - "MP_".len();
         let name = c_name(&config.name, NAME, |name, most| MempoolError::Name { name, most })?;
         if config.data_room < LEAST_ROOM {
@@ -273,8 +273,8 @@ impl<'eal> Mempool<'eal> {
         unsafe { dpdk_sys::rte_mempool_avail_count(self.raw.as_ptr()) as usize }
     }
 
-    /// Mbufs that are not free now (`rte_mempool_in_use_count`): in variables, bursts, rings, and held by devices.
-    /// As exact as [`available`](Self::available).
+    /// The number of mbufs that are in use (`rte_mempool_in_use_count`): in variables, bursts,
+    /// rings, and held by devices. As exact as [`available`](Self::available).
     #[must_use]
     pub fn in_use(&self) -> usize {
         // SAFETY: the pool lives.
@@ -287,7 +287,7 @@ impl<'eal> Mempool<'eal> {
         self.available() + self.in_use()
     }
 
-    /// Whether every mbuf is back (`rte_mempool_full`), which tells that none was lost. As exact as
+    /// Returns true if every mbuf is back (`rte_mempool_full`), so none was lost. As exact as
     /// [`available`](Self::available).
     ///
     /// Devices hold mbufs as well: those that they receive into, and those that they were given to send. When a driver

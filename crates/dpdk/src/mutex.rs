@@ -3,7 +3,8 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Locks it, also after a thread has panicked with the lock: what lies behind those here is whole wherever that can be.
+/// Locks it, even after a thread has panicked with the lock: the data behind the locks here is
+/// consistent whenever that can happen.
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Names of what DPDK has lists of.
+//! Names of objects in DPDK's lists.
 
 use std::ffi::CString;
 

@@ -12,7 +12,7 @@ use crate::errno::Errno;
 use crate::mutex::locked;
 use crate::sockets;
 
-/// Why nobody can capture from outside.
+/// Why captures from outside are impossible.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PdumpError {
@@ -27,7 +27,7 @@ pub enum PdumpError {
     Refused(Errno),
 }
 
-/// Whether it is on.
+/// True if it is on.
 static ON: Mutex<bool> = Mutex::new(false);
 
 impl Eal {

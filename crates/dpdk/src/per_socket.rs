@@ -59,7 +59,7 @@ impl<T> PerSocket<T> {
         std::iter::once(&self.first).chain(&self.others).map(|(socket, table)| (*socket, table))
     }
 
-    /// The same nodes with something else: `change` is given each node and what it has.
+    /// Converts the value of each node: `change` gets the node and its value.
     ///
     /// # Errors
     /// The first error of `change`; everything is dropped then.

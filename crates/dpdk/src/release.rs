@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which release of DPDK runs.
+//! The release of the running DPDK.
 
 use std::ffi::CStr;
 use std::sync::OnceLock;
@@ -25,15 +25,15 @@ impl Release {
     /// Newer than every other.
     const UNKNOWN: Self = Self { year: u16::MAX, month: 0 };
 
-    /// That of the library that runs, which may be newer than the one that the program was built with. A version that cannot
-    /// be read counts as newer than all others.
+    /// The release of the running library, which may be newer than the one that the program was
+    /// built with. A version that cannot be read counts as newer than all others.
     #[must_use]
     pub fn running() -> Self {
         static RUNNING: OnceLock<Release> = OnceLock::new();
         *RUNNING.get_or_init(|| Self::parse(&version()).unwrap_or(Self::UNKNOWN))
     }
 
-    /// Of a version such as `DPDK 22.11.8` or `DPDK 25.11.0-rc1`.
+    /// Parses a version such as `DPDK 22.11.8` or `DPDK 25.11.0-rc1`.
     fn parse(version: &str) -> Option<Self> {
         let mut numbers = version.strip_prefix("DPDK ")?.split('.');
         Some(Self { year: numbers.next()?.parse().ok()?, month: numbers.next()?.parse().ok()? })

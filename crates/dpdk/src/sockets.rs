@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which of a directory's sockets belong to this process: only those may it remove.
+//! The sockets in a directory that belong to this process: it may remove only those.
 //!
 //! Another process with the same file prefix puts its telemetry socket into the same directory, under
 //! another name when the first is taken.

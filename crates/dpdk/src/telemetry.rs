@@ -101,7 +101,7 @@ impl Telemetry<'_> {
         let handlers = all.get_or_insert_default();
         if let Some(known) = handlers.get_mut(&name) {
             let before = std::mem::replace(known, Arc::new(handler));
-            // What is the program's own is not dropped under the lock, without which nobody is answered.
+            // Code of the program is not dropped under the lock, which every answer needs.
             drop(all);
             drop(before);
             return Ok(());
@@ -129,7 +129,7 @@ impl Telemetry<'_> {
     }
 }
 
-/// Whether the program has registered this command.
+/// Returns true if the program has registered this command.
 pub(crate) fn is_registered(command: &str) -> bool {
     let handlers = locked(&HANDLERS);
     handlers
@@ -173,8 +173,8 @@ unsafe extern "C" fn answer(
     }
 }
 
-/// Lists and dictionaries inside an answer. DPDK, which looks at none of a refused answer, does not free its parts
-/// either: they are freed with this.
+/// Lists and dictionaries inside an answer. DPDK ignores the content of a refused answer and does
+/// not free its parts: they are freed with this.
 struct Made(Vec<*mut rte_tel_data>);
 
 impl Drop for Made {
@@ -284,7 +284,8 @@ impl Made {
     }
 }
 
-/// Whether DPDK took all of it: a text that it has cut is `E2BIG`, which is not negative.
+/// Returns `None` unless DPDK accepted all of it: a truncated text gives `E2BIG`, which is not
+/// negative.
 fn done(code: c_int) -> Option<()> {
     (code == 0).then_some(())
 }

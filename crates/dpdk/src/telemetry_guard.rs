@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! DPDK's telemetry socket, guarded: its own handlers crash on parameters that they do not expect.
+//! DPDK's telemetry socket, guarded: its own handlers crash on unexpected parameters.
 //!
-//! What is let through is decided in `crates/telemetry/src/arguments.rs`. Here is what that needs to know of this process:
-//! where DPDK answers, which commands are the program's, and the lock of ports, which DPDK's handlers do not know.
+//! `crates/telemetry/src/arguments.rs` decides which requests pass. This module has what that needs
+//! of this process: where DPDK answers, which commands are the program's, and the lock of ports,
+//! which DPDK's handlers do not take.
 
 use std::io;
 use std::path::Path;
@@ -19,9 +20,10 @@ const SOCKET: &str = "dpdk_telemetry.v2";
 /// And for the one of the interface before, which nothing here examines.
 const OLD_SOCKET: &str = "telemetry";
 
-/// How long DPDK's own commands wait for ports that are being changed. Then they are answered by null.
+/// How long DPDK's own commands wait for ports that are being changed. Then they are answered by
+/// null.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long others have the lock, while a port gets its queues.
+/// How long the lock is left to other threads while a port gets its queues.
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// Guards this process's telemetry socket in EAL's directory, where there is one. `allowed` are the CPUs that the process
@@ -33,7 +35,7 @@ pub(crate) fn guard_telemetry(directory: &Path, allowed: &[usize]) -> io::Result
             std::fs::remove_file(&socket)?;
         } else if name.starts_with(SOCKET) {
             guard(&socket, &spare_cpus(allowed), Guarded).inspect_err(|_| {
-                // Better no telemetry than one by which anybody ends the program.
+                // No telemetry is better than one through which any user can end the program.
                 let _ = std::fs::remove_file(&socket);
             })?;
         }

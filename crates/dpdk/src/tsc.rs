@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The time stamp counter: raw cycles, their rate, and what reading it costs.
+//! The time stamp counter: raw cycles, their rate, and the cost of reading it.
 
 pub use measure::clock::{cost, now};
 

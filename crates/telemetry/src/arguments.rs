@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which of DPDK's telemetry commands are answered, and with which parameters.
+//! The list of DPDK's telemetry commands that are answered, with their valid parameters.
 //!
-//! DPDK's handlers take any number for an index into an array (`/eal/heap_info`), cut it to 16 bits in one place and not in
-//! the next (`/ethdev/info`), use what was not found (`/eal/memzone_info`), or read every port's private memory as that
-//! of their own driver (`/cnxk/ethdev/info`, which has no parameter at all). So only the commands listed here are let
-//! through, with the parameters that the handlers of DPDK 22.11, 24.11 and 25.11 were found to bear.
+//! DPDK's handlers use any number as an index into an array (`/eal/heap_info`), cut it to 16 bits
+//! in one place and not in the next (`/ethdev/info`), use a pointer that was not found
+//! (`/eal/memzone_info`), or read every port's private memory as that of their own driver
+//! (`/cnxk/ethdev/info`, which has no parameter at all). So only the commands listed here are
+//! passed on, with parameters that the handlers of DPDK 22.11, 24.11 and 25.11 handle safely.
 
 /// Longest name of a command, as in DPDK.
 const LONGEST_COMMAND: usize = 55;
@@ -37,10 +38,10 @@ const LAST: u64 = u16::MAX as u64 - 1;
 const PORT: Parameter = Number(LAST);
 /// A queue of a port that may have only one.
 const QUEUE: Parameter = Optional(LAST);
-/// What handlers read into 32 bits, and take the greatest number for none.
+/// A number that handlers read into 32 bits, where the greatest number means none.
 const INDEX: Parameter = Number(u32::MAX as u64 - 1);
 
-/// What DPDK's commands are let through with.
+/// The valid parameters of DPDK's commands.
 const COMMANDS: &[(&str, &[Parameter])] = &[
     ("/", &[]),
     ("/eal/app_params", &[]),
@@ -86,18 +87,18 @@ const COMMANDS: &[(&str, &[Parameter])] = &[
     ("/ring/list", &[]),
 ];
 
-/// What is to be done with a request.
+/// What to do with a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<'r> {
     /// The command looks at its parameters itself.
     Trusted,
     /// DPDK may be asked, under these conditions.
     Harmless(Conditions<'r>),
-    /// Nobody is asked.
+    /// The request is not passed on.
     Refused,
 }
 
-/// What cannot be seen in a request.
+/// Conditions that a request itself does not show.
 #[derive(Default, Debug, PartialEq, Eq)]
 pub(crate) struct Conditions<'r> {
     /// Each of these commands lists the number beside it.
@@ -106,13 +107,13 @@ pub(crate) struct Conditions<'r> {
     pub counted: Option<u16>,
 }
 
-/// Whether DPDK would take this for a command, known or not.
+/// Returns true if DPDK would accept this as a command, known or not.
 pub(crate) fn is_command(name: &str) -> bool {
     let usual = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'/');
     name.starts_with('/') && name.len() <= LONGEST_COMMAND && name.bytes().all(usual)
 }
 
-/// Looks at a command and what follows its comma.
+/// Examines a command and the text after its comma.
 pub(crate) fn examine<'r>(command: &str, parameters: &'r str) -> Verdict<'r> {
     if TRUSTED.iter().any(|prefix| command.starts_with(prefix)) {
         return Verdict::Trusted;
@@ -122,7 +123,7 @@ pub(crate) fn examine<'r>(command: &str, parameters: &'r str) -> Verdict<'r> {
     conditions.map_or(Verdict::Refused, Verdict::Harmless)
 }
 
-/// Whether the parameters are what is expected, and under which conditions.
+/// Returns the conditions under which the parameters are valid; `None` if they are not.
 fn borne<'r>(expected: &[Parameter], parameters: &'r str) -> Option<Conditions<'r>> {
     let mut words = parameters.split(',').filter(|_| !parameters.is_empty());
     let mut conditions = Conditions::default();
@@ -161,7 +162,7 @@ fn is_number(word: &str, most: u64) -> bool {
     word.parse::<u64>().is_ok_and(|number| number <= most && number.to_string() == word)
 }
 
-/// Whether an answer, such as `{"/eal/heap_list":[0,1]}`, lists a number.
+/// Returns true if an answer, such as `{"/eal/heap_list":[0,1]}`, lists a number.
 pub(crate) fn lists(answer: &[u8], number: &str) -> bool {
     let text = String::from_utf8_lossy(answer);
     let list = text.split_once(":[").and_then(|(_, rest)| rest.strip_suffix("]}"));

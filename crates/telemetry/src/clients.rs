@@ -18,17 +18,17 @@ const CLIENTS: usize = 10;
 /// Longest request in bytes: DPDK does not read more.
 const LONGEST_REQUEST: usize = 1023;
 
-/// What clients are told.
+/// The answers to clients.
 pub(crate) trait Answers {
     /// To a client that connects.
     fn greeting(&self) -> Vec<u8>;
     /// To a request.
     fn answer(&self, request: &[u8]) -> Vec<u8>;
-    /// To a request that was longer than any may be, of which this is the beginning.
+    /// Answers a request that is too long, of which this is the beginning.
     fn refuse(&self, request: &[u8]) -> Vec<u8>;
 }
 
-/// The command of a request, and what follows its comma.
+/// Splits a request into its command and the text after the comma.
 pub(crate) fn split(request: &[u8]) -> (String, String) {
     let request = String::from_utf8_lossy(request);
     let request = request.trim_end_matches(['\0', '\n']);
@@ -41,7 +41,7 @@ pub(crate) fn socket() -> rustix::io::Result<OwnedFd> {
     socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
 }
 
-/// A socket that was bound to this path, and on which nobody can connect yet.
+/// Returns a socket that is bound to this path and does not accept connections yet.
 pub(crate) fn bound(path: &Path) -> rustix::io::Result<OwnedFd> {
     let listener = socket()?;
     bind(&listener, &SocketAddrUnix::new(path)?)?;
@@ -80,8 +80,8 @@ impl Clients {
         }
     }
 
-    /// Waits until somebody connects or asks: whether somebody does, and which clients do. None at the
-    /// end.
+    /// Waits for connections and requests: returns whether there is a connection, and the clients
+    /// with requests. `None` at the end.
     fn wait(&self) -> Option<(bool, Vec<usize>)> {
         let full = self.all.len() >= CLIENTS;
         let events = if full { PollFlags::empty() } else { PollFlags::IN };

@@ -24,13 +24,14 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// None yet, of a program that calls itself by `version`, where DPDK says `DPDK 22.11.11`.
+    /// No commands yet; `version` is the program's name and version, where DPDK says `DPDK
+    /// 22.11.11`.
     #[must_use]
     pub fn new(version: &str) -> Self {
         Self { version: version.to_owned(), all: BTreeMap::new() }
     }
 
-    /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets what follows the
+    /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets the text after the
     /// command's comma, or an empty text. `None` is answered as `null`: bad parameters.
     #[must_use]
     pub fn with<F>(mut self, command: &str, help: &str, handler: F) -> Self
@@ -80,8 +81,8 @@ impl Answers for Commands {
         self.info().to_string().into_bytes()
     }
 
-    /// The answer to a request, such as `/ethdev/stats,0`. What is not known, and what does not fit, is
-    /// answered as `null`.
+    /// Returns the answer to a request, such as `/ethdev/stats,0`. Unknown commands, and answers
+    /// that do not fit, are answered as `null`.
     fn answer(&self, request: &[u8]) -> Vec<u8> {
         let (command, parameters) = split(request);
         let found = match &*command {

@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A socket in front of DPDK's own, on which requests are examined before DPDK's handlers see them.
+//! A socket in front of DPDK's own, which examines requests before DPDK's handlers get them.
 //!
-//! DPDK answers its socket by itself, on threads of its own, and its handlers believe what they are asked (see
-//! `arguments.rs`). They cannot be exchanged: DPDK tells nobody where they are. So [`guard`] connects to DPDK's socket, and
-//! puts one of the process's own in its place in the file system, by a single rename: whoever connects from then on is
-//! answered here, and no other way leads to DPDK's.
+//! DPDK answers its socket by itself, on threads of its own, and its handlers do not check their
+//! parameters (see `arguments.rs`). They cannot be replaced, because DPDK does not say where they
+//! are. So [`guard`] connects to DPDK's socket, and puts a socket of this process in its place in
+//! the file system, by a single rename: later connections are answered here, and there is no other
+//! way to DPDK's socket.
 //!
 //! # Lifecycle and threads
-//! One ordinary thread, which lives as long as the process, serves all clients, each in its turn. So DPDK is asked one
-//! question at a time: 22.11 takes requests apart with `strtok`, which mixes those of two threads up. Whoever connected to
-//! DPDK's socket before [`guard`] did keeps that connection.
+//! One ordinary thread, which lives as long as the process, serves all clients, one after the
+//! other. So DPDK gets one request at a time: 22.11 parses requests with `strtok`, which mixes up
+//! those of two threads. Clients that connected to DPDK's socket before [`guard`] keep their
+//! connections.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -25,17 +27,19 @@ use crate::arguments::{self, Conditions, Verdict};
 use crate::clients::{self, Answers, Clients, split};
 use crate::room::LONGEST_ANSWER;
 
-/// What a name begins with for as long as nobody can connect; the process's number follows.
+/// Prefix of a socket's name while it does not accept connections; the process's number follows.
 const UNFINISHED: &str = "telemetry.";
 
-/// What the front asks of the program whose DPDK it guards.
+/// The interface of the program whose DPDK is guarded.
 pub trait Program: Send + 'static {
-    /// Whether the program has registered this command: then it looks at its parameters itself.
+    /// Returns true if the program has registered this command, and so checks the parameters
+    /// itself.
     fn answers(&self, command: &str) -> bool;
 
-    /// Calls `question` once, by which DPDK's own handlers are asked, while nothing of what they look at is changed; or not at
-    /// all, where that cannot be had soon, for all clients wait; or where `counted` is a port whose driver must not be asked for
-    /// statistics, which is what the question does.
+    /// Calls `question` once, which asks DPDK's own handlers, while nothing that they read is
+    /// changed. Does not call it if that is not possible soon, because all clients wait; nor if
+    /// `counted` is a port whose driver must not be asked for statistics, which the question would
+    /// do.
     fn undisturbed(&self, counted: Option<u16>, question: &mut dyn FnMut());
 }
 
@@ -54,7 +58,7 @@ pub fn guard(socket: &Path, cpus: &[usize], program: impl Program) -> io::Result
     let mut set = CpuSet::new();
     cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
     let serve = move || {
-        // Where that is refused it runs where the program began.
+        // If that is refused, the thread runs on the CPUs that the program started on.
         let _ = sched_setaffinity(None, &set);
         Clients::new(listener, None).serve(&front);
     };
@@ -68,7 +72,7 @@ struct Unfinished(PathBuf);
 impl Unfinished {
     fn new(socket: &Path) -> Self {
         let directory = socket.parent().unwrap_or(Path::new("."));
-        // What processes left that were killed in this very moment.
+        // Remove sockets of processes that were killed at this point.
         for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
             if of_the_dead(&entry.file_name()) && host::is_stale_socket(&entry.path()) {
                 let _ = fs::remove_file(entry.path());
@@ -84,7 +88,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Whether it is the name of a socket of a process that is gone.
+/// Returns true for the name of a socket of a process that has ended.
 fn of_the_dead(name: &OsStr) -> bool {
     let number = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
     number.and_then(|number| number.parse().ok()).is_some_and(host::is_gone)
@@ -134,7 +138,7 @@ impl<P: Program> Answers for Front<P> {
         if !arguments::is_command(&command) || parameters.contains('\0') {
             return self.refuse(request);
         }
-        // As DPDK takes it apart: a comma with nothing behind it would be part of the command.
+        // As DPDK parses it: a comma without parameters would be part of the command.
         let request = match parameters.is_empty() {
             true => command.clone(),
             false => format!("{command},{parameters}"),
@@ -148,7 +152,7 @@ impl<P: Program> Answers for Front<P> {
         answer.unwrap_or_else(|| self.refuse(request.as_bytes()))
     }
 
-    /// As DPDK answers bad parameters, and commands that it does not know.
+    /// Returns DPDK's answer to bad parameters and unknown commands.
     fn refuse(&self, request: &[u8]) -> Vec<u8> {
         let command = Some(split(request).0).filter(|command| arguments::is_command(command));
         format!("{{\"{}\":null}}", command.as_deref().unwrap_or("none")).into_bytes()
@@ -179,7 +183,7 @@ mod tests {
 
     use crate::{Commands, Place, Server, Value};
 
-    /// A server in DPDK's place, and what it was asked.
+    /// Returns a server in DPDK's place, and the list of its requests.
     fn dpdk(directory: &Path) -> (Server, Arc<Mutex<Vec<String>>>) {
         let asked = Arc::new(Mutex::new(Vec::new()));
         let mut commands = Commands::new("DPDK");
@@ -282,7 +286,8 @@ mod tests {
             &long,
         ]);
         assert_eq!(*asked.lock().unwrap(), expected);
-        // What DPDK was asked, or might have been: not what was refused at sight, and not the program's own.
+        // The requests that DPDK got, or might have got: without those refused immediately, and the
+        // program's own.
         assert_eq!(*alone.lock().unwrap(), 7);
     }
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! DPDK's telemetry without DPDK: the values that travel over its socket, and a server for programs that
-//! do not use DPDK and are to be read like those that do (by `dpdk-telemetry.py`, for instance).
+//! DPDK's telemetry without DPDK: the values of its protocol, and a server for programs without
+//! DPDK that the same tools can read (`dpdk-telemetry.py`, for instance).
 //!
-//! Features: `json` writes values as JSON, `server` has [`Server`], `front` has [`guard`], by which a program with DPDK
-//! examines what DPDK's own handlers are asked.
+//! Features: `json` writes values as JSON, `server` has [`Server`], `front` has [`guard`], with
+//! which a program with DPDK checks requests to DPDK's own handlers.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "front")]

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where the socket is: `RUNTIME_DIR/dpdk/PREFIX/dpdk_telemetry.v2`, as EAL puts it.
+//! The path of the socket: `RUNTIME_DIR/dpdk/PREFIX/dpdk_telemetry.v2`, as in EAL.
 
 use std::env;
 use std::ffi::OsString;
@@ -48,7 +48,7 @@ pub struct Place {
 }
 
 impl Place {
-    /// Makes the directory of a file prefix, and removes what a killed program left in it.
+    /// Makes the directory of a file prefix, and removes files that a killed program left in it.
     ///
     /// # Errors
     /// See [`PlaceError`].
@@ -98,12 +98,12 @@ impl Drop for Place {
         if self.has_socket {
             let _ = fs::remove_file(self.socket());
         }
-        // What others put there stays, and so does the directory then.
+        // Files of others stay, and then the directory stays, too.
         let _ = fs::remove_dir(&self.directory);
     }
 }
 
-/// As EAL chooses it.
+/// Returns EAL's choice of the runtime directory.
 fn runtime_directory(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
     let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
     given("RUNTIME_DIRECTORY").unwrap_or_else(|| match root {
@@ -147,7 +147,7 @@ mod tests {
         let taken = Place::make_in(runtime.path(), "a").unwrap_err().to_string();
         assert!(taken.contains("--file-prefix a"), "{taken}");
         drop(listener);
-        // As after SIGKILL: the socket is there, and nobody serves it.
+        // As after SIGKILL: the socket exists, but no process serves it.
         std::mem::forget(place);
         assert!(socket.exists());
         drop(Place::make_in(runtime.path(), "a").unwrap());

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How long answers are, and may be: DPDK leaves out of a longer one what it has no room for, and says
-//! nothing.
+//! The length of answers and its limit: DPDK silently leaves out parts of a longer answer.
 
 use crate::value::{Value, pieces};
 
-/// Longest answer in bytes, as DPDK tells its clients.
+/// Longest answer in bytes, as announced by DPDK.
 pub(crate) const LONGEST_ANSWER: usize = 16 * 1024;
 
 /// Bytes that the answer to `command` has for its value, as JSON.
@@ -15,7 +14,7 @@ pub fn room(command: &str) -> usize {
 }
 
 impl Value {
-    /// Whether the answer to `command` has room for this.
+    /// Returns true if the answer to `command` has room for this.
     #[must_use]
     pub fn fits(&self, command: &str) -> bool {
         self.size() <= room(command)
@@ -106,7 +105,7 @@ mod tests {
             let json = serde_json::to_string(&Told(&value)).unwrap();
             assert_eq!(value.size(), json.len(), "{json}");
         }
-        // What has a short escape is a little shorter.
+        // A character with a short escape is a little shorter.
         let json = serde_json::to_string(&Told(&Value::String("\n".to_owned()))).unwrap();
         assert!(Value::String("\n".to_owned()).size() > json.len());
     }

@@ -42,7 +42,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Answers `commands` on the socket of a file prefix, from now on.
+    /// Starts to answer `commands` on the socket of a file prefix.
     ///
     /// # Errors
     /// See [`ServerError`]. Nothing is left behind then.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What commands are answered with.
+//! The values of answers.
 
-/// An answer, or a part of one. What DPDK has no place for it answers as `null`: a number that is the whole answer (put it into a
-/// [`Dict`](Self::Dict)), and numbers and texts in a [`List`](Self::List).
+/// An answer, or a part of one. Values that DPDK's format has no place for are answered as `null`:
+/// a number that is the whole answer (put it into a [`Dict`](Self::Dict)), and numbers together
+/// with texts in a [`List`](Self::List).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// A number, in a dictionary.

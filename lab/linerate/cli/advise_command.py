@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linerate advise`: reads its arguments, prints the answer, gives the exit status."""
+"""The command `linerate advise`: reads its arguments, prints the answer, returns the exit
+status.
+"""
 
 from __future__ import annotations
 
@@ -58,12 +60,12 @@ def run(
 
 
 def asked_of(rate: str, size: int, latency: Sequence[str], loss: str) -> Question:
-    """Raises `UsageError` naming the option."""
+    """Check the options; raises `UsageError` naming the option."""
     return question(rate, size, latency, loss)
 
 
 def show(asked: Question, found: Advice, console: Console) -> None:
-    """The question, a table and sentences for each setting, and what is not known."""
+    """Print the question, a table and sentences for each setting, and what is not known."""
     say(console, f"Asked: {question_words(asked)}")
     for setting in found.settings:
         say(console, "")
@@ -131,7 +133,7 @@ def _table(asked: Question, found: SettingAnswer) -> Table:
 
 
 def _builds(placements: Sequence[Placement]) -> set[str]:
-    """Forwarders of which there is more than one build or definition."""
+    """Return the forwarders that have more than one build or definition."""
     names = [each.forwarder for each in placements]
     return {name for name in names if names.count(name) > 1}
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate attach`: become a DPDK program that has EAL load the probe.
+"""`linerate attach`: become a DPDK program whose EAL loads the probe.
 
-The probe is a plugin of EAL's (`-d`), so nothing of the program changes. This process checks what
-would only fail later and less clearly, and then *is* the program (exec): its pid, signals, standard
-streams and exit code are the program's own.
+The probe is a plugin of EAL (`-d`), so the program itself is unchanged. This process checks
+everything that would only fail later and less clearly, and then *is* the program (exec): its pid,
+signals, standard streams and exit code are the program's own.
 """
 
 from __future__ import annotations
@@ -26,17 +26,17 @@ from linerate.host.errors import MachineError, MissingError, ProcessError, Usage
 ONE_IN_LIMIT = 2**30
 # A name that whatever starts EAL must import or export.
 _EAL_SYMBOL = b"rte_eal_init"
-# What the probe reads from its environment, and so holds.
+# The name that the probe reads from its environment, and so contains.
 _PROBE_MARK = b"LINERATE_PROBE_ONE_IN"
-# Where a copy of the probe satisfies EAL, as a hint.
+# A place for a copy of the probe that EAL accepts, for the hint.
 _SAFE_PLACE = "/usr/local/lib/linerate"
-# Python ignores these from its start; a program expects what every program starts with.
+# Python ignores these signals; programs expect the default actions.
 _PYTHON_IGNORES = (signal.SIGPIPE, signal.SIGXFSZ)
 
 
 @dataclass(frozen=True)
 class Execution:
-    """What `os.execve` is given."""
+    """The arguments of `os.execve`."""
 
     path: Path
     argv: list[str]
@@ -44,7 +44,7 @@ class Execution:
 
 
 def parse_one_in(text: str) -> int:
-    """The value of --one-in."""
+    """Parse the value of --one-in."""
     if not re.fullmatch("[0-9]{1,10}", text) or int(text) > ONE_IN_LIMIT:
         raise UsageError(
             f"--one-in {text}: not a whole number from 0 to {ONE_IN_LIMIT}",
@@ -59,7 +59,7 @@ def prepare(
     probe: Path | None = None,
     environment: Mapping[str, str] = os.environ,
 ) -> Execution:
-    """Check everything, and say what to run. `one_in` None: the probe's own default.
+    """Check everything, and return what to run. `one_in` None: the probe's own default.
 
     Raises `UsageError`, `MissingError` and `MachineError`.
     """
@@ -76,7 +76,7 @@ def prepare(
     path = find_program(program, environment)
     check_program(path, program, plugin, environment)
     if "--no-telemetry" in arguments[: arguments.index("--") if "--" in arguments else None]:
-        raise UsageError("--no-telemetry: nobody could read the probe's figures", "leave it out")
+        raise UsageError("--no-telemetry: the probe's figures could not be read", "leave it out")
     added = {"LINERATE_PROBE_REQUIRED": "1"}
     if one_in is not None:
         added["LINERATE_PROBE_ONE_IN"] = str(one_in)
@@ -84,18 +84,20 @@ def prepare(
 
 
 def check_probe(probe: Path) -> None:
-    """EAL loads any library, and the program would run without a probe."""
+    """Check that the file is the probe: EAL loads any library, and the program would run without a
+    probe.
+    """
     hint = "leave it out for the one of this build"
     try:
         content = foreign.content(probe, foreign.MOST_PROGRAM)
     except OSError as error:
         raise UsageError(f"--probe {probe}: {error.strerror}", hint) from error
     if _PROBE_MARK not in content:
-        raise UsageError(f"--probe {probe}: is no probe of linerate's", hint)
+        raise UsageError(f"--probe {probe}: not a probe of linerate", hint)
 
 
 def loadable(probe: Path) -> Path:
-    """The probe's real path, if EAL will load it from there."""
+    """Return the probe's real path, if EAL will load it from there."""
     real = probe.resolve()
     if path := plugins.writable_by_all(real):
         copy = f"{_SAFE_PLACE}/{real.name}"
@@ -108,7 +110,7 @@ def loadable(probe: Path) -> Path:
 
 
 def find_program(program: str, environment: Mapping[str, str]) -> Path:
-    """Where a shell would find it."""
+    """Return the path of the program, as a shell would find it."""
     if "/" not in program:
         found = shutil.which(program, path=environment.get("PATH", os.defpath))
         if found:
@@ -129,7 +131,7 @@ def find_program(program: str, environment: Mapping[str, str]) -> Path:
 
 
 def check_program(path: Path, program: str, plugin: Path, environment: Mapping[str, str]) -> None:
-    """Refuse what certainly cannot load the probe. What cannot be told is left to the probe, which
+    """Refuse a program that certainly cannot load the probe. If that is not clear, the probe itself
     ends a program whose DPDK it cannot see (LINERATE_PROBE_REQUIRED).
     """
     try:
@@ -163,7 +165,7 @@ def check_program(path: Path, program: str, plugin: Path, environment: Mapping[s
             "build it against DPDK's shared libraries (pkg-config --libs libdpdk, no --static)",
         )
     raise UsageError(
-        f"{program} is no DPDK program: none of its libraries has {_EAL_SYMBOL.decode()}",
+        f"{program} is not a DPDK program: none of its libraries has {_EAL_SYMBOL.decode()}",
         "write linerate attach -- directly before the DPDK program, for instance: "
         "taskset -c 2 linerate attach -- PROGRAM; "
         f"one that loads DPDK while it runs needs -d {plugin} among its EAL options",

@@ -26,7 +26,7 @@ app = typer.Typer(
 app.add_typer(run_app, name="run")
 
 
-# What duel and instructions ask alike.
+# The common options of duel and instructions.
 _ProgramA = Annotated[
     str,
     typer.Argument(
@@ -75,9 +75,9 @@ def report(
         Path | None, typer.Option(help="With several: the new directory that they are merged into.")
     ] = None,
 ) -> None:
-    """Make a run's summary and report anew from its records, or merge several runs.
+    """Make a run's summary and report again from its records, or merge several runs.
 
-    For duels (linerate duel --out DIR) it makes their page anew, with the runs below DIR.
+    For duels (linerate duel --out DIR) it makes their page again, with the runs below DIR.
     """
     from linerate.cli import duels_report  # noqa: PLC0415 - as all commands
     from linerate.runs.kept import rebuild  # noqa: PLC0415
@@ -92,15 +92,13 @@ def report(
 def compare(
     before: Annotated[Path, typer.Argument(metavar="DIR_A", help="The run to compare with.")],
     after: Annotated[Path, typer.Argument(metavar="DIR_B", help="The run that may be slower.")],
-    margin: Annotated[
-        str, typer.Option(help="How much slower is no regression: 2% or 0.02.")
-    ] = "2%",
+    margin: Annotated[str, typer.Option(help="Permitted slowdown: 2% or 0.02.")] = "2%",
     strict: Annotated[
-        bool, typer.Option(help="Exit status 3 where a comparison is undecided or invalid, not 0.")
+        bool, typer.Option(help="Exit with 3, not 0, if a comparison is undecided or invalid.")
     ] = True,
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
-    """Did a forwarder become slower from one run to another?
+    """Check if a forwarder became slower from one run to another.
 
     Exit status: 0 none did beyond the margin, 1 at least one did, 2 wrong options or runs that
     cannot be compared, 3 undecided or invalid (0 with --no-strict), 4 an error.
@@ -133,18 +131,18 @@ def advise(  # noqa: PLR0917 - what can be asked
             help="A limit for round trips as the sender sees them: p99:50us. May be repeated.",
         ),
     ] = None,
-    loss: Annotated[str, typer.Option(help="How much may be lost: 0.5% or 0.005.")] = "0",
+    loss: Annotated[str, typer.Option(help="Permitted loss: 0.5% or 0.005.")] = "0",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
-    """Which forwarder carries a rate, and on how many cores?
+    """Find which forwarder carries a rate, and on how many cores.
 
-    From the records of runs (paths, rfc2544, latency, overload, l3fwd, cloud), and from nothing
-    else: no figure is interpolated, scaled to more cores or carried over to another machine.
+    Uses the records of runs (paths, rfc2544, latency, overload, l3fwd, cloud) and nothing else: no
+    figure is interpolated, scaled to more cores or applied to another machine.
 
     linerate advise --rate 2Mpps --size 64 --latency p99:50us out/rfc2544 out/latency
 
-    Exit status: 0 at least one does in one setting, 1 all that was measured do not, 2 wrong options
-    or directories, 3 the records do not answer it, 4 an error.
+    Exit status: 0 at least one forwarder does in one setting, 1 no measured forwarder does, 2 wrong
+    options or directories, 3 the records do not answer it, 4 an error.
     """
     from linerate.cli import advise_command as command  # noqa: PLC0415 - as all commands
 
@@ -172,22 +170,21 @@ def duel(  # noqa: PLR0917 - what can be asked
         ),
     ] = None,
     check: Annotated[
-        bool, typer.Option(help="On frames: see first that both send sound and like packets.")
+        bool,
+        typer.Option(help="With link frames: check first that both send valid and equal packets."),
     ] = True,
-    margin: Annotated[str, typer.Option(help="How much slower is no regression.")] = "2%",
+    margin: Annotated[str, typer.Option(help="Permitted slowdown.")] = "2%",
     within: Annotated[
         str | None,
         typer.Option(
             show_default=False,
-            help="How long it may take on a link: 60s or 2m; one round is always made. Default: "
+            help="Time limit on each link: 60s or 2m; one round is always made. Default: "
             "60s, with --bisect 5m.",
         ),
     ] = None,
     even_if_same: Annotated[
         bool,
-        typer.Option(
-            "--even-if-same", help="Keep measuring where both turn out to run the same code."
-        ),
+        typer.Option("--even-if-same", help="Keep measuring even if both run the same code."),
     ] = False,
     starts: Annotated[
         int,
@@ -234,7 +231,8 @@ def duel(  # noqa: PLR0917 - what can be asked
         Path | None, typer.Option(metavar="FILE", help="Write the answer as JUnit XML.")
     ] = None,
     markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Write it as text for a pull request.")
+        Path | None,
+        typer.Option(metavar="FILE", help="Write the answer as Markdown for a pull request."),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Keep the record there, and write a page.")
@@ -256,15 +254,15 @@ def duel(  # noqa: PLR0917 - what can be asked
         ),
     ] = None,
 ) -> int:
-    """Is program B slower than program A?
+    """Check if program B is slower than program A.
 
-    Several starts of both meet on one CPU, at once (standing) or in turns of some 60 ms, until that
-    is answered or the time is over. A command line has {eal} where EAL's options go, and
+    Starts both several times on one CPU, at once (standing) or in turns of some 60 ms, until the
+    question is answered or the time is over. A command line has {eal} where EAL's options go, and
     {portmask} or {ports} for its ports, or {rx} and {tx} for interfaces of the kernel:
 
     linerate duel './fw-old {eal} -- -p {portmask}' './fw-new {eal} -- -p {portmask}'
 
-    A list of names, such as c-l2fwd,c-l2fwd-clang, is of builds, of which the fastest takes part.
+    A list of names, such as c-l2fwd,c-l2fwd-clang, is a list of builds; the fastest takes part.
 
     Exit status: 0 not slower by more than the margin, 1 slower by more, 2 wrong options, 3
     undecided or no comparison, 4 a program does not start, or an error.
@@ -297,25 +295,25 @@ def duel(  # noqa: PLR0917 - what can be asked
 @app.command()
 def instructions(  # noqa: PLR0917 - what can be asked
     a: _ProgramA,
-    b: Annotated[str | None, typer.Argument(metavar="[B]", help="One to compare it with.")] = None,
+    b: Annotated[
+        str | None, typer.Argument(metavar="[B]", help="The program to compare with.")
+    ] = None,
     most: Annotated[
-        str | None, typer.Option("--max", help="How much more B may execute, such as +1%.")
+        str | None, typer.Option("--max", help="Permitted increase from A to B, such as +1%.")
     ] = None,
     link: _DuelLink = None,
-    traffic: Annotated[
-        list[str] | None, typer.Option(help="Frames, as linerate duel has them.")
-    ] = None,
-    packets: Annotated[int, typer.Option(help="How many are counted over.")] = 500_000,
+    traffic: Annotated[list[str] | None, typer.Option(help="Frames, as for linerate duel.")] = None,
+    packets: Annotated[int, typer.Option(help="Least number of packets to count over.")] = 500_000,
     size: _Size = 64,
     lcores: _Lcores = "1",
     wait: _Wait = "10m",
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
-    """How many instructions does a program execute per packet?
+    """Count the instructions that a program executes per packet.
 
-    Valgrind's callgrind counts instructions, branches and cache misses, by function; A twice, which
-    is the tolerance. A busy machine changes nothing about them. Fewer instructions are not always
-    less time: linerate duel measures that.
+    Valgrind's callgrind counts instructions, branches and cache misses, by function. It counts A
+    twice; the difference is the tolerance. A busy machine does not change the counts. Fewer
+    instructions are not always less time: linerate duel measures time.
 
     Exit status: 0 no more than --max allows, or no --max; 1 more; 2 wrong options; 3 the tolerance
     is larger than --max; 4 an error.
@@ -346,7 +344,7 @@ def instructions(  # noqa: PLR0917 - what can be asked
 def doctor(
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
-    """What this machine can do, and the command that mends what is missing."""
+    """Show what this machine can do, and the command that adds what is missing."""
     from linerate.cli import doctor as checkup  # noqa: PLC0415 - a slow import
 
     findings = checkup.examine()

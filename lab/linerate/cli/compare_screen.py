@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linerate compare`: reads its arguments, prints the answer, gives the exit status."""
+"""The command `linerate compare`: reads its arguments, prints the answer, returns the exit
+status.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,7 @@ MAX_MARGIN = 0.5
 
 
 def parse_margin(text: str) -> float:
-    """`2%`, `2 %` or `0.02` as a share; raises `UsageError`."""
+    """Parse a margin such as `2%`, `2 %` or `0.02` as a share; raises `UsageError`."""
     found = re.fullmatch(r"([0-9]{1,3}(?:\.[0-9]{1,6})?|\.[0-9]{1,6})\s*(%?)", text.strip())
     if not found:
         raise UsageError(f"--margin {text}: not a share", "for instance --margin 2% or 0.02")
@@ -77,7 +79,7 @@ def _row(change: Change) -> list[str]:
 
 
 def show(found: Regression, console: Console) -> None:
-    """A table, and a sentence for each comparison."""
+    """Print a table, and a sentence for each comparison."""
     table = Table(
         title=f"arm over baseline, {found.before.directory} and {found.after.directory}",
         title_justify="left",

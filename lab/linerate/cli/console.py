@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the commands print."""
+"""The consoles that the commands print on."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ WIDE = 200
 
 
 class SafeConsole(Console):
-    """A console for text of others: names in a run's files, answers of programs.
+    """A console for untrusted text: names in a run's files, answers of programs.
 
-    Whatever is drawn, nothing in its text steers the terminal (`printable`), and nothing in
-    brackets is taken for a style: rich's markup would colour a name, or fail at `[/x]`.
+    Control characters in text never reach the terminal (`printable`), and text in brackets is not
+    markup: rich would use a name as a style, or fail at `[/x]`.
     """
 
     def __init__(self, width: int | None = None) -> None:
@@ -29,7 +29,7 @@ class SafeConsole(Console):
     def render(
         self, renderable: RenderableType, options: ConsoleOptions | None = None
     ) -> Iterable[Segment]:
-        """As rich's. Everything that is printed passes here, cells of tables as well."""
+        """Render like rich, with safe text. All output passes here, including cells of tables."""
         for segment in super().render(renderable, options):
             # The cursor's own movements, as of a progress bar, are no text.
             if segment.control or segment.text.isprintable():
@@ -39,7 +39,7 @@ class SafeConsole(Console):
 
 
 def wide_console() -> Console:
-    """A terminal's own width; elsewhere wide enough for every table."""
+    """Return a console as wide as the terminal; without one, wide enough for every table."""
     if sys.stdout is None:
         raise OutputError("standard output is closed")
     return SafeConsole(None if sys.stdout.isatty() else WIDE)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate doctor`: what this machine can do, and the command that mends what is missing.
+"""`linerate doctor`: shows what this machine can do, and the command that adds what is missing.
 
 Probes, not version checks: each finding opens, runs or reads the thing itself.
 """
@@ -34,7 +34,7 @@ APT = "sudo apt-get install --no-install-recommends"
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing looked at. `needed`: the demo cannot run without it."""
+    """The result of one probe. `needed`: the demo cannot run without it."""
 
     area: str
     name: str
@@ -87,7 +87,7 @@ def _dpdk() -> Iterable[Finding]:
 
 
 def _driver(name: str) -> Path | None:
-    """The shared library of a driver, where the dynamic loader or pkg-config finds it."""
+    """Return the path of a driver's shared library, from the dynamic loader or pkg-config."""
     places = [Path("/usr/lib"), Path("/usr/local/lib")]
     found = first_line("pkg-config", "--variable=libdir", "libdpdk")
     if found:
@@ -242,7 +242,7 @@ def _cpus() -> Iterable[Finding]:
 
 
 def _leases(allowed: list[int]) -> Finding:
-    """CPUs that other labs use now."""
+    """List the CPUs that other labs use now."""
     meaning = "a run uses other CPUs, or waits until enough are free"
     try:
         found = holders({each for cpu in allowed for each in siblings(cpu)})
@@ -317,7 +317,7 @@ def _privileges() -> Iterable[Finding]:
 
 
 def _devices() -> Iterable[Finding]:
-    """Network cards, by the class of their PCI device, and those that DPDK can have."""
+    """List network cards, by the class of their PCI device, and the devices that DPDK can use."""
     cards = [
         device
         for device in LOCAL.glob("/sys/bus/pci/devices", "*")
@@ -388,7 +388,7 @@ def _xdp() -> Iterable[Finding]:
 
 
 def _tenants() -> Iterable[Finding]:
-    """Importing what makes them is slow enough to be left to who asks."""
+    """Check the tenants. Imports their module only here, because that import is slow."""
     from linerate.experiments.cloud.tenants import container  # noqa: PLC0415
     from linerate.experiments.cloud.tenants.cgroups import cgroups  # noqa: PLC0415
     from linerate.experiments.cloud.tenants.vm import vm  # noqa: PLC0415
@@ -424,7 +424,7 @@ SECTIONS: tuple[Callable[[], Iterable[Finding]], ...] = (
 
 
 def examine() -> list[Finding]:
-    """Look at everything; a probe that breaks is itself a finding."""
+    """Run all probes; a probe that fails is itself a finding."""
     findings: list[Finding] = []
     for section in SECTIONS:
         try:
@@ -438,7 +438,7 @@ def examine() -> list[Finding]:
 
 
 def can_run(findings: list[Finding]) -> bool:
-    """True when nothing that the demo needs is missing."""
+    """Return True if nothing that the demo needs is missing."""
     return not any(finding.needed and finding.state == "missing" for finding in findings)
 
 
@@ -454,7 +454,7 @@ def as_json(findings: list[Finding]) -> str:
 
 
 def show(findings: list[Finding], console: Console) -> None:
-    """One line per finding, and under it what mends it."""
+    """Print one line per finding, and under it the command that helps."""
     colours = {"ok": "green", "warn": "yellow", "missing": "red"}
     area = ""
     for finding in findings:

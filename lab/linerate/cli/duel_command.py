@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linerate duel`: reads its arguments, shows the rounds, gives answer and status."""
+"""The command `linerate duel`: reads its arguments, shows the rounds, prints the answer, returns
+the exit status.
+"""
 
 from __future__ import annotations
 
@@ -56,9 +58,9 @@ from linerate.runs.provenance import now, versions
 from linerate.trial.starts.ways import Method
 
 _FORMATS: dict[str, Callable[[Sequence[Report]], str]] = {"junit": junit, "markdown": markdown}
-# From the worst.
+# The worst status first.
 _ORDER = ("SLOWER", "BAD", "CANNOT_RUN", "BUSY", "UNDECIDED", "SKIP", "DONE", "GOOD")
-# After one link has waited for CPUs in vain, the next ones only try.
+# After one link has waited for CPUs without success, the next ones only try.
 _TRY = "1s"
 _BISECT: dict[ExitStatus, BisectStatus] = {
     ExitStatus.DONE: BisectStatus.GOOD,
@@ -70,7 +72,7 @@ _BISECT: dict[ExitStatus, BisectStatus] = {
 def run(
     words: Sequence[str], where: Where, asked: Asked, around: Around, console: Console
 ) -> ExitStatus | BisectStatus:
-    """Let the two programs meet on each link, print what was found, and return the exit status."""
+    """Compare the two programs on each link, print the results, and return the exit status."""
     check_words(words, around)
     links, method, own = where.check()
     know_further_forwarders()
@@ -114,7 +116,7 @@ def _write(files: Mapping[str, OutputFile], reports: Sequence[Report]) -> None:
 
 @contextmanager
 def _output(out: Path | None) -> Iterator[OutputDirectory | None]:
-    """The directory, which is removed if nothing was written into it."""
+    """Make the output directory, and remove it again if nothing was written into it."""
     if out is None:
         yield None
         return
@@ -155,7 +157,7 @@ class _Duels:
 
     @property
     def names(self) -> list[str]:
-        """What A and B are called."""
+        """Names of A and B in the answer."""
         names = [
             side_called([program.name for program in side.programs], side.letter)
             for side in self.sides
@@ -172,13 +174,13 @@ class _Duels:
         return question(self.names, self.asked.margin, *(link.name for link in links))
 
     def answer(self) -> str:
-        """One sentence about all links."""
+        """Return one sentence about all links."""
         answers = {link.name: "none" for link in self.links}
         answers |= {record.link: record.answer for record in self.records if not record.fault}
         return altogether(self.names, self.asked.margin, answers)
 
     def kept(self) -> Duels:
-        """For the directory that is written; the answer of one is its own."""
+        """Return the record to write; with one duel, its sentence is the answer."""
         return Duels(
             question=self.question(*self.links),
             answer=self.answer() if len(self.links) > 1 else self.records[0].sentence,
@@ -187,7 +189,7 @@ class _Duels:
         )  # fmt: skip
 
     def fight(self, directory: RunDirectory) -> ExitStatus | BisectStatus:
-        """All of them; raises `LabError` where none could begin."""
+        """Fight all duels; raises `LabError` if none could begin."""
         baseline = None
         try:
             if self.around.build is not None:
@@ -254,7 +256,7 @@ class _Duels:
 
 
 def tell(console: Console, record: DuelRecord, session: DuelSession) -> None:
-    """The answer, and what must be known beside it."""
+    """Print the answer, and the remarks on it."""
     say(console, record.sentence)
     for note in record.notes:
         say(console, f"note: {note}")
@@ -273,21 +275,21 @@ def keep_duels(output: OutputDirectory, duels: Duels, console: Console) -> None:
 
 
 def worst(found: Sequence[ExitStatus | BisectStatus]) -> ExitStatus | BisectStatus:
-    """The status of a command with several duels. A program that is slower on one link is slower,
-    whatever could not be decided on another.
+    """Return the status of a command with several duels. A program that is slower on one link is
+    slower, even if another link is undecided.
     """
     return min(found, key=lambda status: _ORDER.index(status.name))
 
 
 def came_from(file: Path | None, baseline: Baseline | None) -> FromBaseline | None:
-    """For the record: where A came from, if from a baseline."""
+    """Return A's origin for the record: None unless A came from a baseline."""
     if baseline is None:
         return None
     return FromBaseline(file=str(file), program=baseline.program.sha256, kept_at=baseline.kept_at)
 
 
 def keep(path: Path, word: str, where: Where, console: Console) -> ExitStatus:
-    """Keep a program as a baseline, and say what is kept."""
+    """Keep a program as a baseline, and print what was kept."""
     own = where.check()[2]
     know_further_forwarders()
     program = program_of(word, LETTERS[0], own)
@@ -305,7 +307,7 @@ def keep(path: Path, word: str, where: Where, console: Console) -> ExitStatus:
 
 
 def status_of(duel: Duel) -> ExitStatus:
-    """The status by the claim: 1 only if the second program is slower by more than the margin."""
+    """Return the exit status: 1 only if the second program is slower by more than the margin."""
     if duel.fault:
         return ExitStatus.CANNOT_RUN if duel.fault.kind == "start" else ExitStatus.UNDECIDED
     answer = duel.answer
@@ -315,7 +317,9 @@ def status_of(duel: Duel) -> ExitStatus:
 
 
 def bisect_status_of(duel: Duel) -> ExitStatus | BisectStatus:
-    """The status for the commit of the second program. A fault of the first one ends the bisect."""
+    """Return the status for the commit of the second program. A fault of the first one ends the
+    bisect.
+    """
     if duel.fault:
         return BisectStatus.SKIP if duel.fault.arm else ExitStatus.CANNOT_RUN
     return _BISECT[status_of(duel)]

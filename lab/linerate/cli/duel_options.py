@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The options of `linerate duel`: what they mean, and which of them fit together."""
+"""The options of `linerate duel`: their meaning and their valid combinations."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ from linerate.trial.starts.ways import Method, method_of
 MIN_STARTS = 2
 _MAX_STARTS = 16
 _MIN_SIZE, _MAX_SIZE = 64, 1518
-# On which each start can have a link of its own.
+# Links that each start can have for itself.
 _LINKS = tuple(name for name in LINKS if name != Ports.name)
 _METHODS: dict[str, Method | Literal["auto"]] = {
     "auto": "auto", "standing": "standing", "turns": "turns",
 }  # fmt: skip
 _MEMORY = dict.fromkeys(("auto", "yes", "no"))
 _MAX_WITHIN_S = 24 * 3600.0
-# What a packet costs in the kernel differs from turn to turn, and hardly from start to start.
+# The cost of a packet in the kernel varies from turn to turn, and hardly from start to start.
 _NAPI_TURNS = 12
 # A commit that is not decided is skipped, and then git may not find the first bad one.
 _WITHIN, _WITHIN_OF_BISECT = "60s", "5m"
@@ -43,7 +43,7 @@ _WITHIN, _WITHIN_OF_BISECT = "60s", "5m"
 
 @dataclass(frozen=True)
 class Where:
-    """The options that say where and how the programs run, as given."""
+    """The options for where and how the programs run, as given."""
 
     link: str = "null2"
     hugepages: str = "auto"
@@ -55,11 +55,11 @@ class Where:
 
     @property
     def wait_s(self) -> float:
-        """How long CPUs are waited for that other labs have; raises `UsageError`."""
+        """Time (s) to wait for CPUs that other labs use; raises `UsageError`."""
         return parse_time(self.wait, "--wait")
 
     def check(self) -> tuple[list[Link], Method | Literal["auto"], tuple[Lcores, int]]:
-        """The links, the method and the lcores; raises `UsageError`."""
+        """Return the links, the method and the lcores; raises `UsageError`."""
         look_up(_MEMORY, self.hugepages, "--hugepages", "choice")
         parse_time(self.wait, "--wait")
         within(1, MOST_WEIGHT)("--cpu-weight", self.cpu_weight)
@@ -72,12 +72,11 @@ class Where:
 
 @dataclass(frozen=True)
 class Around:
-    """The options that say what happens before a duel and after it, as given. `build`: a command
-    for the shell, which makes B. `baseline`: the file of the program that stands in place of A.
-    `junit`, `markdown`: files for the answer. `explain`: count instructions afterwards.
-    `out`: a directory for the record and the page.
-    `repeat_with`: a command that repeats the duel, if another one than this. `which`: what tells A
-    and B apart, after their names.
+    """The options for what happens before and after a duel, as given. `build`: a shell command that
+    makes B. `baseline`: the file of the program that replaces A. `junit`, `markdown`: files for the
+    answer. `explain`: count instructions afterwards. `out`: a directory for the record and the
+    page. `repeat_with`: a command that repeats the duel, if it is not this one. `which`: labels
+    that distinguish A and B, after their names.
     """
 
     baseline: Path | None = None
@@ -92,7 +91,7 @@ class Around:
     which: tuple[str, ...] = ()
 
     def files(self) -> dict[str, OutputFile]:
-        """The files to write, by format; raises `UsageError` or `OutputError` for one that cannot
+        """Return the files to write, by format; raises `UsageError` or `OutputError` if one cannot
         be written.
         """
         given = {"junit": self.junit, "markdown": self.markdown}
@@ -122,7 +121,7 @@ def check_words(words: Sequence[str], around: Around) -> None:
 
 
 def check_keeping(path: Path, second: str | None, around: Around) -> None:
-    """Raise `UsageError` where a program is to be kept and something else is asked, too."""
+    """Raise `UsageError` if an option conflicts with keeping a program."""
     if second is not None:
         raise UsageError(f"--keep-baseline {path}: two programs are given", "give the one to keep")
     if around != Around():
@@ -134,20 +133,20 @@ def check_keeping(path: Path, second: str | None, around: Around) -> None:
 
 
 def link_of(name: str) -> Link:
-    """The link of that name; raises `UsageError`."""
+    """Return the link of that name; raises `UsageError`."""
     if name.partition(":")[0] not in LINKS:
         look_up(dict.fromkeys(_LINKS), name, "--link", "link")
     return link(name)
 
 
 def check_size(size: int) -> None:
-    """Raise `UsageError` for frames of a size that no link carries."""
+    """Raise `UsageError` for a frame size that no link carries."""
     if not _MIN_SIZE <= size <= _MAX_SIZE:
         raise UsageError(f"--size {size}: not within {_MIN_SIZE} to {_MAX_SIZE} bytes")
 
 
 def parse_time(text: str, option: str = "--within") -> float:
-    """`60s`, `2m` or `90` in seconds; raises `UsageError`."""
+    """Parse a time such as `60s`, `2m` or `90` in seconds; raises `UsageError`."""
     found = re.fullmatch(r"([0-9]{1,6}(?:\.[0-9]{1,3})?)\s*(s|m|min)?", text.strip())
     seconds = float(found[1]) * (60 if found[2] in ("m", "min") else 1) if found else 0.0
     if not 0 < seconds <= _MAX_WITHIN_S:
@@ -156,7 +155,9 @@ def parse_time(text: str, option: str = "--within") -> float:
 
 
 def lcores_of(text: str) -> tuple[Lcores, int]:
-    """Which lcores a command line in quotes gets, and on how many CPUs; raises `UsageError`."""
+    """Return the lcores of a command line in quotes, and the number of CPUs; raises
+    `UsageError`.
+    """
     if text == "idle-main":
         return "idle-main", 1
     if not re.fullmatch(r"[1-9][0-9]?", text) or int(text) > MAX_CPUS:
@@ -172,7 +173,7 @@ def asked_of(
     margin: str, within: str | None, starts: int, size: int, seed: int | None,
     *, bisect: bool, check: bool = True, code: bool = True,
 ) -> Asked:  # fmt: skip
-    """The options of the command line; raises `UsageError`."""
+    """Check the options of the command line; raises `UsageError`."""
     if not MIN_STARTS <= starts <= _MAX_STARTS:
         raise UsageError(f"--starts {starts}: not within {MIN_STARTS} to {_MAX_STARTS}")
     check_size(size)
@@ -190,7 +191,9 @@ def asked_of(
 def how(
     link: Link, programs: Sequence[Forwarder], wanted: Method | Literal["auto"], asked: Asked
 ) -> Asked:
-    """How the programs are compared on this link; raises `UsageError` for a way that is none."""
+    """Choose how the programs are compared on this link; raises `UsageError` if that is
+    impossible.
+    """
     if link.name == Ports.name:
         raise UsageError(
             f"--link {link.name}: each start needs devices of its own, and these are there once",
@@ -207,8 +210,8 @@ def how(
 
 
 def with_traffic(on: Link, words: Sequence[str], directory: Path) -> tuple[Link, tuple[Path, ...]]:
-    """The link, and the capture files of the user's frames that it carries; raises `UsageError`
-    where it carries none.
+    """Return the link and the capture files of the user's frames; raises `UsageError` if the link
+    does not carry any.
     """
     if not words:
         return on, ()
@@ -224,7 +227,7 @@ def with_traffic(on: Link, words: Sequence[str], directory: Path) -> tuple[Link,
 
 
 def check_link(program: Forwarder, letter: str, on: Link) -> None:
-    """Raise `UsageError` for a program that does not work on this link."""
+    """Raise `UsageError` if a program does not work on this link."""
     if misfit := program.misfit(on):
         fit = [name for name in _LINKS if not program.misfit(link(name))]
         raise UsageError(
@@ -234,7 +237,7 @@ def check_link(program: Forwarder, letter: str, on: Link) -> None:
 
 
 def repeating(words: Sequence[str], where: Where, asked: Asked, baseline: Path | None) -> str:
-    """The command line that repeats this duel, in the same orders."""
+    """Return the command line that repeats this duel, in the same orders."""
     usual, usually = Where(), Asked()
     options = {
         "--baseline": (baseline, None),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A duel on one link of this machine: leases CPUs, chooses among builds, and tells each round."""
+"""A duel on one link of this machine: leases CPUs, chooses among builds, and prints each round."""
 
 from __future__ import annotations
 
@@ -66,10 +66,10 @@ _WAYS: dict[Method, str] = {"standing": "all at once", "turns": "in turns"}
 
 @dataclass
 class DuelSession:
-    """A duel on this machine. `files`: captures of the user's frames, which the link carries.
-    `quiet`: prints no line about a round. `explained`: instructions are counted afterwards, which
-    changes nothing about the answer. `which`: what tells A and B apart, if the user knows better
-    than their command lines.
+    """A duel on this machine. `files`: captures of the user's frames for the link. `quiet`: print
+    no line per round. `explained`: instructions are counted afterwards, which does not change the
+    answer. `which`: labels that distinguish A and B, if the user gave better ones than their
+    command lines.
     """
 
     sides: Sequence[Side]
@@ -91,7 +91,7 @@ class DuelSession:
 
     @property
     def labels(self) -> list[str]:
-        """What the two are called, without their letters."""
+        """Names of the two programs, without their letters."""
         names = [
             program.name.removeprefix(f"{letter}-")
             for program, letter in zip(self.programs, LETTERS, strict=True)
@@ -102,11 +102,11 @@ class DuelSession:
 
     @property
     def names(self) -> list[str]:
-        """What the two are called: `A (old/fw)`."""
+        """Names of the two programs, such as `A (old/fw)`."""
         return [named(*each) for each in zip(self.labels, LETTERS, strict=True)]
 
     def run(self, directory: RunDirectory) -> Duel:
-        """Prepare all that a duel needs, and fight it; raises `LabError`."""
+        """Prepare everything that a duel needs, and fight it; raises `LabError`."""
         link = self.link
         # The files are gone when the record is written.
         self.frames = described(self.files, link.ports)
@@ -137,7 +137,7 @@ class DuelSession:
                 seed=self.asked.seed, window_s=self.asked.window_s, frame_files=self.files,
             )  # fmt: skip
             if self.memory.hugepages and starts < self.asked.starts and not link.has_generator:
-                # More starts make tighter rounds.
+                # More starts make rounds more precise.
                 pair = [side.programs[0] for side in self.sides]
                 with pinned(bench.cores.control):
                     fit = huge_room(bench, link, self.asked.size, pair) or 0
@@ -159,7 +159,7 @@ class DuelSession:
             return duel
 
     def _choose(self, bench: Bench) -> None:
-        """Which programs take part."""
+        """Choose the programs that take part."""
         self._take(
             [self._fastest(bench, side) if len(side.programs) > 1 else 0 for side in self.sides]
         )
@@ -174,7 +174,7 @@ class DuelSession:
             self._say(f"choosing {side.letter}: round {number + 1} of {ROUNDS}")
 
         found = choosing.choose(bench, self.link, side, self.asked, show)
-        # Without the probe, if a build did not start with it.
+        # The choice may have run without the probe, if a build did not start with it.
         self.asked = replace(self.asked, per=found.per)
         of_side = [
             Build(program="A" if side.place == 0 else "B", name=program.name, share=share)
@@ -186,7 +186,9 @@ class DuelSession:
         return found.chosen
 
     def _without_comparison(self, fault: FaultError) -> Duel:
-        """No duel, for a build among which A or B was to be chosen is at fault."""
+        """Return a duel without a comparison, because one of the builds to choose from is at
+        fault.
+        """
         self._take([0, 0])
         return Duel(Verdict(self.asked.margin), method=self.asked.method, fault=fault)
 
@@ -240,7 +242,7 @@ class DuelSession:
             say(self.console, line)
 
     def record(self, duel: Duel, repeat: str, baseline: FromBaseline | None) -> DuelRecord:
-        """All that was found."""
+        """Return the record of everything found."""
         told = [sentence(duel, self.names, self.asked), *notes(duel, self.names)]
         for fault in filter(None, (duel.fault, duel.other_fault)):
             advised = advice_on(fault, self.link, self.programs)
@@ -257,8 +259,8 @@ class DuelSession:
 def _memory(
     wanted: str, sides: Sequence[Side], starts: int, link: Link, files: Sequence[Path]
 ) -> tuple[Memory, int]:
-    """The same kind for all starts, and how many of each program fit into it. All builds of a side
-    must fit at once.
+    """Choose the same kind of memory for all starts, and return how many of each program fit. All
+    builds of a side must fit at once.
     """
     programs = [program for side in sides for program in side.programs]
     least = max(MIN_STARTS * len(sides), *(len(side.programs) for side in sides))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate report` of a directory that `linerate duel --out` wrote."""
+"""`linerate report` for a directory that `linerate duel --out` wrote."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ from linerate.runs.progress import say
 
 
 def has_duels(directories: Sequence[Path]) -> bool:
-    """Whether one of these holds duels, not a run."""
+    """Return True if one of these directories holds duels, not a run."""
     return any((directory / DUELS).exists() for directory in directories)
 
 
 def report(directories: Sequence[Path], out: Path | None, console: Console) -> None:
-    """The page anew, with the runs below the directory; the answers once more."""
+    """Make the page again, with the runs below the directory, and print the answers."""
     if len(directories) > 1:
-        raise UsageError("duels are not merged with anything", "name one directory")
+        raise UsageError("duels cannot be merged", "name one directory")
     if out is not None:
         raise UsageError(f"--out {out}: only to merge several runs", "leave it out")
     directory = directories[0]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Entry point of the command `linerate`; the commands themselves are in `linerate.cli.commands`.
 
-Exit statuses are those of `linerate.host.exit_status`; what was measured until an error or a signal
-is kept. `attach` becomes the program that it starts, whose status it then is.
+Exit statuses are those of `linerate.host.exit_status`; results measured before an error or a signal
+are kept. `attach` becomes the program that it starts, and ends with that program's status.
 
 Importing this module imports next to nothing: everything else is imported when signals are handled.
 """
@@ -25,10 +25,10 @@ ADDRESS_SPACE = 1 << 30
 
 
 def _leave(number: int, frame: FrameType | None) -> None:
-    """End at once: there is nothing to clean up where this handles signals.
+    """End at once: while this handles signals, there is nothing to clean up.
 
-    No exception: raised from a handler it would surface in the middle of somebody's import. While a
-    run owns processes and directories, `linerate.host.process.interruptible` takes the signals.
+    Not by an exception: raised in a handler it would appear in the middle of an import. While a run
+    owns processes and directories, `linerate.host.process.interruptible` handles the signals.
     """
     try:
         os.write(2, b"linerate: interrupted\n")
@@ -38,7 +38,7 @@ def _leave(number: int, frame: FrameType | None) -> None:
 
 def _handle_signals() -> None:
     for number in (signal.SIGINT, signal.SIGTERM):
-        # What the caller ignores, as a shell does for its background jobs, stays ignored.
+        # Signals that the caller ignores, as a shell does for its background jobs, stay ignored.
         if signal.getsignal(number) is not signal.SIG_IGN:
             signal.signal(number, _leave)
 
@@ -48,7 +48,7 @@ def main() -> NoReturn:
     _handle_signals()
     # A status of 1 is a verdict: whatever else ends the process, it is not by 1.
     status = _status()
-    # Python ends with 120 where it cannot write what is left.
+    # Python ends with 120 if it cannot write buffered output.
     if not _flushed(sys.stdout, 1):
         status = ExitStatus.CANNOT_RUN
     _flushed(sys.stderr, 2)
@@ -56,7 +56,7 @@ def main() -> NoReturn:
 
 
 def _bisects(words: list[str]) -> bool:
-    """Whether `git bisect run` reads the status, also of a command line that is refused."""
+    """Return True if `git bisect run` reads the status, even if the command line is refused."""
     return words[:1] == ["duel"] and "--bisect" in words
 
 
@@ -84,8 +84,8 @@ def _status() -> int:
     except Interrupted as stop:
         return say("\n  ".join(filter(None, ["linerate: interrupted", stop.hint])), stop.exit_code)
     except (BrokenPipeError, SystemExit):
-        # The reader of our output went away: what it asked for cannot be told. Typer and Rich make
-        # a status of 1 of that.
+        # The reader of our output is gone, so the result cannot be printed. Typer and Rich would
+        # return 1.
         return ExitStatus.CANNOT_RUN
     except ImportError as error:
         return say(f"linerate: {error}\n  make setup")
@@ -110,8 +110,10 @@ def _fault(trace: str) -> int:
 
 
 def _refuse_little_memory() -> None:
-    """numpy's library for linear algebra ends the process with 1 where it gets no memory."""
-    # One thread of it: others would run on CPUs that are measured on.
+    """Refuse to start with too little memory: numpy's linear algebra library would end the process
+    with status 1.
+    """
+    # One thread only: others would run on the measured CPUs.
     os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     for what, option in ((resource.RLIMIT_AS, "-v"), (resource.RLIMIT_DATA, "-d")):
         limit, _ = resource.getrlimit(what)
@@ -126,7 +128,7 @@ def _refuse_little_memory() -> None:
 
 
 def _flushed(stream: TextIO | None, number: int) -> bool:
-    """Write what the stream still holds; where that fails, drop it."""
+    """Write the buffered output of a stream; if that fails, discard it."""
     try:
         if stream is not None:
             stream.flush()

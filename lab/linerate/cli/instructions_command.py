@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command `linerate instructions`: counts programs under callgrind, and judges by a limit."""
+"""The command `linerate instructions`: counts a program's instructions under callgrind, and checks
+a limit.
+"""
 
 from __future__ import annotations
 
@@ -50,7 +52,7 @@ _STATUSES: dict[Answer | None, ExitStatus] = {
 
 @dataclass(frozen=True)
 class Asked:
-    """The options of the command line. `most`: how much more B may execute, as a share."""
+    """The options of the command line. `most`: the permitted increase of B over A, as a share."""
 
     link: str
     lcores: str
@@ -62,7 +64,7 @@ class Asked:
 
 
 def parse_max(text: str) -> float:
-    """`+1%`, `1%` or `0.01` as a share; raises `UsageError`."""
+    """Parse a limit such as `+1%`, `1%` or `0.01` as a share; raises `UsageError`."""
     found = re.fullmatch(r"\+?([0-9]{1,4}(?:\.[0-9]{1,6})?|\.[0-9]{1,6})\s*(%?)", text.strip())
     if not found:
         raise UsageError(f"--max {text}: not a share", "for instance --max +1% or 0.01")
@@ -70,7 +72,7 @@ def parse_max(text: str) -> float:
 
 
 def asked_of(asked: Asked, most: str | None, programs: int) -> Asked:
-    """The options of the command line, with --max of so many programs; raises `UsageError`."""
+    """Check the options of the command line with the value of --max; raises `UsageError`."""
     if most is not None and programs == 1:
         raise UsageError(
             f"--max {most}: compares two programs, and there is one",
@@ -83,7 +85,7 @@ def asked_of(asked: Asked, most: str | None, programs: int) -> Asked:
 
 
 def run(words: Sequence[str], asked: Asked, console: Console, *, json_output: bool) -> ExitStatus:
-    """Count one program or two, print what was found, and return the exit status."""
+    """Count one program or two, print the results, and return the exit status."""
     know_further_forwarders()
     link = link_of(asked.link)
     explain.check_link(link)

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`linerate run EXPERIMENT`: a command for each experiment, made of the options that it declares.
 
-Only the options are imported until they are checked: what measures takes long to import.
+Only the options are imported until they are checked: the modules that measure are slow to import.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from linerate.runs.registry import experiments, options_of
 if TYPE_CHECKING:
     from linerate.runs.experiment import Findings
 
-# Where a run goes, and what its end means: no part of the run.
+# Options for a run's place and its exit status; they are not part of the run.
 Out = Annotated[
     Path | None, typer.Option("--out", help="Directory for the run. Default: out/EXPERIMENT-TIME.")
 ]
@@ -46,13 +46,13 @@ FailIf = Annotated[
         "--fail-if",
         metavar="slower",
         help="Exit with 1 if a forwarder is slower than the baseline by more than the margin, and "
-        "with 3 if that cannot be told.",
+        "with 3 if that is undecided.",
     ),
 ]
 
 
 class _Experiments(TyperGroup):
-    """The experiments, each imported when it is asked for."""
+    """The group of experiments, each imported on first use."""
 
     def list_commands(self, ctx: Any) -> list[str]:
         return list(experiments())
@@ -61,7 +61,7 @@ class _Experiments(TyperGroup):
         return command(cmd_name) if cmd_name in experiments() else None
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The base class suggests nothing for a wrong name: it does not know the names."""
+        """Suggest names for a wrong one: the base class does not know the names."""
         look_up(experiments(), args[0], "run", "experiment")
         return super().resolve_command(ctx, args)
 
@@ -72,7 +72,7 @@ run_app = typer.Typer(
 
 
 def command(name: str) -> Any:
-    """The command that runs this experiment."""
+    """Return the command that runs this experiment."""
     kind = options_of(name)
 
     def call(context: typer.Context, **given: Any) -> ExitStatus:
@@ -102,7 +102,7 @@ def _parameter(
 
 
 def _option(each: Parameter) -> inspect.Parameter:
-    """The option as typer knows it: lists as words, names of presets and choices as text."""
+    """Return the option for typer: lists as words, names of presets and choices as text."""
     option, kind = each.option, each.type
     name = option.name
     if kind is bool and each.initial:
@@ -129,7 +129,7 @@ def _field(each: Extra) -> str:
 
 
 def _on_the_command_line(context: typer.Context) -> set[str]:
-    """The parameters whose options stand on the command line."""
+    """Return the parameters whose options are on the command line."""
     return {
         parameter.name
         for parameter in context.command.params
@@ -140,8 +140,8 @@ def _on_the_command_line(context: typer.Context) -> set[str]:
 
 
 def know_further_forwarders() -> None:
-    """Read those in the folders of `LINERATE_FORWARDERS`. Only who starts programs needs them: all
-    else is in the records.
+    """Read the definitions in the folders of `LINERATE_FORWARDERS`. Only commands that start
+    programs need them: everything else is in the records.
     """
     if os.environ.get("LINERATE_FORWARDERS"):
         from linerate.forwarders import add_from_environment  # noqa: PLC0415 - a slow import
@@ -152,7 +152,7 @@ def know_further_forwarders() -> None:
 def _run(
     name: str, kind: type[Options], there: Iterable[str], given: Mapping[str, Any]
 ) -> ExitStatus:
-    """Begin a run of this experiment with these options, or go on with one."""
+    """Begin a run of this experiment with these options, or continue one."""
     resume, fail_if = given["resume"], given.get("fail_if")
     extras = [each for each in kind.extras if _field(each) in there]
     if resume and extras:
@@ -163,7 +163,7 @@ def _run(
     know_further_forwarders()
     values = parse(kind, given)
 
-    # These import scipy and more: what can be refused without them is refused by now.
+    # These import scipy and more: all checks that work without them are done by now.
     from linerate.runs import session  # noqa: PLC0415
     from linerate.runs.agreement import as_stored  # noqa: PLC0415
     from linerate.runs.fail_if import CONDITIONS  # noqa: PLC0415
@@ -193,7 +193,7 @@ def _run(
 
 
 def _status(found: Findings, fail_if: str | None) -> ExitStatus:
-    """Return what the findings answer where something was asked."""
+    """Return the exit status for the findings, if one was requested."""
     if fail_if is None:
         return ExitStatus.DONE
     from linerate.host.text import printable  # noqa: PLC0415

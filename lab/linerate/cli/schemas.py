@@ -22,7 +22,7 @@ from linerate.telemetry.top import figures
 
 
 def _trials() -> dict[str, Any]:
-    """With the cells and outcomes of the lab's own experiments."""
+    """Return the schema of trials with the cells and outcomes of the lab's own experiments."""
     for name in EXPERIMENTS:
         find(name)
     return records.schema()
@@ -44,12 +44,12 @@ FILES = {
 
 
 def text(name: str) -> str:
-    """What the file should hold."""
+    """Return the content that the file should have."""
     return json.dumps(FILES[name](), indent=2) + "\n"
 
 
 def stored(name: str) -> dict[str, Any]:
-    """The schema that is shipped."""
+    """Return the schema that is shipped."""
     content = (
         resources.files("linerate.records").joinpath("schema", name).read_text(encoding="utf-8")
     )

@@ -14,9 +14,9 @@ _BRIDGE = "bridge"
 
 @contextmanager
 def bridged(ports: tuple[Interface, Interface]) -> Iterator[None]:
-    """A bridge without a spanning tree, for as long as the context.
+    """Make a bridge without a spanning tree, and remove it when the context ends.
 
-    It knows from the start where the generator's frames go, as if it had learnt it.
+    Its forwarding table has the generator's addresses from the start, as if it had learnt them.
     """
     host = ports[0].host
     ip(
@@ -27,11 +27,11 @@ def bridged(ports: tuple[Interface, Interface]) -> Iterator[None]:
         for port in ports:
             ip("link", "set", port.name, "master", _BRIDGE, host=host)
         for number, other in enumerate(reversed(ports)):
-            # What is sent to this port's address leaves by the other.
+            # Frames to this port's address leave by the other.
             mac = flows.forwarder_mac(number)
             bridge("fdb", "add", mac, "dev", other.name, "master", "static", host=host)
         ip("link", "set", _BRIDGE, "up", host=host)
         yield
     finally:
-        # Its ports are free with it.
+        # Deleting the bridge frees its ports.
         ip("link", "del", _BRIDGE, host=host)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs in containers: a command line that begins with an engine (`podman run ...`).
 
-The engine starts the program apart from the command line, so the lab finds it by its telemetry: the
-socket's directory, and the variable that names it, must be in the container.
+The engine starts the program in a process tree of its own, so the lab finds it by its telemetry:
+the socket's directory, and the variable that names it, must be in the container.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from linerate.forwarders.definition import Definition
 from linerate.host.process import base_directory
 
 _ENGINES = ("podman", "docker", "nerdctl")
-# In --mount: where a directory is on the host, and where in the container.
+# Keys of --mount for a directory on the host and in the container.
 _MOUNT_KEYS = ("source", "src", "target", "destination", "dst")
 
 
 def engine_of(definition: Definition) -> str | None:
-    """The container engine that a command line begins with; None: it has none."""
+    """Return the container engine that a command line begins with, or None."""
     words = shlex.split(definition.command or "")
     start = words[: words.index("run")] if "run" in words else []
     return next((Path(word).name for word in start if Path(word).name in _ENGINES), None)
 
 
 def container_misfit(definition: Definition) -> tuple[str, str] | None:
-    """Why the lab could not find a program in its container, and what helps; None: it can, or it is
-    in none.
+    """Return why the lab could not find a program in its container, and what helps; None if it can,
+    or if there is no container.
     """
     engine = engine_of(definition)
     if engine is None:
@@ -53,7 +53,7 @@ def container_misfit(definition: Definition) -> tuple[str, str] | None:
 
 
 def _mounted(words: list[str]) -> Iterator[str]:
-    """The directories that a container has under the host's own names."""
+    """Yield the directories that a container mounts under the same names as on the host."""
     for word, after in zip(words, [*words[1:], ""], strict=True):
         option, _, value = word.partition("=")
         value = value or after

@@ -24,7 +24,7 @@ from linerate.records.types import Strict
 Lcores = Literal["one", "renumbered", "idle-main"]
 Configure = Literal["bridge", "route", "detach-xdp"]
 Companion = Literal["xdp-pass"]
-# What a program that is described by a template may be told; `linerate.forwarders.placeholders`.
+# The placeholders of a template; `linerate.forwarders.placeholders` has their values.
 Placeholder = Literal[
     "program", "eal", "lcores", "prefix", "ports", "portmask", "port", "peer", "queues", "topology",
     "parse_ptype", "table_ipv4", "table_ipv6", "filter_ipv4", "rules_ipv4", "frames", "rx", "tx",
@@ -32,16 +32,16 @@ Placeholder = Literal[
 ]  # fmt: skip
 PLACEHOLDERS: tuple[Placeholder, ...] = get_args(Placeholder)
 _OF_ROUTING = {"table_ipv4", "table_ipv6", "filter_ipv4", "rules_ipv4"}
-# Of commands that are no program's: they run before there is one.
+# Placeholders of commands that run before there is a program.
 _OF_LINKS: tuple[Placeholder, ...] = ("ports", "portmask", "port", "peer", "rx", "tx", "socket")
-# Of a program.
+# The most CPUs of a program.
 MAX_CPUS = 64
-# How long a program may take to start, unless its definition says more.
+# The default time for a program's start.
 START_TIMEOUT_S = 10.0
 
 
 class CExampleBuild(Strict):
-    """One of DPDK's examples in C, from the distribution's package."""
+    """One of DPDK's C examples, from the distribution's package."""
 
     recipe: Literal["c-example"]
     example: str
@@ -52,14 +52,14 @@ class CExampleBuild(Strict):
         default="dpdk", description="dpdk: the -march of the distribution's DPDK"
     )
     include: str | None = Field(
-        default=None, description="a header in bench/examples that each source is compiled with"
+        default=None, description="a header in bench/examples that is included before each source"
     )
     sources: list[str] = Field(
         default_factory=list,
         description="C files in bench/examples that are compiled with the example's",
     )
     changes: str | None = Field(
-        default=None, description="what header and sources change, in words, for the records"
+        default=None, description="the effect of header and sources, in words, for the records"
     )
 
 
@@ -74,12 +74,12 @@ class BenchBuild(Strict):
     """A program that the Makefile of a folder in `bench` builds."""
 
     recipe: Literal["bench"]
-    folder: str = Field(description="below bench")
-    product: str = Field(description="the program that make leaves there")
+    folder: str = Field(description="folder below bench")
+    product: str = Field(description="the program that make builds there")
 
 
 class InstalledProgram(Strict):
-    """A program that a package of the distribution installs."""
+    """A program installed by a package of the distribution."""
 
     recipe: Literal["installed"]
     program: str = Field(description="its name in PATH")
@@ -92,16 +92,16 @@ Build = Annotated[
 
 
 class Ports(Strict):
-    """What the forwarder's ports must be."""
+    """Requirements on the forwarder's ports."""
 
-    number: Literal["any", "even", 1, 2] = Field(default="any", description="how many")
+    number: Literal["any", "even", 1, 2] = Field(default="any", description="the number of ports")
     on: Literal["any", "interfaces", "made-interfaces"] = Field(
         default="any",
         description="interfaces: network interfaces only; made-interfaces: only those that the lab "
         "makes, in namespaces of its own",
     )
     driver: str | None = Field(
-        default=None, description="of the --vdev on each interface, instead of net_af_packet"
+        default=None, description="the driver of --vdev on each interface, instead of net_af_packet"
     )
 
     @model_validator(mode="after")
@@ -112,18 +112,18 @@ class Ports(Strict):
 
 
 class Routing(Strict):
-    """How the program routes; without this table it forwards whatever the addresses are."""
+    """How the program routes; without this table it forwards without looking at addresses."""
 
     lookup: Literal["lpm", "em", "acl"] = Field(description="the form of its rule files")
     holds: list[Literal["routes", "routes-and-rules"]] = Field(
-        default_factory=list, description="which of the tables of experiment l3fwd it can hold"
+        default_factory=list, description="the tables of experiment l3fwd that it can hold"
     )
     needs_addresses: bool = Field(
         default=False, description="refuse links whose ports make frames without IP addresses"
     )
 
     def takes(self, tables: Tables) -> bool:
-        """Whether it can forward by such tables."""
+        """Return True if it can forward by these tables."""
         return ("routes-and-rules" if tables.rules else "routes") in self.holds
 
 
@@ -135,7 +135,9 @@ class TelemetryReady(Strict):
 
 
 class OutputReady(Strict):
-    """The program is ready when it has printed a text, on standard output or standard error."""
+    """The program is ready when it has printed a given text, on standard output or standard
+    error.
+    """
 
     by: Literal["output"]
     text: str = Field(min_length=1)
@@ -143,7 +145,7 @@ class OutputReady(Strict):
 
 
 class InterfaceReady(Strict):
-    """The program is ready when a network interface is there, in the namespace that it runs in."""
+    """The program is ready when a network interface exists in the program's namespace."""
 
     by: Literal["interface"]
     interface: str = Field(min_length=1)
@@ -151,7 +153,7 @@ class InterfaceReady(Strict):
 
 
 class ForwardingReady(Strict):
-    """The program is ready when frames that are sent to it come out."""
+    """The program is ready when it forwards the frames sent to it."""
 
     by: Literal["forwarding"]
     within_s: Annotated[float, Field(gt=0)] = START_TIMEOUT_S
@@ -163,7 +165,9 @@ Ready = Annotated[
 
 
 class Stop(Strict):
-    """How the program is asked to end. What has not ended then gets SIGTERM, then SIGKILL."""
+    """How to ask the program to end. Processes that have not ended in time get SIGTERM, then
+    SIGKILL.
+    """
 
     signal: Literal["SIGINT", "SIGTERM", "SIGQUIT", "SIGHUP", "SIGUSR1", "SIGUSR2"] = "SIGINT"
     within_s: Annotated[float, Field(gt=0)] = 3.0
@@ -174,7 +178,7 @@ class Stop(Strict):
 
 
 class Definition(Strict):
-    """A forwarder: how it is built, started and read."""
+    """A forwarder: how to build, start and read it."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -182,10 +186,11 @@ class Definition(Strict):
         default="linerate/forwarder-1", alias="schema"
     )
     name: str = Field(
-        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$", description="as --forwarders and reports call it"
+        pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$",
+        description="its name for --forwarders and in reports",
     )
     description: str = ""
-    language: str = Field(default="unknown", description="that it is written in, for reports")
+    language: str = Field(default="unknown", description="its programming language, for reports")
     kind: Kind
     build: Build | None = Field(
         default=None, description="absent: the command begins with the program"
@@ -196,17 +201,18 @@ class Definition(Strict):
         "`configure` sets it up",
     )
     environment: dict[str, str] = Field(
-        default_factory=dict, description="variables, with placeholders in their values"
+        default_factory=dict, description="environment variables, with placeholders in their values"
     )
     directory: str | None = Field(
         default=None,
-        description="that the program starts in, below the definition's file; absent: a new one",
+        description="working directory of the program, below the definition's file; absent: a "
+        "new one",
     )
     network: Literal["lab", "own"] = Field(
         default="lab",
-        description="the network namespace that it starts in, unless the link's interfaces are in "
-        "one; lab: that of the lab; own: a new one for each start, for programs that make "
-        "interfaces themselves",
+        description="the network namespace of the program, unless the link's interfaces are "
+        "in one; lab: that of the lab; own: a new one for each start, for "
+        "programs that make interfaces themselves",
     )
     setup: list[str] = Field(
         default_factory=list,
@@ -214,30 +220,33 @@ class Definition(Strict):
     )
     teardown: list[str] = Field(
         default_factory=list,
-        description="commands that run when it has ended, also where one of setup failed",
+        description="commands that run after it has ended, even if one of setup failed",
     )
-    ready: Ready = Field(default_factory=TelemetryReady, description="how it shows")
+    ready: Ready = Field(
+        default_factory=TelemetryReady, description="how the program shows that it is ready"
+    )
     stop: Stop = Field(default_factory=Stop)
     counted: Literal["telemetry", "link"] = Field(
         default="telemetry",
-        description="where its packets are; telemetry: /ethdev/stats of its ports; link: the "
-        "counters of its network interfaces, which the lab made",
+        description="the counters of its packets; telemetry: /ethdev/stats of its ports; "
+        "link: those of its network interfaces, which the lab made",
     )
     stdin: Literal["empty", "open"] = Field(
         default="empty",
-        description="open: for programs that end when their standard input does",
+        description="open: for programs that end when their standard input ends",
     )
     lcores: Lcores = Field(
         default="one",
-        description="on the forwarder's CPUs, one on each; one: with the CPU's number; renumbered: "
-        "with the numbers 0, 1, ...; idle-main: the same, and one more beside the first, as main "
-        "lcore: for programs whose main lcore never forwards",
+        description="its lcores, one on each of the forwarder's CPUs; one: with the CPU's "
+        "number; renumbered: with the numbers 0, 1, ...; idle-main: the same, and "
+        "a main lcore on the first CPU: for programs whose main lcore never "
+        "forwards",
     )
     cpus: Annotated[int, Field(ge=1, le=MAX_CPUS)] = Field(
-        default=1, description="how many CPUs it works on"
+        default=1, description="the number of CPUs that it works on"
     )
     memory_mib: Annotated[int, Field(gt=0)] = Field(
-        default=eal.MEMORY_MIB, description="at most, without huge pages"
+        default=eal.MEMORY_MIB, description="the most memory, without huge pages"
     )
     ports: Ports = Field(default_factory=Ports)
     routing: Routing | None = None
@@ -246,25 +255,26 @@ class Definition(Strict):
     )
     configure: Configure | None = Field(
         default=None,
-        description="what the lab sets in the kernel while it runs; bridge, route: between its "
-        "two ports; detach-xdp: takes XDP programs off its interfaces at the end",
+        description="settings of the kernel while it runs; bridge, route: between its two "
+        "ports; detach-xdp: removes XDP programs from its interfaces at the end",
     )
     companion: Companion | None = Field(
         default=None,
-        description="xdp-pass: an XDP program at the generator's end that lets everything pass",
+        description="xdp-pass: an XDP program at the generator's end that passes everything",
     )
     polls: Literal["probe", "program", "nothing"] = Field(
         default="probe",
-        description="who counts polls; probe: of programs on DPDK, the lab's plugin; program: it "
-        "answers /linerate/polling",
+        description="the counter of polls; probe: the lab's plugin, for programs on DPDK; "
+        "program: it answers /linerate/polling",
     )
     spans: Literal["probe", "program", "nothing"] = Field(
         default="probe",
-        description="who measures how long frames are inside; program: it answers "
-        "/linerate/latency, and takes --spans N",
+        description="the source of the times that frames are inside; program: it answers "
+        "/linerate/latency, and accepts --spans N",
     )
     tx_buffer: TxBuffer | None = Field(
-        default=None, description="in which it collects frames before it sends them, if it does"
+        default=None,
+        description="the buffer in which it collects frames before it sends them, if it does",
     )
 
     @field_validator("command")
@@ -292,7 +302,7 @@ class Definition(Strict):
     def _check_environment(cls, variables: dict[str, str]) -> dict[str, str]:
         for name, value in variables.items():
             if not name or "=" in name or "\0" in name:
-                raise ValueError(f"{name!r} is no name of a variable")
+                raise ValueError(f"{name!r} is not a valid variable name")
             check_placeholders(Template.of_word(value).placeholders)
         return variables
 
@@ -322,22 +332,24 @@ class Definition(Strict):
 
     @property
     def probed(self) -> bool:
-        """Whether the lab's plugin can look at it."""
+        """True if the lab's plugin can measure it."""
         return self.uses_dpdk and "probe" in (self.polls, self.spans)
 
     @property
     def has_telemetry(self) -> bool:
-        """Whether the lab asks it for anything."""
+        """True if the lab reads anything from its telemetry."""
         return self.counted == "telemetry" or self.ready.by == "telemetry"
 
     def as_data(self) -> dict[str, Any]:
-        """The definition without what is left at its default, for JSON."""
+        """Return the definition without default values, for JSON."""
         found = self.model_dump(mode="json", by_alias=True, exclude_defaults=True)
         return {"schema": self.schema_id, **found}
 
     @property
     def digest(self) -> str:
-        """SHA-256 of its canonical JSON: sorted keys, no spaces, no defaults, no description."""
+        """The SHA-256 of its canonical JSON: sorted keys, no spaces, no defaults, no
+        description.
+        """
         data = self.as_data()
         data.pop("description", None)
         text = json.dumps(data, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
@@ -347,19 +359,19 @@ class Definition(Strict):
 def check_placeholders(
     names: tuple[str, ...], known: tuple[Placeholder, ...] = PLACEHOLDERS
 ) -> None:
-    """Raise `ValueError` for a placeholder that is not one of these."""
+    """Raise `ValueError` for an unknown placeholder."""
     for name in names:
         if name not in known:
             raise ValueError(f"unknown placeholder {{{name}}}{alternatives(name, known)}")
 
 
 def alternatives(word: str, known: tuple[str, ...]) -> str:
-    """What there is instead, for the message on an unknown word."""
+    """List the known words, for the message about an unknown one."""
     near = difflib.get_close_matches(word, known, 1)
     return f" (known: {', '.join(known)})" + (f'; did you mean "{near[0]}"?' if near else "")
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of a definition."""
+    """Return the JSON Schema of a definition."""
     document = Definition.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}

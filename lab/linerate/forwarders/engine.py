@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder: its definition, and how it becomes a command at its end of a link.
+"""A forwarder: its definition, and the command that starts it at its end of a link.
 
-As a rule a program serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for
-its ports 0, 1, ..., in `dpdk/PREFIX` below the run directory. Where there is no program, the kernel
+Usually a program serves DPDK's telemetry protocol, with /ethdev/stats and /ethdev/link_status for
+its ports 0, 1, ..., in `dpdk/PREFIX` below the run directory. Without a program, the kernel
 forwards as it is `configured`.
 """
 
@@ -39,19 +39,23 @@ from linerate.links.eal import Memory
 from linerate.links.tables import Tables
 from linerate.records.trial import Kind, Program, TxBuffer
 
-# What these ports make is whatever lies in the buffer, unless they are given frames.
+# These ports send the content of their buffers, unless they are given frames.
 _MAKERS = ("net_null", "net_nearfree")
 _FRAMES = "frames="
 
 
 class Forwarder:
-    """What forwards frames; stateless but for what `prepare` found."""
+    """A program (or the kernel) that forwards frames; stateless except for the result of
+    `prepare`.
+    """
 
     def __init__(
         self, definition: Definition, file: Path | None = None, executable: Path | None = None
     ) -> None:
-        """`file`: the definition's; relative paths in it are below its folder. None: the lab's.
-        `executable`: takes the place of the program that the definition names or builds.
+        """Make a forwarder from its definition.
+
+        `file`: the definition's file; relative paths in it start at its folder. None: the lab's.
+        `executable`: replaces the program that the definition names or builds.
         """
         self.definition = definition
         self.file = file
@@ -75,37 +79,37 @@ class Forwarder:
 
     @property
     def tx_buffer(self) -> TxBuffer | None:
-        """What it collects before it sends, if it does."""
+        """How it collects packets before it sends them, or None."""
         return self.definition.tx_buffer
 
     @property
     def ips(self) -> tuple[Literal[4, 6], ...]:
-        """The versions of IP whose frames it forwards."""
+        """IP versions that it forwards."""
         return self.definition.ip
 
     @property
     def interfaces_only(self) -> bool:
-        """Whether it forwards between network interfaces only."""
+        """True if it forwards between network interfaces only."""
         return self.definition.ports.on != "any"
 
     @property
     def routes(self) -> bool:
-        """Whether it looks at addresses of IP, by tables of its own."""
+        """True if it looks up IP addresses in tables of its own."""
         return self.definition.routing is not None
 
     @property
     def polling(self) -> str | None:
-        """The telemetry command that has the figures of its polls when it is started `probed`.
+        """The telemetry command that returns its poll counters when started `probed`.
 
-        None: nobody counts them.
+        None if nothing counts them.
         """
         return self._command_of("polling", self.definition.polls)
 
     @property
     def spans(self) -> str | None:
-        """The command that has how long frames are inside it, after `measuring_spans`.
+        """The command that returns how long frames are inside it, after `measuring_spans`.
 
-        None: it cannot tell.
+        None if it cannot measure that.
         """
         return self._command_of("latency", self.definition.spans)
 
@@ -122,27 +126,27 @@ class Forwarder:
 
     @property
     def has_telemetry(self) -> bool:
-        """Whether its program serves telemetry."""
+        """True if its program serves telemetry."""
         return self.definition.has_telemetry
 
     @property
     def counted_by_link(self) -> bool:
-        """Whether its packets are counted by the interfaces of the link, not by its program."""
+        """True if its packets are counted by the interfaces of the link, not by its program."""
         return self.definition.counted == "link"
 
     def holds(self, tables: Tables) -> bool:
-        """Whether it can forward by such tables."""
+        """Return True if it can forward by these tables."""
         routing = self.definition.routing
         return routing is not None and routing.takes(tables)
 
     def misfit(self, link: Link) -> str | None:
-        """Why it does not work on this link, in words; None: it works."""
+        """Return why it does not work on this link; None if it works."""
         must_be = self._ports_must_be(link)
         return must_be and f"it does not work on link {link.name} (its ports must be {must_be})"
 
     def plugin_misfit(self, link: Link) -> tuple[str, str] | None:
-        """Why its program cannot load the link's driver, and what helps; None: it can, or it cannot
-        be told, as of a script. Both are prepared.
+        """Return why its program cannot load the link's driver, and what helps; None if it can, or
+        if that is not known (a script). Both must be prepared.
         """
         plugin, path = link.plugin(), self.program()
         if plugin is None or path is None:
@@ -169,13 +173,13 @@ class Forwarder:
 
     @property
     def takes_probe(self) -> bool:
-        """Whether its program, which is prepared, can load the probe. True also for a script, even
-        if the program that it starts cannot.
+        """True if its program, which must be prepared, can load the probe. Also True for a
+        script, even if the program that it starts cannot.
         """
         definition, path = self.definition, self.program()
         if path is None or not definition.uses_dpdk or definition.polls != "probe":
             return False
-        # In a container the plugin's path names nothing.
+        # The plugin's path does not exist in a container.
         if engine_of(definition):
             return False
         try:
@@ -184,7 +188,7 @@ class Forwarder:
             return False
 
     def _ports_must_be(self, link: Link) -> str | None:
-        """What its ports must be and are not on this link."""
+        """Return the requirement on its ports that this link does not meet, or None."""
         if link.tables and not self.holds(link.tables):
             return "of a program that has such tables"
         ports = self.definition.ports
@@ -199,7 +203,9 @@ class Forwarder:
         return None
 
     def described(self) -> Program:
-        """Return what a trial's record says of it, so that no report has to know the program."""
+        """Return the description of it in a trial's record, so that no report has to know the
+        program.
+        """
         return Program(
             language=self.language,
             kind=self.kind,
@@ -210,7 +216,7 @@ class Forwarder:
     # -- the program ---------------------------------------------------------------------------
 
     def prepare(self) -> None:
-        """Find or build the program; raises `MissingError` with the command that mends it."""
+        """Find or build the program; raises `MissingError` with the command that helps."""
         recipes.check_commands(self.definition, self._folder)
         if self.definition.network == "own":
             netns.prepare(otherwise=f'or take network = "own" out of the definition of {self.name}')
@@ -228,7 +234,7 @@ class Forwarder:
         return self.file.parent if self.file else Path.cwd()
 
     def program(self) -> Path | None:
-        """The executable, which is prepared if it was not; None: the kernel forwards alone."""
+        """Return the executable, and prepare it if necessary; None if the kernel forwards alone."""
         if self.definition.command is None:
             return None
         if self._built is None:
@@ -238,11 +244,11 @@ class Forwarder:
 
     @property
     def prepared_program(self) -> Path | None:
-        """The same, if it was prepared."""
+        """The executable, if it was prepared."""
         return self._built.program if self._built else None
 
     def build_facts(self) -> dict[str, str]:
-        """Compiler, version and flags, where the lab built it; after `prepare`."""
+        """Return compiler, version and flags of the lab's own build; after `prepare`."""
         return dict(self._built.facts) if self._built else {}
 
     # -- at its end of a link ------------------------------------------------------------------
@@ -250,10 +256,10 @@ class Forwarder:
     def command(
         self, cores: Cores, memory: Memory, prefix: str, wire: Wire, *, probed: bool = False
     ) -> Command | None:
-        """How to start it at the forwarder's end of the wire, after `prepare`.
+        """Return the command that starts it at the forwarder's end of the wire, after `prepare`.
 
-        `probed`: so that it tells of its polls. None: there is no program to start. Raises
-        `UsageError` for a link that it does not work on, `MachineError` for too few CPUs.
+        `probed`: with poll counters. None if there is no program to start. Raises `UsageError` if
+        it does not work on the link, `MachineError` for too few CPUs.
         """
         definition = self.definition
         if definition.command is None:
@@ -299,7 +305,9 @@ class Forwarder:
             )
 
     def measuring_spans(self, command: Command, one_in: int) -> Command:
-        """A `probed` command that measures how long frames are inside, in one of so many bursts."""
+        """Return a `probed` command that measures how long frames are inside, in one of `one_in`
+        bursts.
+        """
         if self.definition.spans == "program":
             return replace(command, argv=(*command.argv, "--spans", str(one_in)))
         environment = {**command.environment, "LINERATE_PROBE_ONE_IN": str(one_in)}
@@ -307,9 +315,9 @@ class Forwarder:
 
     @contextmanager
     def configured(self, wire: Wire) -> Iterator[None]:
-        """What it needs set in the kernel at its end of the wire, for as long as it forwards.
+        """Configure the kernel at its end of the wire, and undo that when the context ends.
 
-        Raises `UsageError` for a link that it does not work on, `LinkError` if it cannot be set.
+        Raises `UsageError` if it does not work on the link, `LinkError` if it cannot be set.
         """
         definition = self.definition
         setup, teardown = (
@@ -324,8 +332,9 @@ class Forwarder:
 
     @contextmanager
     def networked(self, wire: Wire, word: str) -> Iterator[Wire]:
-        """The wire with its end in a network namespace, where the definition asks for one and the
-        link has none; `word`: names it, one start of all. Raises `UsageError`, `LinkError`.
+        """Move its end of the wire into a network namespace, if the definition asks for one and the
+        link has none; `word` names the namespace, and differs for each start. Raises `UsageError`,
+        `LinkError`.
         """
         if self.definition.network == "lab" or wire.host.namespace:
             yield wire
@@ -334,6 +343,8 @@ class Forwarder:
             yield own
 
     def companion(self, cpu: int, prefix: str, wire: Wire) -> Command | None:
-        """A program that must run on this CPU beside it, and serves telemetry when it works."""
+        """Return the program that must run beside it on this CPU, or None. It serves telemetry when
+        it works.
+        """
         wanted = self.definition.companion
         return COMPANIONS[wanted](self.name, cpu, prefix, wire) if wanted else None

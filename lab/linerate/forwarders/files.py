@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """TOML files of definitions.
 
-A file holds one definition, or several in `[[forwarder]]` tables; the keys of a `[defaults]` table
-then hold for each that does not set them.
+A file holds one definition, or several in `[[forwarder]]` tables; keys of a `[defaults]` table then
+apply to each definition that does not set them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from linerate.records.trial import TxBuffer
 
 
 def read(path: Path) -> list[Definition]:
-    """The definitions of a TOML file.
+    """Return the definitions of a TOML file.
 
     Raises `UsageError` that names the file, the definition and the key.
     """
@@ -42,7 +42,7 @@ def read(path: Path) -> list[Definition]:
 
 
 def toml(text: str, where: str) -> dict[str, Any]:
-    """What a TOML file's text says; raises `UsageError` naming the file, `where`."""
+    """Parse the text of a TOML file; raises `UsageError` naming the file, `where`."""
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -53,7 +53,9 @@ def toml(text: str, where: str) -> dict[str, Any]:
 
 
 def parse(text: str, where: str) -> list[Definition]:
-    """The definitions of a file's text; `where`: the file, for errors, which are as of `read`."""
+    """Return the definitions of a file's text; `where`: the file, for errors, which are those of
+    `read`.
+    """
     data = toml(text, where)
     if "forwarder" not in data and "defaults" not in data:
         return [_definition(data, where)]
@@ -85,11 +87,11 @@ def _definition(data: Mapping[str, Any], where: str, place: int | None = None) -
 
 
 def complaint(error: ValidationError) -> str:
-    """The first thing that is wrong, with its key."""
+    """Return the first error and its key."""
     first = error.errors()[0]
     keys = [str(part) for part in first["loc"]]
     if keys[:1] in (["build"], ["ready"]) and len(keys) > 2:
-        # Between them stands which recipe, which is no key.
+        # pydantic inserts the chosen recipe, which is not a key.
         del keys[1]
     message = str(first.get("ctx", {}).get("error", first["msg"]))
     if first["type"] == "extra_forbidden":
@@ -102,7 +104,7 @@ def complaint(error: ValidationError) -> str:
 
 
 def _keys(table: list[str], location: tuple[int | str, ...]) -> tuple[str, ...]:
-    """The keys that a table of a definition may have."""
+    """Return the valid keys of a definition's table."""
     models: dict[str, type[BaseModel]] = {
         "": Definition, "ports": Ports, "routing": Routing, "tx_buffer": TxBuffer, "stop": Stop,
     }  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The values of a command line's placeholders, for a forwarder that is about to start."""
+"""The values of a command line's placeholders, for one start of a forwarder."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from linerate.links import Wire, eal, flows, rules
 from linerate.links.eal import Memory
 from linerate.links.rules import RuleFiles
 
-# The drivers of virtual devices that tell what kind of packet they received.
+# Drivers of virtual devices that report the type of a received packet.
 _KNOW_PACKET_TYPES = ("net_tap",)
 NO_HUGE = Memory(hugepages=False)
 _SOCKET = re.compile(r",socket=([^,]+)")
@@ -25,10 +25,10 @@ _INTERFACE = re.compile(r"(?:^|,)iface=([^,]+)")
 
 @dataclass(frozen=True)
 class Place:
-    """Where a forwarder is about to start: its end of a link; of a program, its CPUs and memory.
+    """One start of a forwarder: its end of a link, and for a program its CPUs and memory.
 
     `program`: the executable. `prefix`: EAL's file prefix, by which its telemetry is found.
-    `probed`: with the probe in it.
+    `probed`: with the probe loaded.
     """
 
     definition: Definition
@@ -40,7 +40,7 @@ class Place:
     probed: bool = False
 
     def values(self, name: str) -> Sequence[str]:
-        """What a placeholder stands for here."""
+        """Return the values of a placeholder."""
         return _VALUES[cast(Placeholder, name)](self)
 
     @property
@@ -68,7 +68,9 @@ class Place:
         return found
 
     def eal_options(self) -> list[str]:
-        """All that the lab chooses; of programs without DPDK, those that they have of them."""
+        """Return all EAL options that the lab chooses; for programs without DPDK, the equivalents
+        that they have.
+        """
         if not self.definition.uses_dpdk:
             devices = [word for vdev in self.wire.vdevs for word in ("--vdev", vdev)]
             return [*self.lcore_options, "--file-prefix", self.prefix, *devices]
@@ -78,39 +80,41 @@ class Place:
         return [*options, "-d", str(probe_plugin())] if self.probed else options
 
     def rule_files(self) -> RuleFiles:
-        """What the frames of this link are forwarded by, in the form of the program's lookup."""
+        """Return the files with the routes and rules for this link's frames, in the form of the
+        program's lookup.
+        """
         tables, ports, lookup = self.wire.tables, self.wire.ports, self.routing.lookup
         if tables is None:
             return rules.rule_files(lookup, ports)
         return tables.rules_files(ports) if lookup == "acl" else tables.routes_files(ports)
 
     def filter_file(self) -> list[str]:
-        """The rules that come before the routes, if there are some."""
+        """Return the file of the rules that come before the routes, or an empty list."""
         tables = self.wire.tables
         return [str(tables.rules_files(self.wire.ports).ipv4)] if tables and tables.rules else []
 
     def rules_file(self) -> list[str]:
-        """The same, and those for the lab's flows on a link that has no tables of its own."""
+        """Return the same file; on a link without tables, one for the lab's flows."""
         if self.wire.tables is None:
             return [str(rules.rule_files("acl", self.wire.ports).ipv4)]
         return self.filter_file()
 
     def parse_ptype(self) -> list[str]:
-        """What l3fwd needs where no driver tells it the type of a packet."""
+        """Return l3fwd's option to parse packet types, if a driver does not report them."""
         known = all(vdev.startswith(_KNOW_PACKET_TYPES) for vdev in self.wire.vdevs)
         return [] if known else ["--parse-ptype"]
 
     def interfaces(self) -> list[str]:
-        """Names of the network interfaces of its ports."""
+        """Return the names of the network interfaces of its ports."""
         return [name for vdev in self.wire.vdevs for name in _INTERFACE.findall(vdev)]
 
     def sockets(self) -> list[str]:
-        """The sockets of its ports, each once."""
+        """Return the sockets of its ports, each once."""
         found = [path for vdev in self.wire.vdevs for path in _SOCKET.findall(vdev)]
         return list(dict.fromkeys(found))
 
     def queues(self) -> str:
-        """The first queue of each port, in turn on the lcores that forward."""
+        """Assign the first queue of each port to the forwarding lcores, in turn."""
         lcores = itertools.cycle(self.forwarding_lcores)
         return ",".join(f"({port},0,{next(lcores)})" for port in range(self.wire.ports))
 

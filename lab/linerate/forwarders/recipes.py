@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the programs of definitions are found or built: a function for each `recipe`."""
+"""Find or build the programs of definitions: a function for each `recipe`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from linerate.host.places import rust_binary
 
 @dataclass(frozen=True)
 class Built:
-    """A program that is there, and what it was made with, where the lab built it."""
+    """A program that exists, and facts about its build if the lab built it."""
 
     program: Path
     facts: dict[str, str] = field(default_factory=dict)
@@ -32,8 +32,8 @@ class Built:
 def build(definition: Definition, folder: Path) -> Built:
     """Find or build the program of a definition that has a command.
 
-    `folder`: what a relative path in the command is below. Raises `MissingError` with the command
-    that mends it, or `LabError` if it does not build.
+    `folder`: the base of a relative path in the command. Raises `MissingError` with the command
+    that helps, or `LabError` if it does not build.
     """
     match definition.build:
         case CExampleBuild() as wanted:
@@ -51,7 +51,7 @@ def build(definition: Definition, folder: Path) -> Built:
 
 
 def check_commands(definition: Definition, folder: Path) -> None:
-    """Raise `MissingError` for a command of setup or teardown that is not there."""
+    """Raise `MissingError` if a command of setup or teardown does not exist."""
     for text in (*definition.setup, *definition.teardown):
         _find(definition.name, text, folder, "setup or teardown")
 
@@ -71,7 +71,7 @@ def _c_example(wanted: CExampleBuild) -> Built:
 
 
 def _find(forwarder: str, command: str, folder: Path, key: str) -> Path:
-    """The program that a command begins with: a path below the folder, or a name in PATH."""
+    """Return the program that a command begins with: a path below the folder, or a name in PATH."""
     name = "".join(text for text, _ in Template(command).words[0])
     path = folder / name if "/" in name else None
     found = LOCAL.which(str(path or name))

@@ -13,21 +13,22 @@ from linerate.forwarders.definition import Definition
 from linerate.forwarders.engine import Forwarder
 from linerate.host.errors import UsageError, look_up
 
-# Further folders of definitions, with colons between them.
+# Further folders of definitions, separated by colons.
 VARIABLE = "LINERATE_FORWARDERS"
 
 FORWARDERS: dict[str, Forwarder] = {}
 
 
 def forwarder(name: str) -> Forwarder:
-    """The forwarder of that name; raises `UsageError` that lists what there is."""
+    """Return the forwarder of that name; raises `UsageError` that lists the known names."""
     return look_up(FORWARDERS, name, "--forwarders", "forwarder")
 
 
 def named(words: Iterable[str]) -> list[str]:
-    """Names of forwarders from a command line, where files of definitions may stand for theirs.
+    """Return the names of forwarders on a command line, where files of definitions may replace
+    names.
 
-    What ends with .toml is such a file. Raises `UsageError` for what is wrong with it.
+    A word that ends with .toml is such a file. Raises `UsageError` if the file is wrong.
     """
     found: list[str] = []
     for word in words:
@@ -36,14 +37,14 @@ def named(words: Iterable[str]) -> list[str]:
 
 
 def add_file(path: Path) -> list[str]:
-    """Make the definitions in a TOML file known, and return their names; raises `UsageError`."""
+    """Register the definitions in a TOML file, and return their names; raises `UsageError`."""
     found = files.read(path)
     add(found, str(path), path.absolute())
     return [each.name for each in found]
 
 
 def add_folder(folder: Path) -> None:
-    """Make the definitions in a folder's TOML files known; raises `UsageError`."""
+    """Register the definitions in a folder's TOML files; raises `UsageError`."""
     try:
         paths = sorted(folder.glob("*.toml"))
     except OSError as error:
@@ -55,13 +56,14 @@ def add_folder(folder: Path) -> None:
 
 
 def add_from_environment() -> None:
-    """Make those in the folders of `LINERATE_FORWARDERS` known; raises `UsageError`."""
+    """Register the definitions in the folders of `LINERATE_FORWARDERS`; raises `UsageError`."""
     for folder in filter(None, os.environ.get(VARIABLE, "").split(":")):
         add_folder(Path(folder))
 
 
 def add(found: Iterable[Definition], where: str, file: Path | None = None) -> None:
-    """Make these known. `where`: their file, for errors; `file`: if it is not the lab's own.
+    """Register these definitions. `where`: their file, for errors; `file`: if it is not the lab's
+    own.
 
     Raises `UsageError` for a name that another definition has already.
     """

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel's routes for the lab's flows, IPv4 and IPv6, between the two ports of a veth link.
 
-What comes in by one port is routed to the other, by a table for each. Both ports have the address
-that the generator sends to, and the generator is a neighbour that need not be asked for.
+Frames received on one port are routed to the other, by a table for each. Both ports have the
+address that the generator sends to, and the generator is a permanent neighbour entry.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _NETWORKS = {"-4": IPv4Network((flows.DESTINATION, 16), strict=False),
 _GATEWAYS = {"-4": "198.18.255.{}", "-6": "fe80::{}"}
 # Tables of these numbers and the port's.
 _TABLE = 100
-# With more than one port, the route back to a source is not by the port that it came from.
+# With two ports, the route back to a source does not lead to the port that its frames came from.
 _FORWARDING = (("ipv4/ip_forward", "1"), ("ipv4/conf/all/rp_filter", "0"),
                ("ipv6/conf/all/forwarding", "1"))  # fmt: skip
-# IPv6 without addresses of its own, so that the kernel has nothing to tell its neighbours.
+# IPv6 without addresses of its own, so that the kernel announces nothing to its neighbours.
 _PORT = (("ipv4/conf/{}/rp_filter", "0"), ("ipv6/conf/{}/addr_gen_mode", "1"),
          ("ipv6/conf/{}/disable_ipv6", "0"))  # fmt: skip
 
 
 @contextmanager
 def routed(ports: tuple[Interface, Interface]) -> Iterator[None]:
-    """Route for as long as the context lasts; then undo it."""
+    """Route while the context lasts; then undo it."""
     host = ports[0].host
     with ExitStack() as undo:
 
@@ -50,7 +50,7 @@ def routed(ports: tuple[Interface, Interface]) -> Iterator[None]:
             old = netns.mac(port)
             new = flows.forwarder_mac(number)
             change(f"link set {port.name} address {new}", f"link set {port.name} address {old}")
-            # So that it joins no routers' groups, which it would tell the generator of.
+            # Prevents joins of the routers' groups, which would be announced to the generator.
             change(f"link set {port.name} multicast off", f"link set {port.name} multicast on")
             for path, value in _PORT:
                 known = set_value(path.format(port.name), value)

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a forwarder needs around it, by the names that definitions have for it: what the lab sets in
-the kernel (`configure`), and a program at the other end of the link (`companion`).
+"""Everything around a forwarder that definitions refer to by name: settings of the kernel
+(`configure`), and a program at the other end of the link (`companion`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from linerate.host.process import Command
 from linerate.links import Wire
 from linerate.links.eal import lcores
 
-# What a wire of the kernel's interfaces calls its devices.
+# The driver's name in a wire of kernel interfaces.
 _INTERFACE = "net_af_packet"
 
 
 def on_interfaces(name: str, driver: str, wire: Wire) -> Wire:
-    """The same wire with devices of another driver on the kernel's interfaces."""
+    """Return the same wire with devices of another driver on the kernel's interfaces."""
     if wire.pci or not all(vdev.startswith(_INTERFACE) for vdev in wire.vdevs):
         raise UsageError(
             f"--forwarders {name}: it forwards between network interfaces only",
@@ -38,7 +38,7 @@ def on_interfaces(name: str, driver: str, wire: Wire) -> Wire:
 
 
 def two_ports(name: str, wire: Wire) -> tuple[Interface, Interface]:
-    """The forwarder's interfaces, for one that is to be set up between them."""
+    """Return the forwarder's two interfaces, to be configured as a pair."""
     ports = wire.of(Interface.FORWARDER)
     if not ports:
         why = "the lab sets the kernel up on interfaces in a namespace of its own only"
@@ -51,8 +51,8 @@ def two_ports(name: str, wire: Wire) -> tuple[Interface, Interface]:
 
 @contextmanager
 def in_own_network(name: str, wire: Wire, word: str) -> Iterator[Wire]:
-    """The same wire with the forwarder's end in a network namespace that is made for it. Sockets by
-    path, such as telemetry's and memif's, are reached from there; interfaces are not.
+    """Move the forwarder's end of the wire into a new network namespace. Sockets by path, such as
+    telemetry's and memif's, are reachable from there; interfaces are not.
     """
     if any("iface=" in vdev for vdev in wire.vdevs):
         raise UsageError(
@@ -65,7 +65,9 @@ def in_own_network(name: str, wire: Wire, word: str) -> Iterator[Wire]:
 
 @contextmanager
 def _detached(wire: Wire) -> Iterator[None]:
-    """A driver's XDP program stays on the interfaces when its process is killed."""
+    """Remove XDP programs when the context ends: a driver's program stays on the interfaces when
+    its process is killed.
+    """
     try:
         yield
     finally:
@@ -77,9 +79,9 @@ def _detached(wire: Wire) -> Iterator[None]:
 def between(
     setup: Sequence[Sequence[str]], teardown: Sequence[Sequence[str]], host: Host, folder: Path
 ) -> Iterator[None]:
-    """Run the commands of a definition before and after; all of `teardown`, whatever fails.
+    """Run the commands of a definition before and after; all of `teardown`, even if one fails.
 
-    Raises `LinkError` with what the first that failed complained of.
+    Raises `LinkError` with the message of the first that failed.
     """
     try:
         for argv in setup:
@@ -100,7 +102,7 @@ def between(
         raise complaints[0]
 
 
-# Each gets the forwarder's name, for errors, and its end of the link.
+# Arguments: the forwarder's name, for errors, and its end of the link.
 CONFIGURE: dict[Configure, Callable[[str, Wire], AbstractContextManager[None]]] = {
     "bridge": lambda name, wire: bridged(two_ports(name, wire)),
     "route": lambda name, wire: routed(two_ports(name, wire)),
@@ -109,13 +111,15 @@ CONFIGURE: dict[Configure, Callable[[str, Wire], AbstractContextManager[None]]] 
 
 
 def companion_program() -> Path:
-    """The program of every companion; raises `MissingError` with the command that builds it."""
+    """Return the program of every companion; raises `MissingError` with the command that builds
+    it.
+    """
     return rust_binary("xdp-fwd")
 
 
 def _xdp_pass(name: str, cpu: int, prefix: str, wire: Wire) -> Command | None:
-    """A veth takes what XDP_TX sends only where its other end has an XDP program, too: there, one
-    that lets everything pass runs beside it, unless the generator has one, as AF_XDP does.
+    """Return a program that passes all frames at the other end of a veth: a veth accepts frames of
+    XDP_TX only if its peer has an XDP program, too. None if the generator has one, as with AF_XDP.
     """
     ports = wire.of(Interface.GENERATOR)
     if not ports:
@@ -134,7 +138,7 @@ def _xdp_pass(name: str, cpu: int, prefix: str, wire: Wire) -> Command | None:
     return Command("companion", tuple(argv), (cpu,))
 
 
-# Each gets the forwarder's name, for errors, and where the companion is to run.
+# Arguments: the forwarder's name, for errors, and the place of the companion.
 COMPANIONS: dict[Companion, Callable[[str, int, str, Wire], Command | None]] = {
     "xdp-pass": _xdp_pass
 }

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Command lines with placeholders.
 
-A template is split into words as a shell does, then each `{name}` in a word is replaced: nothing
-that a placeholder stands for is split again. A placeholder stands for a list. A word is repeated
-for each value, so that `--eth-dest={port},{peer}` is one option for each port, and left out where
-there is none. `{{` and `}}` stand for braces.
+A template is split into words as a shell does, then each `{name}` in a word is replaced: the values
+are not split again. A placeholder has a list of values. A word is repeated for each value, so that
+`--eth-dest={port},{peer}` is one option for each port, and left out if the list is empty. `{{` and
+`}}` produce braces.
 """
 
 from __future__ import annotations
@@ -13,18 +13,18 @@ import shlex
 import string
 from collections.abc import Callable, Sequence
 
-# From a placeholder's name to what it stands for.
+# Returns the values of a placeholder, by its name.
 Values = Callable[[str], Sequence[str]]
-# What stands before a placeholder (or the end), and its name.
+# The text before a placeholder (or the end), and the placeholder's name.
 _Piece = tuple[str, str | None]
 
 
 class Template:
-    """Words that wait for their values."""
+    """Words with placeholders to fill."""
 
     def __init__(self, text: str) -> None:
-        """Raises `ValueError` for quotes or braces that do not match, and for what no command line
-        can have.
+        """Parse a template. Raises `ValueError` for quotes or braces that do not match, and for
+        characters that no command line can have.
         """
         if "\0" in text:
             raise ValueError("has a NUL character")
@@ -32,17 +32,19 @@ class Template:
 
     @classmethod
     def of_word(cls, word: str) -> Template:
-        """A template of this single word, in which spaces and quotes mean nothing special."""
+        """Return a template of this single word, in which spaces and quotes have no special
+        meaning.
+        """
         return cls(shlex.quote(word))
 
     @property
     def placeholders(self) -> tuple[str, ...]:
-        """Their names, each once, in their order."""
+        """Names of the placeholders, each once, in their order."""
         names = (name for word in self.words for _, name in word if name is not None)
         return tuple(dict.fromkeys(names))
 
     def expand(self, values: Values) -> list[str]:
-        """The words with the values in them."""
+        """Return the words with the values in them."""
         return [filled for word in self.words for filled in _filled(word, values)]
 
 
@@ -56,7 +58,7 @@ def _pieces(word: str) -> tuple[_Piece, ...]:
 
 
 def _filled(word: Sequence[_Piece], values: Values) -> list[str]:
-    """The word once for each value of its placeholders, which go step by step together."""
+    """Return the word once for each value of its placeholders, which advance together."""
     lists = [[""] if name is None else list(values(name)) for _, name in word]
     times = max(map(len, lists), default=1) if all(lists) else 0
     return [

@@ -1,4 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts, such as this machine: processes, counters, CPUs, network namespaces, locks, what
-is installed; and the errors.
+"""Hosts (such as this machine): processes, counters, CPUs, network namespaces, locks and installed
+programs; and the lab's errors.
 """

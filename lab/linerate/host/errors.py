@@ -13,7 +13,7 @@ T = TypeVar("T")
 
 
 class LabError(Exception):
-    """Something the user can mend. `hint` is the command or the change that mends it."""
+    """An error that the user can fix. `hint` is the command or the change that fixes it."""
 
     exit_code = ExitStatus.CANNOT_RUN
 
@@ -37,11 +37,11 @@ class DesignError(UsageError):
 
 
 class RunError(UsageError):
-    """A directory that was named holds no run, or none that this command can take."""
+    """The named directory holds no run, or no run that this command accepts."""
 
 
 def look_up(table: Mapping[str, T], name: str, option: str, what: str) -> T:
-    """The entry of that name, or an error that lists what there is."""
+    """Return the entry of that name, or raise an error that lists the known names."""
     try:
         return table[name]
     except KeyError:
@@ -53,7 +53,7 @@ def look_up(table: Mapping[str, T], name: str, option: str, what: str) -> T:
 
 
 class MissingError(LabError):
-    """A program, package or file that the run needs is not there."""
+    """A program, package or file that the run needs is missing."""
 
 
 class OutputError(LabError):
@@ -65,13 +65,15 @@ class MachineError(LabError):
 
 
 class BusyError(MachineError):
-    """Other work has the CPUs, and had them for longer than the lab waits."""
+    """Other work kept the CPUs busy for longer than the lab waits."""
 
     exit_code = ExitStatus.BUSY
 
 
 class HopelessError(LabError):
-    """So much failed in a row that the run ended. `what` failed, the last because of `reason`."""
+    """The run ended because too much failed in a row. `what` failed; the last failure was
+    `reason`.
+    """
 
     def __init__(self, what: str, reason: str | None, hint: str | None = None) -> None:
         super().__init__(
@@ -82,7 +84,7 @@ class HopelessError(LabError):
 
 
 class TooBusyError(HopelessError, BusyError):
-    """The same, where the last failed because other work had the CPUs."""
+    """The same, if the last failure was that other work kept the CPUs busy."""
 
 
 class TrialError(LabError):
@@ -111,21 +113,21 @@ class UnknownCommandError(TelemetryError):
 
 
 class SilentError(TelemetryError):
-    """No answer came within the time; it may still come."""
+    """No answer came in time; it may still come."""
 
 
 class DisconnectedError(TelemetryError):
-    """The program closed its telemetry: as a rule it has ended."""
+    """The program closed its telemetry: usually it has ended."""
 
 
 class ProcessError(TrialError):
-    """A forwarder or the generator ended when it should not have, or would not start."""
+    """A forwarder or the generator ended unexpectedly, or did not start."""
 
     code = "ended"
 
 
 class TenantError(TrialError):
-    """A tenant did not begin its work, or did not go on with it."""
+    """A tenant did not begin its work, or stopped it."""
 
     code = "tenant"
 
@@ -137,7 +139,7 @@ class GeneratorError(TrialError):
 
 
 class DisturbedError(TrialError):
-    """No window was quiet enough to measure in, within the number that may be tried."""
+    """No window was quiet enough to measure in, within the permitted number of attempts."""
 
     code = "late"
 

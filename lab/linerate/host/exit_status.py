@@ -2,8 +2,8 @@
 """The exit statuses of every command of the lab; a signal N ends it with 128 + N.
 
 `git bisect run` reads statuses by another table: 0 good, 125 cannot be tested, 1 to 127 bad, and
-only 128 or more ends it. So a command that is asked for a `BisectStatus` has no other status below
-128: what is 2 to 5 elsewhere is 202 to 205.
+only 128 or more ends it. So a command that must return a `BisectStatus` has no other status below
+128: statuses 2 to 5 become 202 to 205.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from linerate.host.text import printable
 
 
 class ExitStatus(IntEnum):
-    """SLOWER is said of programs that were measured, and of nothing else: scripts rely on it."""
+    """Exit statuses. SLOWER is returned only after programs were measured: scripts rely on it."""
 
     DONE = 0  # not slower beyond the margin, a rate is carried, or nothing was asked
     SLOWER = 1  # slower beyond the margin, more instructions than allowed, or a rate not carried
@@ -35,21 +35,23 @@ class BisectStatus(IntEnum):
     SKIP = 125  # it does not build or run, or the time was too short to decide
 
 
-# What a status is raised by where git would take it for "bad".
+# Added to statuses that git would read as "bad".
 _ABORT = 200
 
 
 def for_git(status: int) -> int:
-    """The status for `git bisect run`: what is no `BisectStatus` ends the bisect."""
+    """Return the status for `git bisect run`: any status that is not a `BisectStatus` ends the
+    bisect.
+    """
     if isinstance(status, BisectStatus) or status >= 128:
         return status
     return _ABORT + status
 
 
 def say(message: object, status: int = ExitStatus.CANNOT_RUN) -> int:
-    """Print a message on standard error, if it can be written to, and return the status.
+    """Print a message on standard error, if that can be written to, and return the status.
 
-    It may quote a file or a program: nothing in it steers the terminal.
+    The message may quote a file or a program, so control characters are replaced.
     """
     if sys.stderr is not None:
         with contextlib.suppress(OSError):

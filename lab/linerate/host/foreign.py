@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reading files that somebody else may have made: runs, definitions, designs, programs, passwords.
+"""Read files that another user or program may have made: runs, definitions, designs, programs,
+passwords.
 
 Every such file is read here and nowhere else. A pipe or a device is refused before it is opened,
 because it may have no end, and opening it may block or act on the device. Each kind of file has a
-size limit, and JSON a limit of nested levels. Where the lab would do what a file says, its owner is
-checked as well.
+size limit, and JSON a limit of nested levels. For files whose content the lab would act on, the
+owner is checked as well.
 
-Sockets of other programs: `linerate.telemetry.client`. Text of others on a terminal:
+Sockets of other programs: `linerate.telemetry.client`. Text from others on a terminal:
 `linerate.host.text.printable`.
 """
 
@@ -27,7 +28,7 @@ from pydantic_core import from_json
 from linerate.host.errors import UsageError
 
 MIB = 1 << 20
-# Size limits in bytes, by kind of file. The comments say what real files have.
+# Size limits in bytes, by kind of file. The comments have real sizes.
 MOST_DEFINITIONS = MIB  # up to 5 KB
 MOST_DESIGN = MIB  # 2 KB
 MOST_BASELINE = MIB  # 10 KB
@@ -49,7 +50,7 @@ _KINDS = (
 
 @contextmanager
 def opened(path: Path, most: int) -> Iterator[BufferedReader]:
-    """A regular file of at most `most` bytes, for reading; symbolic links to one are followed.
+    """Open a regular file of at most `most` bytes for reading, following symbolic links.
 
     Raises `OSError` whose `strerror` says what is wrong.
     """
@@ -59,7 +60,7 @@ def opened(path: Path, most: int) -> Iterator[BufferedReader]:
         # A null byte, for instance, of a path that another file names.
         raise OSError(errno.EINVAL, f"no name of a file: {error}", str(path)) from error
     _refuse_others_than_files(path, there)
-    # Another file may have taken its place since: a pipe must not be waited for.
+    # Another file may have replaced it since: do not wait for a pipe.
     number = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC)
     with os.fdopen(number, "rb") as file:
         found = os.fstat(number)
@@ -70,9 +71,9 @@ def opened(path: Path, most: int) -> Iterator[BufferedReader]:
 
 
 def content(path: Path, most: int) -> bytes:
-    """All that is in a file; raises `OSError` as `opened`."""
+    """Return the content of a file; raises `OSError` like `opened`."""
     with opened(path, most) as file:
-        # It may grow, and files of the kernel's have no size.
+        # The file may grow, and the kernel's files have no size.
         found = file.read(most + 1)
     if len(found) > most:
         raise _too_large(path, most)
@@ -80,24 +81,25 @@ def content(path: Path, most: int) -> bytes:
 
 
 def text(path: Path, most: int) -> str:
-    """The same, as text. Raises `UnicodeDecodeError` for what is not UTF-8."""
+    """Return the content of a file as text. Raises `UnicodeDecodeError` if it is not UTF-8."""
     return content(path, most).decode()
 
 
 def parsed(json: bytes | str) -> Any:
-    """The value of JSON of somebody else's.
+    """Parse JSON from an untrusted source.
 
-    Raises `ValueError`, also for more than 200 levels of lists and objects in each other. Python's
-    own parser allows about as many as its stack has room for, and what later walks through them
-    (comparing, printing) runs out of it.
+    Raises `ValueError`, also for more than 200 nested levels of lists and objects. Python's own
+    parser allows about as many as its stack has room for, and code that later walks through the
+    value (comparing, printing) then runs out of stack.
     """
     return from_json(json)
 
 
 def refuse_other_users(path: Path, purpose: str, hint: str) -> None:
-    """Raise `UsageError` where another user decides what is in a file or directory.
+    """Raise `UsageError` if another user controls the content of a file or directory.
 
-    `purpose`: what it is used for. Root is trusted, and so is whoever became root by sudo.
+    `purpose`: the use of the file, for the message. Root is trusted, and so is the user who became
+    root by sudo.
     """
     found = path.stat()
     if found.st_uid not in _trusted_users():
@@ -107,7 +109,7 @@ def refuse_other_users(path: Path, purpose: str, hint: str) -> None:
 
 
 def is_trusted(user: int) -> bool:
-    """Whether what this user made is taken as if it were one's own."""
+    """Return True if files of this user are trusted like one's own."""
     return user in _trusted_users()
 
 

@@ -53,7 +53,7 @@ class Host(ABC):
     @property
     @abstractmethod
     def id(self) -> str:
-        """What messages and records call it."""
+        """Name of the host in messages and records."""
 
     @abstractmethod
     def start(self, command: Command, run: RunDirectory) -> Child:
@@ -76,40 +76,40 @@ class Host(ABC):
     ) -> Completed:
         """Run a short command to its end.
 
-        `environment`: is added to the host's; None takes a variable away. `given`: what the command
-        reads. Ctrl-C in a terminal is for the lab alone, so that what removes things comes to its
-        end, unless `ends_by_terminal`. Raises `TimeoutError` when it took too long and was killed.
+        `environment`: added to the host's; None removes a variable. `given`: the command's standard
+        input. Ctrl-C in a terminal goes to the lab alone, so that a command that cleans up can
+        finish, unless `ends_by_terminal`. Raises `TimeoutError` if it took too long and was killed.
         """
 
     @abstractmethod
     def read_bytes(self, path: str | Path) -> bytes: ...
 
     def read_text(self, path: str | Path) -> str:
-        """As `read_bytes`; what is no UTF-8 is replaced."""
+        """Read a file as text; bytes that are not UTF-8 are replaced. Errors as `read_bytes`."""
         return self.read_bytes(path).decode(errors="replace")
 
     @abstractmethod
     def set_value(self, path: str | Path, text: str) -> None:
-        """Write to a file of the kernel's that is there, by one call; never makes a file."""
+        """Write to an existing file of the kernel in one system call; never makes a file."""
 
     @abstractmethod
     def exists(self, path: str | Path) -> bool: ...
 
     @abstractmethod
     def glob(self, folder: str | Path, pattern: str) -> list[Path]:
-        """Paths below a folder that fit, sorted; none where there is no such folder."""
+        """Return the matching paths below a folder, sorted; empty if there is no such folder."""
 
     @abstractmethod
     def resolve(self, path: str | Path) -> Path:
-        """Where a path leads when its symbolic links are followed."""
+        """Return the path with all symbolic links followed."""
 
     @abstractmethod
     def obstacle(self, path: str | Path) -> str | None:
-        """Why a device cannot be opened for reading and writing; None: it can."""
+        """Return why a device cannot be opened for reading and writing; None if it can."""
 
     @abstractmethod
     def which(self, program: str) -> Path | None:
-        """Where a program is that is started by its name."""
+        """Return the path of a program that is started by its name, or None."""
 
     @abstractmethod
     def kill(self, pid: int, number: signal.Signals) -> None:
@@ -117,22 +117,22 @@ class Host(ABC):
 
     @abstractmethod
     def pin(self, pid: int, cpus: set[int], *, first: bool = False) -> None:
-        """Let a thread run on these CPUs only; `first`: before others, as SCHED_FIFO.
+        """Restrict a thread to these CPUs; `first`: with real-time priority (SCHED_FIFO).
 
-        Raises `ProcessLookupError` when it is gone, `PermissionError` when this user may not.
+        Raises `ProcessLookupError` if it is gone, `PermissionError` if this user may not.
         """
 
     @abstractmethod
     def cpus(self) -> set[int]:
-        """The CPUs that processes which start there may use."""
+        """Return the CPUs that processes started on this host may use."""
 
     @abstractmethod
     def clock_ns(self) -> int:
-        """The host's monotonic clock."""
+        """Return the host's monotonic clock in ns."""
 
     @abstractmethod
     def sample(self, wanted: Wanted) -> Sample:
-        """One look at the kernel's counters."""
+        """Read the kernel's counters once."""
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ class Local(Host):
         return "local"
 
     def _there(self) -> AbstractContextManager[None]:
-        """The calling thread where it sees what this host sees."""
+        """Run the calling thread in this host's network namespace for a while."""
         return contextlib.nullcontext()
 
     def start(self, command: Command, run: RunDirectory) -> Child:
@@ -255,7 +255,7 @@ class InNamespace(Local):
         given: str = "",
         ends_by_terminal: bool = False,
     ) -> Completed:
-        """As `ip netns exec` does: /sys is the namespace's, too."""
+        """Run a command by `ip netns exec`, which also mounts the namespace's /sys."""
         return super().run(
             ("ip", "netns", "exec", self.namespace, *argv),
             timeout_s=timeout_s,
@@ -290,7 +290,7 @@ def _is_of_sys(path: str | Path) -> bool:
 
 
 def enter(name: str) -> None:
-    """Move the calling thread into a network namespace; what it starts begins there."""
+    """Move the calling thread, and so the processes it starts, into a network namespace."""
     with (NAMESPACES / name).open("rb") as namespace:
         if _LIBC.setns(namespace.fileno(), CLONE_NEWNET):
             number = ctypes.get_errno()
@@ -299,12 +299,12 @@ def enter(name: str) -> None:
 
 @contextmanager
 def inside(name: str) -> Iterator[None]:
-    """The calling thread in a network namespace for a while."""
+    """Run the calling thread in a network namespace for a while."""
     with Path("/proc/thread-self/ns/net").open("rb") as home:
         enter(name)
         try:
             yield
         finally:
             if _LIBC.setns(home.fileno(), CLONE_NEWNET):
-                # In a foreign namespace nothing that follows would be what it says.
+                # In another namespace all further results would be wrong.
                 os._exit(1)

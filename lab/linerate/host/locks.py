@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Locks (flock) on what a lab makes outside itself, by which others see that it still runs.
+"""Locks (flock) on objects that a lab makes outside itself; they show others that it still runs.
 
-The kernel lets a lock go with its owner, however that ends. It is seen from other containers that
-share the path, where the owner's pid is not.
+The kernel releases a lock when its owner ends, in whatever way. Locks are visible in other
+containers that share the path, where the owner's pid is not.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ import os
 import time
 from pathlib import Path
 
-# What a lab that was killed had just begun holds its locks, too, until it is another program.
+# A child that a killed lab had just forked holds its locks, too, until it runs another program.
 PATIENCE_S = 0.3
 _LOOK_S = 0.005
 
 
 def hold(path: Path, flags: int = 0, *, shared: bool = False) -> int | None:
-    """Hold a path until the result, a file descriptor, is closed. `flags`: more of `os.open`.
+    """Hold a path until the returned file descriptor is closed. `flags`: more flags of `os.open`.
 
-    None: somebody else does, or has removed it. `shared`: others may hold it like this as well.
+    None if another process holds or has removed it. `shared`: others may hold a shared lock as
+    well.
     """
     lock = -1
     kind = fcntl.LOCK_SH if shared else fcntl.LOCK_EX
@@ -39,7 +40,7 @@ def hold(path: Path, flags: int = 0, *, shared: bool = False) -> int | None:
 
 
 def hold_by(deadline: float, path: Path, flags: int = 0) -> int | None:
-    """The same, tried until then (time.monotonic), once at least."""
+    """Try to hold a path until the deadline (time.monotonic), at least once."""
     while True:
         lock = hold(path, flags)
         if lock is not None or time.monotonic() >= deadline or not path.exists():

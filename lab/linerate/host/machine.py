@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Facts about the machine for records and reports. What cannot be had is absent, never a guess."""
+"""Facts about the machine for records and reports. An unknown fact is absent, never a guess."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linerate.host.sampler import Wanted
 
 
 def text_of(path: str | Path, host: Host = LOCAL) -> str | None:
-    """The stripped content of a small file; None when it cannot be read."""
+    """Return the stripped content of a small file; None if it cannot be read."""
     try:
         return host.read_text(path).strip() or None
     except OSError:
@@ -23,7 +23,7 @@ def text_of(path: str | Path, host: Host = LOCAL) -> str | None:
 
 
 def first_line(*argv: str, host: Host = LOCAL) -> str | None:
-    """First line that a short command prints; None when it fails."""
+    """Return the first line of a short command's output; None if it fails."""
     try:
         done = host.run(argv)
     except OSError:
@@ -41,7 +41,7 @@ class Hugepages(BaseModel):
 
 
 class Machine(BaseModel):
-    """What a reader must know to judge a number from this machine."""
+    """Facts about the machine that a reader needs to judge its numbers."""
 
     model_config = ConfigDict(extra="forbid")
 
@@ -66,7 +66,7 @@ class Machine(BaseModel):
 
 
 def _cpuinfo(host: Host) -> dict[str, str]:
-    """The first CPU's entry of /proc/cpuinfo."""
+    """Return the first CPU's entry of /proc/cpuinfo."""
     facts = {}
     for line in (text_of("/proc/cpuinfo", host) or "").split("\n\n", 1)[0].splitlines():
         key, _, value = line.partition(":")
@@ -75,7 +75,7 @@ def _cpuinfo(host: Host) -> dict[str, str]:
 
 
 def hypervisor(host: Host = LOCAL) -> str | None:
-    """Name of the hypervisor: what the CPU or the firmware says; None on bare metal."""
+    """Return the hypervisor's name, from the CPU or the firmware; None on bare metal."""
     if "hypervisor" not in _cpuinfo(host).get("flags", "").split():
         return None
     found = first_line("systemd-detect-virt", "--vm", host=host)
@@ -87,7 +87,7 @@ def hypervisor(host: Host = LOCAL) -> str | None:
 
 
 def _first_match(pattern: str, argv: Sequence[str], host: Host) -> str | None:
-    """The first match in what a command prints, in English."""
+    """Return the first match in a command's output, in the C locale."""
     try:
         done = host.run(argv, environment={"LC_ALL": "C"})
     except OSError:
@@ -113,12 +113,12 @@ def hugepages(host: Host = LOCAL) -> list[Hugepages]:
 
 
 def hugepage_memory_mib(host: Host = LOCAL) -> int:
-    """Free hugepage memory that processes there may map."""
+    """Return the free hugepage memory on the host, in MiB."""
     return sum(pool.free * pool.size_kib for pool in hugepages(host)) // 1024
 
 
 def available_memory_mib(host: Host = LOCAL) -> int:
-    """Memory that processes may still take without swapping."""
+    """Return the memory that processes may still use without swapping, in MiB."""
     told = text_of("/proc/meminfo", host) or ""
     found = re.search(r"^MemAvailable:\s+([0-9]+) kB", told, re.MULTILINE)
     return int(found.group(1)) // 1024 if found else 0
@@ -139,7 +139,7 @@ def distribution(host: Host = LOCAL) -> str | None:
 
 
 def facts(host: Host = LOCAL) -> Machine:
-    """Look at this machine (about 0.1 s)."""
+    """Collect the facts about this machine (about 0.1 s)."""
     cpu = _cpuinfo(host)
     flags = cpu.get("flags", "").split()
     memory = re.search(r"MemTotal:\s+(\d+)", text_of("/proc/meminfo", host) or "")
@@ -163,6 +163,6 @@ def facts(host: Host = LOCAL) -> Machine:
         dpdk_version=dpdk_version(host),
         c_compiler=first_line("cc", "--version", host=host),
         rust_compiler=first_line("rustc", "--version", host=host),
-        # The lab's, which reads what was measured wherever that was.
+        # Of the lab, which reads the measurements of any host.
         python=platform.python_version(),
     )

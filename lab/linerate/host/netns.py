@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Network namespaces that the lab owns, and the interfaces in them.
 
-Lifecycle: `Namespaces` makes some and removes them, with all that is in them, when its context
-ends, however it ends. Those of a lab that was killed are removed when the next one makes its own:
-their names tell the lab's pid and start time, and a lab holds a lock on each for as long as it
-runs, which is seen from other containers, too.
+Lifecycle: `Namespaces` makes some and removes them, with everything in them, when its context ends,
+in whatever way. The next lab removes those of a killed lab before it makes its own: their names
+hold the lab's pid and start time, and a lab locks each while it runs, which is visible in other
+containers, too.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _NEEDED = {"CAP_NET_ADMIN": 12, "CAP_SYS_ADMIN": 21}
 
 @dataclass(frozen=True)
 class Interface:
-    """An interface of the kernel on a host, of which a network namespace is one; whose it is."""
+    """A kernel interface on a host (or in a network namespace), and its owner."""
 
     GENERATOR: ClassVar = "generator"
     FORWARDER: ClassVar = "forwarder"
@@ -48,19 +48,19 @@ class Interface:
 
 
 def ip(*words: str, host: Host = LOCAL) -> str:
-    """What `ip` prints; raises `LinkError` with what it complained of."""
+    """Run `ip` and return its output; raises `LinkError` with its error message."""
     return run(host, ("ip", *words))
 
 
 def bridge(*words: str, host: Host = LOCAL) -> str:
-    """The same of `bridge`, which is of iproute2, too."""
+    """Run `bridge` (of iproute2) and return its output, like `ip`."""
     return run(host, ("bridge", *words))
 
 
 def run(host: Host, argv: Sequence[str], directory: Path | None = None) -> str:
-    """What a command prints.
+    """Run a command and return its output.
 
-    Raises `LinkError` with what it complained of, or if it takes more than ten seconds.
+    Raises `LinkError` with its error message, or if it takes more than ten seconds.
     """
     try:
         done = host.run(argv, directory=directory)
@@ -72,13 +72,13 @@ def run(host: Host, argv: Sequence[str], directory: Path | None = None) -> str:
 
 
 def exists(host: Host, interface: str) -> bool:
-    """Whether there is an interface of this name."""
+    """Return True if the host has an interface of this name."""
     found = json.loads(ip("-json", "link", "show", host=host))
     return any(each["ifname"] == interface for each in found)
 
 
 def is_up(interface: Interface) -> bool:
-    """Whether an interface and its other end are."""
+    """Return True if an interface and its peer are up."""
     return bool(_shown(interface)["operstate"] == "UP")
 
 
@@ -95,7 +95,9 @@ def _shown(interface: Interface) -> dict[str, Any]:
 def prepare(
     host: Host = LOCAL, otherwise: str = "--link memif needs none, for programs on DPDK"
 ) -> None:
-    """Raise what is missing to make namespaces here; `otherwise`: what to do without."""
+    """Raise an error if namespaces cannot be made here; `otherwise`: the hint of what to do
+    instead.
+    """
     if host.which("ip") is None:
         raise MissingError("ip is not installed", "make setup (Debian: iproute2)")
     status = host.read_text("/proc/self/status")
@@ -111,7 +113,7 @@ def prepare(
 def set_value(host: Host, path: str, text: str) -> str | None:
     """Set a value below /proc/sys/net or /sys/class/net: each network namespace has its own.
 
-    Returns what it was; None: this kernel has no such value.
+    Returns the previous value, or None if this kernel has no such value.
     """
     try:
         before = host.read_text(path).strip()
@@ -124,17 +126,17 @@ def set_value(host: Host, path: str, text: str) -> str | None:
 
 
 def set_gro(namespace: InNamespace, interface: str, *, on: bool = True) -> None:
-    """Let an interface put received segments together (ETHTOOL_SGRO)."""
+    """Switch generic receive offload of an interface on or off (ETHTOOL_SGRO)."""
     _set(namespace, interface, "GRO", _ETHTOOL_SGRO, on=on)
 
 
 def clear_tso(namespace: InNamespace, interface: str) -> None:
-    """Let an interface send no segments that others are to cut (ETHTOOL_STSO)."""
+    """Switch TCP segmentation offload of an interface off (ETHTOOL_STSO)."""
     _set(namespace, interface, "TSO", _ETHTOOL_STSO, on=False)
 
 
 def _set(namespace: InNamespace, interface: str, what: str, command: int, *, on: bool) -> None:
-    """A feature of an interface, by ioctl SIOCETHTOOL."""
+    """Set a feature of an interface, by ioctl SIOCETHTOOL."""
     value = ctypes.create_string_buffer(struct.pack("II", command, on))
     request = struct.pack("16sP16x", interface.encode(), ctypes.addressof(value))
     try:
@@ -145,7 +147,7 @@ def _set(namespace: InNamespace, interface: str, what: str, command: int, *, on:
 
 
 def remove_stale() -> list[str]:
-    """Remove namespaces of labs that no longer run; returns their names."""
+    """Remove namespaces of labs that no longer run; return their names."""
     removed = []
     deadline = time.monotonic() + PATIENCE_S
     for path in NAMESPACES.glob(f"{_PREFIX}-*"):
@@ -167,7 +169,7 @@ def remove_stale() -> list[str]:
 
 
 class Namespaces:
-    """Some namespaces, by the words that they were asked for with."""
+    """A set of namespaces, each known by the word it was requested with."""
 
     def __init__(self, words: Sequence[str]) -> None:
         self._words = words
@@ -178,7 +180,7 @@ class Namespaces:
         return f"{_PREFIX}-{os.getpid()}-{start_time(os.getpid())}-{word}"
 
     def host(self, word: str) -> InNamespace:
-        """Where to start and set what belongs in there."""
+        """Return the namespace as a host: start processes and set values in it."""
         return InNamespace(self.name(word))
 
     def __enter__(self) -> Namespaces:
@@ -188,7 +190,7 @@ class Namespaces:
                 name = self.name(word)
                 if (NAMESPACES / name).exists():
                     raise LinkError(f"netns add {name}: it is there already")
-                # Before it is made: an interruption in between must not leave it.
+                # Recorded before it is made: an interruption in between must not leave it behind.
                 self._made.append(name)
                 ip("netns", "add", name)
                 if (lock := hold(NAMESPACES / name)) is None:
@@ -203,7 +205,7 @@ class Namespaces:
         return self
 
     def write(self, word: str, path: str, text: str) -> None:
-        """Set a value below /proc/sys/net; a kernel without IPv6 has none to be quiet about."""
+        """Set a value below /proc/sys/net, or nothing if this kernel has none (without IPv6)."""
         set_value(self.host(word), path, text)
 
     def close(self) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where the lab finds what was built, and where it puts what it builds itself."""
+"""Paths of programs that were built, and of the lab's own builds."""
 
 from __future__ import annotations
 
@@ -18,7 +18,9 @@ def project_root() -> Path:
 
 
 def rust_binary(name: str, *, target: str = "build") -> Path:
-    """What cargo builds of this project's Rust workspace. `target`: that of `make` which does."""
+    """Return the path of a program of the Rust workspace. `target`: the `make` target that builds
+    it.
+    """
     path = project_root() / "target" / "release" / name
     if not path.is_file():
         raise MissingError(f"{path} is not built", f"make {target}")
@@ -26,13 +28,13 @@ def rust_binary(name: str, *, target: str = "build") -> Path:
 
 
 def user_cache() -> Path:
-    """The user's cache for what the lab builds."""
+    """Return the directory for the lab's builds in the user's cache."""
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "linerate"
 
 
 def build_directory() -> Path:
-    """`build/` of the checkout when it can be written, else the user's cache."""
+    """Return `build/` of the checkout if it is writable, else the user's cache."""
     root = project_root()
     if (root / "Cargo.toml").is_file() and os.access(root, os.W_OK):
         return root / "build"

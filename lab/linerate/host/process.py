@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Processes and directories that the lab owns.
 
-Lifecycle: a `RunDirectory` is private to one lab process and vanishes with it; a `Child` lives
+Lifecycle: a `RunDirectory` is private to one lab process and is removed with it; a `Child` lives
 between `start` and `stop`. Both clean up on success, on errors and on SIGINT or SIGTERM. If the lab
 itself is killed with SIGKILL the kernel kills its children (PR_SET_PDEATHSIG), and the next lab
-removes the directory that stayed behind. A lab holds a lock (flock) on its own for as long as it
-runs: that is seen from other containers, too, which share /tmp and cannot see its pid.
+removes the remaining directory. A lab locks (flock) its directory while it runs: other containers
+that share /tmp can see the lock, but not its pid.
 
-Threading: start children from the main thread only, for PR_SET_PDEATHSIG follows the thread that
-forked.
+Threading: start children from the main thread only, because PR_SET_PDEATHSIG follows the thread
+that forked.
 """
 
 from __future__ import annotations
@@ -40,23 +40,24 @@ from linerate.host.text import last_words
 
 PR_SET_PDEATHSIG = 1
 CLONE_NEWNET = 0x40000000
-# Where `ip netns` names network namespaces.
+# The directory of network namespaces named by `ip netns`.
 NAMESPACES = Path("/run/netns")
 _PREFIX = "linerate"
-# What ends a child, and how long each is waited for.
+# The signals that end a child, and how long (s) to wait after each.
 _ENDINGS = ((signal.SIGINT, 3.0), (signal.SIGTERM, 2.0), (signal.SIGKILL, 5.0))
-# Of what a child printed, in bytes, that is read at once.
+# The most output of a child that is read at once, in bytes.
 _MOST_HEARD = 1 << 20
 _LIBC = ctypes.CDLL(None, use_errno=True)
-# Numbers of sched_setattr(2), which C's library wraps only of late, and the slice of at least.
+# System call numbers of sched_setattr(2), which the C library wraps only in new releases, and the
+# shortest slice.
 _SCHED_SETATTR = {"x86_64": 314, "aarch64": 274}
 _SHORTEST_NS = 100_000
 
 
 def start_time(pid: int) -> int | None:
-    """Start of a process in ticks after boot; None when there is no such process.
+    """Return the start of a process in ticks after boot; None if there is no such process.
 
-    Pid and start time together name one process for as long as the machine is up.
+    Pid and start time together identify one process while the machine is up.
     """
     try:
         told = Path(f"/proc/{pid}/stat").read_text()
@@ -66,7 +67,7 @@ def start_time(pid: int) -> int | None:
 
 
 def parent_of(pid: int) -> int | None:
-    """The process that started it, or took it over; None when there is no such process."""
+    """Return the parent of a process; None if there is no such process."""
     try:
         told = Path(f"/proc/{pid}/stat").read_text()
     except OSError:
@@ -75,8 +76,8 @@ def parent_of(pid: int) -> int | None:
 
 
 def thread_states(pid: int) -> Iterator[str]:
-    """The state of each thread of a process, as the kernel writes it: R for one that runs or waits
-    for a CPU. Nothing when there is no such process.
+    """Yield the state of each thread of a process, as the kernel writes it: R for one that runs or
+    waits for a CPU. Empty if there is no such process.
     """
     for path in Path(f"/proc/{pid}/task").glob("*/stat"):
         with contextlib.suppress(OSError):
@@ -84,14 +85,13 @@ def thread_states(pid: int) -> Iterator[str]:
 
 
 def stands_still(pid: int) -> bool:
-    """Whether all threads of a process are stopped, or there is no such process."""
+    """Return True if all threads of a process are stopped, or there is no such process."""
     return all(state in "TtZX" for state in thread_states(pid))
 
 
 def prefer_threads(pid: int, name: str) -> None:
-    """Let the threads of this name run soon after they wake, where others want their CPU as well:
-    they ask for the shortest slice of the scheduler (EEVDF). Changes nothing before Linux 6.12,
-    which knows no such wish.
+    """Let the threads of this name run soon after they wake on a contended CPU: request the
+    shortest slice of the scheduler (EEVDF). No effect before Linux 6.12, which has no such request.
     """
     call = _SCHED_SETATTR.get(platform.machine())
     for path in Path(f"/proc/{pid}/task").glob("*") if call else ():
@@ -107,7 +107,7 @@ def prefer_threads(pid: int, name: str) -> None:
 
 
 def base_directory() -> Path:
-    """Where run directories are made."""
+    """Return the directory in which run directories are made."""
     for candidate in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir()):
         # Sockets go below: leave them room (sun_path holds 108 bytes).
         if candidate and len(candidate) < 40 and os.access(candidate, os.W_OK | os.X_OK):
@@ -116,7 +116,7 @@ def base_directory() -> Path:
 
 
 def remove_stale(base: Path | None = None) -> list[Path]:
-    """Remove run directories of labs that no longer run; returns what was removed."""
+    """Remove run directories of labs that no longer run; return their paths."""
     removed = []
     base = base_directory() if base is None else base
     for path in base.glob(f"{_PREFIX}-{os.getuid()}-*"):
@@ -131,26 +131,30 @@ def remove_stale(base: Path | None = None) -> list[Path]:
 
 
 def _end_orphans(path: Path) -> None:
-    """What a lab's children had started: their ends, by the kernel or the lab, are theirs alone."""
+    """Kill the processes that a dead lab's children had started: only the children themselves are
+    killed by the kernel or the lab.
+    """
     for pid in _processes_of(path):
         with contextlib.suppress(OSError):
             os.kill(pid, signal.SIGKILL)
 
 
 def _processes_of(path: Path) -> Iterator[int]:
-    """Those that have the environment of a run directory (`RunDirectory.environment`)."""
+    """Yield the processes that have the environment of a run directory
+    (`RunDirectory.environment`).
+    """
     for found in Path("/proc").glob("[0-9]*"):
         if _is_of(int(found.name), path):
             yield int(found.name)
 
 
 def _is_of(pid: int, path: Path) -> bool:
-    """Whether a process has the environment of a run directory."""
+    """Return True if a process has the environment of a run directory."""
     return f"RUNTIME_DIRECTORY={path}".encode() in _environment(pid).split(b"\0")
 
 
 def _environment(pid: int) -> bytes:
-    """Empty of a process that has ended."""
+    """Return the environment of a process; empty if it has ended."""
     try:
         return Path(f"/proc/{pid}/environ").read_bytes()
     except OSError:
@@ -158,8 +162,8 @@ def _environment(pid: int) -> bytes:
 
 
 def started_for(path: Path, prefix: str) -> list[int]:
-    """The processes with the environment of a run directory and with this file prefix on their
-    command lines, whoever started them: a script, a container engine.
+    """Return the processes that have the environment of a run directory and this file prefix on
+    their command lines, whoever started them: a script, a container engine.
     """
     found = []
     for pid in _processes_of(path):
@@ -171,7 +175,9 @@ def started_for(path: Path, prefix: str) -> list[int]:
 
 
 def _without_process(path: Path) -> bool:
-    """Whether this is a lab's whose process is not here: it ended, or is in another container."""
+    """Return True if the lab of this directory is not visible here: it ended, or is in another
+    container.
+    """
     try:
         pid, started = (int(part) for part in path.name.split("-")[2:4])
     except ValueError:
@@ -182,7 +188,7 @@ def _without_process(path: Path) -> bool:
 
 
 def _make_locked(base: Path) -> tuple[Path, int]:
-    """A directory of this process, and the lock on it."""
+    """Make a directory of this process and return it with the lock on it."""
     pid = os.getpid()
     stem = f"{_PREFIX}-{os.getuid()}-{pid}-{start_time(pid)}"
     path = base / stem
@@ -227,12 +233,12 @@ class RunDirectory:
             self._lock = -1
 
     def owns(self, pid: int) -> bool:
-        """Whether a process is this lab, or works for it: it was started with the environment of
-        this directory, or is one of those that are noted (`started`), also when it has ended.
+        """Return True if a process is this lab or works for it: it has the environment of this
+        directory, or was noted by `started` (even if it has ended).
         """
         if pid == os.getpid() or _is_of(pid, self.path):
             return True
-        # Its pid may be another's by now.
+        # Another process may have its pid by now.
         return pid in self._started and start_time(pid) in {None, self._started[pid]}
 
     def started(self, pid: int) -> None:
@@ -240,12 +246,12 @@ class RunDirectory:
         self._started[pid] = start_time(pid)
 
     def new_prefix(self, role: str) -> str:
-        """A file prefix that no other program on this machine uses."""
+        """Return a file prefix that no other program on this machine uses."""
         self._prefixes += 1
         return f"lr-{os.getpid()}-{role[:3]}{self._prefixes}"
 
     def environment(self) -> dict[str, str]:
-        """Environment for children: EAL puts its run-time files below this directory.
+        """Return the environment for children: EAL puts its run-time files below this directory.
 
         EAL reads XDG_RUNTIME_DIR when it is not root, and RUNTIME_DIRECTORY always.
         """
@@ -258,7 +264,7 @@ class RunDirectory:
 
 @dataclass(frozen=True)
 class Command:
-    """What a child runs, and on which CPUs; the `Host` that starts it says where."""
+    """A child's command and its CPUs; the `Host` that starts it decides where it runs."""
 
     role: str
     argv: tuple[str, ...]
@@ -266,7 +272,7 @@ class Command:
     environment: dict[str, str] = field(default_factory=dict)
     # The child reads end-of-file from its standard input, unless this holds it open.
     hold_stdin: bool = False
-    # What it prints on standard output is for the lab to read; only its errors go to its log.
+    # The lab reads its standard output; only its errors go to its log.
     answers: bool = False
     # The directory that it starts in; None: the run directory.
     directory: Path | None = None
@@ -277,7 +283,7 @@ class Command:
 def wait_until(
     ready: Callable[[], object], alive: Callable[[], None], timeout_s: float, otherwise: str
 ) -> None:
-    """Look until a link is ready; `alive` raises when waiting is in vain."""
+    """Poll until a link is ready; `alive` raises if waiting is useless."""
     deadline = time.monotonic() + timeout_s
     while not ready():
         alive()
@@ -287,10 +293,12 @@ def wait_until(
 
 
 class Child:
-    """A process that the lab started, pinned, and will end. `Host.start` makes them."""
+    """A process that the lab starts, pins and ends. `Host.start` makes them."""
 
     def __init__(self, command: Command, run: RunDirectory, namespace: str | None = None) -> None:
-        """`namespace`: the network namespace that it starts in; None: the lab's."""
+        """Start the process. `namespace`: the network namespace that it starts in; None: the
+        lab's.
+        """
         self.command = command
         stem = f"{command.role}-{time.monotonic_ns()}"
         self.log = run.path / f"{stem}.log"
@@ -339,7 +347,7 @@ class Child:
         self.working_pid = self.pid
 
     def output(self, limit: int = 16000) -> str:
-        """The end of what the child printed."""
+        """Return the end of the child's output."""
         try:
             return self.log.read_bytes()[-limit:].decode(errors="replace")
         except OSError:
@@ -347,11 +355,11 @@ class Child:
 
     @property
     def last_words(self) -> str:
-        """The end of what it printed, on one line."""
+        """The end of the child's output on one line."""
         return last_words(self.output())
 
     def tell(self, line: str) -> None:
-        """Type a line into a child whose standard input is held open."""
+        """Write a line to the standard input of a child that holds it open."""
         assert self._popen.stdin is not None
         try:
             self._popen.stdin.write(f"{line}\n".encode())
@@ -361,7 +369,9 @@ class Child:
             raise
 
     def answer(self, timeout_s: float) -> str:
-        """The next line of a child that answers; raises `ProcessError` when none comes in time."""
+        """Return the next line of a child that answers; raises `ProcessError` if none comes in
+        time.
+        """
         assert self._popen.stdout is not None
         descriptor = self._popen.stdout.fileno()
         deadline = time.monotonic() + timeout_s
@@ -382,15 +392,16 @@ class Child:
         return line.decode(errors="replace")
 
     def widen_output(self) -> None:
-        """Let a child that answers print up to a megabyte that nobody has read yet, if allowed."""
+        """Enlarge the output pipe of a child that answers to a megabyte, if this user may."""
         assert self._popen.stdout is not None
         with contextlib.suppress(OSError):
             fcntl.fcntl(self._popen.stdout, fcntl.F_SETPIPE_SZ, _MOST_HEARD)
 
     def hear(self, timeout_s: float = 0.0) -> bytes:
-        """What a child that answers printed since it was last read; waits so long for some.
+        """Return the output of a child that answers since the last read; wait up to `timeout_s` for
+        some.
 
-        Nothing: none came in time, or its output is closed.
+        Empty if none came in time, or if its output is closed.
         """
         assert self._popen.stdout is not None
         descriptor = self._popen.stdout.fileno()
@@ -408,55 +419,61 @@ class Child:
         return self._code() is None
 
     def check(self) -> None:
-        """Raise when the child has ended, or the lab should: called wherever the lab waits."""
+        """Raise if the child has ended, or if the lab should end: called wherever the lab waits."""
         checkpoint()
         code = self._code()
         if code is None:
             return
         how = f"was killed by signal {-code}" if code < 0 else f"ended with exit code {code}"
-        # Who was killed had no say in it, but a panic ends its own process by SIGABRT.
+        # A killed process has no last words, but a panic ends its own process by SIGABRT.
         said = last_words(self.output()) if code >= 0 or code == -signal.SIGABRT else ""
         raise ProcessError(f"{self.command.role} {how}{said and f': {said}'}")
 
     def wait_until(self, ready: Callable[[], object], timeout_s: float, otherwise: str) -> None:
-        """Look until the child's link is ready; raises `LinkError` when it is not in time."""
+        """Poll until the child's link is ready; raises `LinkError` if it is not in time."""
         wait_until(ready, self.check, timeout_s, otherwise)
 
     def wait(self, timeout_s: float) -> bool:
-        """True when the child ended within the time."""
+        """Return True if the child ended within the time."""
         poll = select.poll()
         poll.register(self._pidfd, select.POLLIN)
         return bool(poll.poll(timeout_s * 1000))
 
     def ask_to_end(self) -> None:
-        """Send the signal that asks it to end, and wait for nothing: `stop` does."""
+        """Send the signal that asks the child to end, without waiting: `stop` waits."""
         own = self.command.ending
         self._signal(own[0] if own else _ENDINGS[0][0])
         self._close_stdin()
 
     def _close_stdin(self) -> None:
-        """After a signal that it noted, testpmd still waits for the end of its commands."""
+        """Close the child's standard input: after a signal, testpmd still waits for the end of its
+        commands.
+        """
         if self._popen.stdin:
             with contextlib.suppress(OSError):
                 self._popen.stdin.close()
 
     def freeze(self) -> None:
-        """Stop it, and what it started; `stands_still` tells when it has."""
+        """Stop the child and the processes it started; `stands_still` returns True once they
+        have.
+        """
         self._signal(signal.SIGSTOP)
 
     def thaw(self) -> None:
         self._signal(signal.SIGCONT)
 
     def _signal(self, number: signal.Signals) -> None:
-        """To all of its process group, for a script does not tell its own children. Until it is
-        reaped, in `stop`, no other group can have its number.
+        """Send a signal to the child's process group, because a script does not pass it on to its
+        children. No other group can have its number until `stop` reaps it.
         """
         if self._popen.returncode is None:
             with contextlib.suppress(ProcessLookupError, PermissionError):
                 os.killpg(self.pid, number)
 
     def _code(self) -> int | None:
-        """Its exit code, below 0 a signal's number; None while it runs. Leaves it to be reaped."""
+        """Return its exit code (negative: a signal's number), or None while it runs. Does not reap
+        it.
+        """
         if self._popen.returncode is not None:
             return self._popen.returncode
         look = os.WEXITED | os.WNOHANG | os.WNOWAIT
@@ -466,8 +483,8 @@ class Child:
         return found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
 
     def stop(self) -> int:
-        """End the child in bounded time; returns its exit code (negative: the signal)."""
-        # Who stands still hears no signal but SIGKILL.
+        """End the child in bounded time; return its exit code (negative: the signal's number)."""
+        # A stopped process only handles SIGKILL.
         self.thaw()
         if self.running:
             own = self.command.ending
@@ -476,7 +493,7 @@ class Child:
                 self._close_stdin()
                 if self.wait(patience_s):
                     break
-        # What it started and did not end.
+        # Processes that it started and did not end.
         self._signal(signal.SIGKILL)
         code = self._reap()
         if self._pidfd >= 0:
@@ -493,11 +510,12 @@ class Child:
         return -signal.SIGKILL if code is None else code
 
     def _reap(self) -> int | None:
-        """On a CPU that none of its threads was given, if there is one.
+        """Reap the child, on a CPU that none of its threads used, if there is one.
 
-        Threads still clean up in the kernel when their process can be reaped, and who reaps it
-        waits for them without letting go of the CPU (Linux 6.18, shrink_dcache_parent). On their
-        own CPU, which others want as well, that took minutes, in which nothing else ran there.
+        Threads still clean up in the kernel when their process can be reaped, and the process that
+        reaps it waits for them without giving up its CPU (Linux 6.18, shrink_dcache_parent). On
+        their own CPU, if other processes want it as well, that took minutes, in which nothing else
+        ran there.
         """
         usual = os.sched_getaffinity(0)
         elsewhere = set(range(os.cpu_count() or 1)) - set(self.command.cpus)
@@ -509,7 +527,7 @@ class Child:
             os.sched_setaffinity(0, usual)
 
     def activity(self) -> Activity:
-        """What the scheduler counted so far of the process that does the work, where it runs."""
+        """Return the scheduler's counters of the process that does the work, on its host."""
         return sampler.take(Wanted(pids=(self.working_pid,))).processes[self.working_pid]
 
     def __enter__(self) -> Child:
@@ -521,8 +539,8 @@ class Child:
 
 @contextlib.contextmanager
 def ended_with() -> Iterator[Callable[[int], None]]:
-    """A function that notes a process, which a child started, perhaps in a session of its own. Who
-    still runs when the context ends is killed.
+    """Yield a function that notes a process that a child started, perhaps in a session of its own.
+    Noted processes that still run when the context ends are killed.
     """
     with contextlib.ExitStack() as opened:
 
@@ -541,8 +559,8 @@ def _kill(pidfd: int) -> None:
 
 
 class _Signals:
-    """The first signal that asked the lab to end. The handler only notes it: an exception raised
-    from a handler can surface anywhere, also where Python drops it (in a fork hook, in __del__).
+    """The first signal that asked the lab to end. The handler only stores it: an exception raised
+    in a handler can appear anywhere, also where Python drops it (in a fork hook, in __del__).
     """
 
     received: int | None = None
@@ -558,21 +576,21 @@ def checkpoint() -> None:
 
 
 def pause(seconds: float) -> None:
-    """Sleep in one piece, as nothing that is measured must be disturbed; a signal ends it."""
+    """Sleep without waking up, so that measurements are not disturbed; a signal ends the sleep."""
     until = time.monotonic() + seconds
     while (rest := until - time.monotonic()) > 0:
         checkpoint()
         if _Signals.arrivals is None:
             time.sleep(rest)
         elif select.select([_Signals.arrivals], [], [], rest)[0]:
-            # Whoever else had a signal has been told by now.
+            # Other handlers have run by now.
             os.read(_Signals.arrivals, 512)
     checkpoint()
 
 
 def await_end(pids: Iterable[int], timeout_s: float) -> None:
-    """Sleep until one of these processes ends, whoever's they are, or the time is over; a signal
-    ends it, too. One that is gone already is not waited for.
+    """Sleep until one of these processes ends (of any owner), the time is over, or a signal
+    arrives. Ignores processes that have ended already.
     """
     with contextlib.ExitStack() as opened:
         watched = [] if _Signals.arrivals is None else [_Signals.arrivals]
@@ -591,13 +609,13 @@ def await_end(pids: Iterable[int], timeout_s: float) -> None:
 def interruptible(
     signals: Sequence[signal.Signals] = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP),
 ) -> Iterator[None]:
-    """Let these signals end the lab at its next `checkpoint`, so that it cleans up undisturbed."""
+    """Let these signals end the lab at its next `checkpoint`, so that it can clean up first."""
 
     def note(number: int, frame: FrameType | None) -> None:
         if _Signals.received is None:
             _Signals.received = number
 
-    # What the caller ignores, as nohup does SIGHUP, stays ignored.
+    # Signals that the caller ignores, as nohup does SIGHUP, stay ignored.
     heard = [number for number in signals if signal.getsignal(number) is not signal.SIG_IGN]
     arrivals, announce = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
     woken = signal.set_wakeup_fd(announce, warn_on_full_buffer=False)

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One look at what the kernel counts: of processes, CPUs and network interfaces.
+"""Read the kernel's counters once: of processes, CPUs and network interfaces.
 
 This module imports the standard library only and nothing of the lab's: `Host.sample` calls `take`
-where the lab itself is on that host, and elsewhere this file can be run as a program, which reads
-what is wanted as JSON from standard input and prints the sample as JSON:
+if the lab itself is on that host, and elsewhere this file can be run as a program, which reads the
+request as JSON from standard input and prints the sample as JSON:
 
     echo '{"pids": [1], "cpus": true}' | python3 sampler.py
 
-Counters of the scheduler are of all threads of a process; what is gone has none. Any thread. Ticks
-are 1/`USER_HZ` s.
+Counters of the scheduler are sums over all threads of a process; a process that has ended has none.
+Any thread. Ticks are 1/`USER_HZ` s.
 """
 
 from __future__ import annotations
@@ -27,25 +27,26 @@ from typing import Any
 
 @dataclass(frozen=True)
 class Activity:
-    """What the scheduler counted for all threads of a process since their start."""
+    """The scheduler's counters for all threads of a process since their start."""
 
     voluntary: int
     involuntary: int
     ran_s: float
     waited_s: float
-    # Of each thread, by its id: how long it ran, and waited.
+    # For each thread, by its id: how long (s) it ran, and waited.
     threads: Mapping[int, tuple[float, float]] = field(default_factory=dict)
 
     @property
     def told(self) -> bool:
-        """Whether it counted at all: not of what is gone, nor without CONFIG_SCHED_INFO."""
+        """True if there are counters: not for an ended process, nor without CONFIG_SCHED_INFO."""
         return bool(self.threads)
 
     def waited_for_others_s(self, before: Activity) -> float:
-        """How long its busiest thread waited since then while none of its threads had the CPU.
+        """Return how long (s) the busiest thread waited since `before` while no thread of the
+        process had the CPU.
 
-        On one CPU its threads keep each other waiting: of each signal by which net_tap tells of a
-        frame, for instance, any thread of the process may be woken.
+        Threads on one CPU keep each other waiting: for instance, each signal that net_tap gets for
+        a frame may wake any thread of the process.
         """
         since = [
             (ran - earlier[0], waited - earlier[1])
@@ -60,7 +61,7 @@ class Activity:
 
 @dataclass(frozen=True)
 class CpuTimes:
-    """One line of /proc/stat, in ticks."""
+    """CPU times of one line of /proc/stat, in ticks."""
 
     busy: int
     idle: int
@@ -70,7 +71,7 @@ class CpuTimes:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What an interface received and sent, in frames and in bytes without FCS."""
+    """Received and sent frames and bytes (without FCS) of an interface."""
 
     rx_frames: int
     tx_frames: int
@@ -80,7 +81,7 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to look at. `interfaces`: of the network namespace that is looked from, all of them."""
+    """The counters to read. `interfaces`: all interfaces of the calling network namespace."""
 
     pids: tuple[int, ...] = ()
     cpus: bool = False
@@ -89,7 +90,9 @@ class Wanted:
 
 @dataclass(frozen=True)
 class Sample:
-    """`at_s`: the host's monotonic clock before the look. `tick_hz`: ticks in a second there."""
+    """A sample. `at_s`: the host's monotonic clock before reading. `tick_hz`: ticks per second on
+    the host.
+    """
 
     at_s: float
     tick_hz: int
@@ -99,7 +102,7 @@ class Sample:
 
 
 def take(wanted: Wanted) -> Sample:
-    """Look at the machine that this runs on. Raises `OSError` where it has no such counters."""
+    """Read the counters of this machine. Raises `OSError` if it has no such counters."""
     return Sample(
         at_s=time.monotonic(),
         tick_hz=os.sysconf("SC_CLK_TCK"),
@@ -114,13 +117,15 @@ def as_json(what: Wanted | Sample) -> str:
 
 
 def wanted_of(text: str) -> Wanted:
-    """The reverse of `as_json`; raises `ValueError` or `TypeError` for anything else."""
+    """Parse a request made by `as_json`; raises `ValueError` or `TypeError` for anything else."""
     data = json.loads(text)
     return Wanted(**{**data, "pids": tuple(data.get("pids", ()))})
 
 
 def sample_of(text: str) -> Sample:
-    """The reverse of `as_json`; raises `LookupError`, `ValueError` or `TypeError` for others."""
+    """Parse a sample made by `as_json`; raises `LookupError`, `ValueError` or `TypeError`
+    otherwise.
+    """
     data = json.loads(text)
     return Sample(
         at_s=data["at_s"],
@@ -140,7 +145,9 @@ def _activity_of(data: Mapping[str, Any]) -> Activity:
 
 
 def _activity(pid: int) -> Activity:
-    """The activity of all threads of a process, or of a kernel thread; zero if it is gone."""
+    """Return the activity of all threads of a process, or of a kernel thread; zero if it has
+    ended.
+    """
     voluntary = involuntary = 0
     threads = {}
     for task in Path(f"/proc/{pid}/task").glob("*"):
@@ -159,7 +166,7 @@ def _activity(pid: int) -> Activity:
 
 
 def _cpu_times() -> dict[int, CpuTimes]:
-    """Since boot, by CPU."""
+    """Return the CPU times since boot, by CPU."""
     times: dict[int, CpuTimes] = {}
     for line in Path("/proc/stat").read_text().splitlines():
         name, *fields = line.split()
@@ -172,9 +179,9 @@ def _cpu_times() -> dict[int, CpuTimes]:
 
 
 def _traffic() -> dict[str, Traffic]:
-    """Since they were made, by interface."""
+    """Return the traffic of each interface since it was made, by name."""
     found = {}
-    # Of the thread: /proc/net is that of the process.
+    # The thread's own file: /proc/net is the process's.
     for line in Path("/proc/thread-self/net/dev").read_text().splitlines()[2:]:
         name, _, numbers = line.strip().partition(":")
         fields = [int(number) for number in numbers.split()]
@@ -183,7 +190,7 @@ def _traffic() -> dict[str, Traffic]:
 
 
 def main() -> None:
-    """Standard input says what is wanted, standard output has the sample."""
+    """Read the request from standard input and print the sample on standard output."""
     print(as_json(take(wanted_of(sys.stdin.read()))))
 
 

@@ -1,19 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers in words, and the words of programs that ended."""
+"""Format numbers as words, and shorten the output of programs that ended."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
 
-# What EAL says on the way to an error, among it what it says in every run and at every end.
+# Prefixes of EAL's complaints, including some that occur in every run and at every end.
 _COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
-# What rte_exit says at the end, after which only older lines of standard output may come.
+# rte_exit's last line, after which only older lines of standard output may come.
 _CAUSE = "Cause:"
 # Lines of Open vSwitch's log at its levels of errors.
 _ERRORS = re.compile(r"\|(ERR|EMER)\|")
-# What colours a terminal, names its window and moves its cursor; and all else that neither a
-# terminal nor XML is to get from a program, but for the ends of lines.
+# Escape sequences that colour a terminal, name its window or move its cursor; and all other
+# characters that neither a terminal nor XML may get from a program, except the ends of lines.
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[ -/]*[0-~])")
 _CONTROL = re.compile(r"[\x00-\x08\x0e-\x1f\x7f-\x84\x86-\x9f\ud800-\udfff\ufffe\uffff]")
 # getopt's words, before a program prints its usage.
@@ -27,11 +27,11 @@ _CHATTER = re.compile(
 
 
 def printable(text: str, keep: str = "") -> str:
-    """Text of somebody else's, such as a name or an error message with one, safe for a terminal.
+    """Make untrusted text, such as a name or an error message with one, safe for a terminal.
 
-    What would move the cursor, colour or rename the window, or turn the direction of writing round
-    becomes `?`: control and format characters, and all separators but the plain space. `keep`:
-    further characters that stay, such as the newlines between lines of our own.
+    Control and format characters, which could move the cursor, colour or rename the window, or
+    change the writing direction, and all separators but the plain space become `?`. `keep`: further
+    characters that stay, such as the newlines between lines of our own.
     """
     if text.isprintable():
         return text
@@ -39,22 +39,25 @@ def printable(text: str, keep: str = "") -> str:
 
 
 def counted(count: int, noun: str) -> str:
-    """`1 block`, `12 blocks`."""
+    """Format a count with its noun: `1 block`, `12 blocks`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def probability(p: float, digits: int = 4) -> str:
-    """`p 0.0312`, or `p below 0.0001`: one that the digits cannot show is small, but not 0."""
+    """Format a probability: `p 0.0312`, or `p below 0.0001` if the digits cannot show it: small,
+    but not 0.
+    """
     least = 10.0**-digits
     return f"p below {least:.{digits}f}" if p < least else f"p {p:.{digits}f}"
 
 
 def last_words(output: str, limit: int = 400) -> str:
-    """Why a program ended, as far as its output tells, in one line of at most `limit` characters.
+    """Return why a program ended, as far as its output tells, in one line of at most `limit`
+    characters.
 
     EAL complains first, then a usage of a hundred indented lines may follow, then the program says
-    that it could not start: complaints and the last two lines are kept, indented ones only when
-    there is nothing better.
+    that it could not start: complaints and the last two lines are kept, indented ones only if there
+    is nothing better.
     """
     lines = _lines(output)
     complaints = _complaints(lines)
@@ -66,7 +69,9 @@ def last_words(output: str, limit: int = 400) -> str:
 
 
 def complaints(output: str, limit: int = 400) -> str:
-    """The complaints of a program that still runs, in the same form; empty where it has none."""
+    """Return the complaints of a program that still runs, in the same form; empty if there are
+    none.
+    """
     lines = _lines(output)
     return _joined([lines[at] for at in _complaints(lines)[-4:]], limit)
 
@@ -78,7 +83,7 @@ def _lines(output: str) -> list[str]:
 
 
 def _complaints(lines: Sequence[str]) -> list[int]:
-    """The places of lines that tell of an error."""
+    """Return the indices of lines that report an error."""
     return [
         at
         for at, line in enumerate(lines)
@@ -88,7 +93,7 @@ def _complaints(lines: Sequence[str]) -> list[int]:
 
 def _joined(lines: Sequence[str], limit: int) -> str:
     kept: list[str] = []
-    # From the end: what was said last is the nearest to the cause that can still be seen.
+    # From the end: the last visible complaint is nearest to the cause.
     for line in reversed(lines):
         text = line.strip()[: limit // 2]
         if len("; ".join([text, *kept])) > limit:

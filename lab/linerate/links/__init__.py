@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Links: what carries frames between the generator and the forwarder.
+"""Links carry frames between the generator and the forwarder.
 
 A new link is one small class here and one line in `LINKS`.
 """
@@ -39,21 +39,22 @@ LINKS: dict[str, Link] = {
 }
 
 
-# From a link's name to the link: `link`, or that of a run, which knows the run's own devices.
+# Returns a link by its name: `link`, or a run's own function, which knows the run's devices.
 FindLink = Callable[[str], Link]
-# Between a link's name and that of its tables.
+# Separates a link's name from that of its tables.
 TABLES = ":"
 
 
 def base_name(name: str) -> str:
-    """A link's name without that of its tables."""
+    """Return a link's name without the name of its tables."""
     return name.partition(TABLES)[0]
 
 
 def link(name: str) -> Link:
-    """The link of that name; those that route have a variety for all tables: `LINK:TABLES`.
+    """Return the link of that name; a routed link has a variant for each set of tables:
+    `LINK:TABLES`.
 
-    The link `ports` is without devices here: a run's options and design have those
+    The link `ports` has no devices here: those come from a run's options and design
     (`linerate.runs.options.Common.link`).
     """
     base, _, tables = name.partition(TABLES)

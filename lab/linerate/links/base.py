@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the lab asks of a link.
+"""The interface of a link.
 
-Lifecycle: `Link.open` makes what the link needs outside the lab (sockets, interfaces, namespaces)
-and removes it when its context ends, however it ends; what a killed lab left behind lies in its run
-directory or is found by its name, and goes when the next one opens. A `Link` itself is stateless.
+Lifecycle: `Link.open` makes everything that the link needs outside the lab (sockets, interfaces,
+namespaces) and removes it when its context ends, in whatever way; leftovers of a killed lab are in
+its run directory or are found by their names, and the next `open` removes them. A `Link` itself is
+stateless.
 """
 
 from __future__ import annotations
@@ -22,12 +23,12 @@ from linerate.links.tables import Tables
 
 @dataclass(frozen=True)
 class LinkContext:
-    """Where a link's sockets go, and the frame size (with the 4-byte FCS) of its trials.
+    """The directory of a link's sockets, and the frame size (with the 4-byte FCS) of its trials.
 
-    `hugepages`: both ends get their memory from huge pages. `cores`: where the ends run; None:
-    where the lab would choose. `receive_first`: the kernel's threads that receive for the
-    generator, where there are some, have its core before it. `host`: where the link is made.
-    `number`: of links of one kind that are open at once, from 0.
+    `hugepages`: both ends get their memory from huge pages. `cores`: the CPUs of the ends; None:
+    the lab's choice. `receive_first`: kernel threads that receive for the generator, if any, have
+    its core before it. `host`: the host on which the link is made. `number`: distinguishes open
+    links of one kind, from 0.
     """
 
     directory: Path
@@ -40,7 +41,7 @@ class LinkContext:
 
 
 def numbered(word: str, number: int) -> str:
-    """The word itself for the first of several."""
+    """Return the word with the number appended; for the first of several, the word itself."""
     return f"{word}{number}" if number else word
 
 
@@ -59,16 +60,16 @@ class KernelThread:
 
 @dataclass(frozen=True)
 class Wire:
-    """An open link, as its two ends know it.
+    """An open link, as its two ends see it.
 
     `vdevs`: arguments of --vdev, one per port of the forwarder; or `pci`: their PCI addresses.
-    `eal_options`: what EAL needs beside them. `locations`: OTG port locations, one per port of the
-    generator; none without one. `sender_pci`: the PCI addresses among them. `sender_eal_options`:
-    what the generator's EAL needs beside them. `host`, `sender_host`: where the programs of the two
-    ends run, as a rule in network namespaces. `interfaces`: those of the kernel whose counters name
-    frames that are lost between the ends. `threads`: of the kernel, that work for an end.
-    `sender_has_xdp`: the generator puts XDP programs on its interfaces. `tables`: what the frames
-    are to be routed and filtered by; None: by the routes of the lab's flows.
+    `eal_options`: further options of EAL. `locations`: OTG port locations, one per port of the
+    generator; empty without one. `sender_pci`: the PCI addresses among them. `sender_eal_options`:
+    further options of the generator's EAL. `host`, `sender_host`: hosts of the programs at the two
+    ends, usually network namespaces. `interfaces`: kernel interfaces whose counters name frames
+    lost between the ends. `threads`: kernel threads that work for an end. `sender_has_xdp`: the
+    generator puts XDP programs on its interfaces. `tables`: routes and rules for the frames; None:
+    the routes of the lab's flows.
     """
 
     vdevs: tuple[str, ...] = ()
@@ -86,16 +87,16 @@ class Wire:
 
     @property
     def ports(self) -> int:
-        """How many the forwarder has."""
+        """Number of the forwarder's ports."""
         return len(self.vdevs) + len(self.pci)
 
     def of(self, end: str) -> tuple[Interface, ...]:
-        """The kernel's interfaces of that end, in the order of its ports."""
+        """Return the kernel's interfaces of that end, in the order of its ports."""
         return tuple(each for each in self.interfaces if each.end == end)
 
     @property
     def sender(self) -> Wire:
-        """What EAL is to know at the generator's end: the rest comes over OTG."""
+        """The generator's end for EAL's options: everything else goes over OTG."""
         return Wire(pci=self.sender_pci, eal_options=self.sender_eal_options)
 
 
@@ -107,7 +108,7 @@ class Link(ABC):
     # False: the forwarder's ports make and swallow frames themselves; there is no generator.
     has_generator: bool
     description: str
-    # Whose ports those are; of a link without a generator.
+    # The driver of the ports, for a link without a generator.
     driver: str = ""
     # The forwarder's ports are, or may be, interfaces of the kernel.
     interfaces: bool = False
@@ -117,23 +118,24 @@ class Link(ABC):
     receives_by_threads: bool = False
     # The generator's ends are interfaces of the kernel's.
     kernel_generator: bool = False
-    # That is one interface, which the lab makes: what is sent there by any socket comes back to it.
+    # The link is one interface, which the lab makes: any socket that sends there gets the frames
+    # back.
     packet_sender: bool = False
     # False: the size of the frames changes nothing on this link.
     size_matters: bool = True
-    # What its frames are for, unless they are of the lab's flows.
+    # The tables that its frames are for; None: those of the lab's flows.
     tables: Tables | None = None
 
     @property
     def receives_by_softirq(self) -> bool:
-        """Whether the kernel receives in its own time, for which the lab can ask nothing."""
+        """True if the kernel receives in soft interrupts, whose CPU time the lab cannot control."""
         return self.interfaces and not self.receives_by_threads
 
     def prepare(self) -> None:  # noqa: B027 - most links need nothing
-        """Find or build what the link needs; raises `LabError` with what mends it."""
+        """Find or build what the link needs; raises `LabError` with what to do."""
 
     def plugin(self) -> Path | None:
-        """The driver to load, after `prepare`; None: DPDK has it."""
+        """Return the driver to load, after `prepare`; None if DPDK has it."""
         return None
 
     @abstractmethod

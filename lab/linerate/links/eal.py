@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """EAL options: the same for every program of a trial, so that memory is no difference between arms.
-Only who needs more of it gets more.
+Only programs that need more memory get more.
 
-With free hugepages `--in-memory` (nothing is left behind, even after SIGKILL); without,
-`--no-huge --no-shconf`: the two exclude each other.
+With free hugepages `--in-memory` (nothing is left behind, even after SIGKILL); without, `--no-huge
+--no-shconf`: the two exclude each other.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ _MAX_LCORE = 128
 
 @dataclass(frozen=True)
 class Memory:
-    """How EAL gets its memory."""
+    """The source of EAL's memory."""
 
     hugepages: bool
 
     @classmethod
     def choose(cls, wanted: str = "auto") -> Memory:
-        """`wanted` is `auto`, `yes` or `no`. Two programs run at a time."""
+        """Choose the source: `wanted` is `auto`, `yes` or `no`. Two programs run at a time."""
         free = hugepage_memory_mib()
         if wanted == "yes" and free < 2 * MEMORY_MIB:
             raise MachineError(
@@ -38,26 +38,30 @@ class Memory:
         return cls(wanted != "no" and free >= 2 * MEMORY_MIB)
 
     def options(self, mib: int = MEMORY_MIB) -> list[str]:
-        """`mib`: how much there is at most without huge pages; with them EAL takes as it needs."""
+        """Return the options. `mib`: the limit without huge pages; with them EAL takes as it
+        needs.
+        """
         if self.hugepages:
             return ["--in-memory"]
         return ["--no-huge", "--no-shconf", "-m", str(mib)]
 
 
 def lcores(*cpus: int) -> list[str]:
-    """An lcore on each of these CPUs."""
+    """Return the options for one lcore on each of these CPUs."""
     if max(cpus) < _MAX_LCORE:
         return ["-l", ",".join(map(str, cpus))]
     return numbered_lcores(*cpus)
 
 
 def numbered_lcores(*cpus: int) -> list[str]:
-    """The same with the numbers 0, 1, ..."""
+    """Return the same with lcores numbered 0, 1, ..."""
     return ["--lcores", ",".join(f"{lcore}@{cpu}" for lcore, cpu in enumerate(cpus))]
 
 
 def idle_main(*cpus: int) -> list[str]:
-    """The same, and a main lcore beside the first: for programs whose main lcore never forwards."""
+    """Return the same with a main lcore on the first CPU, for programs whose main lcore never
+    forwards.
+    """
     first, *others = cpus
     return [
         "--lcores",
@@ -69,7 +73,7 @@ def options(
     lcores: list[str], memory: Memory, prefix: str, wire: Wire, *, mib: int = MEMORY_MIB
 ) -> list[str]:
     arguments = [*lcores, *memory.options(mib), "--file-prefix", prefix]
-    # Without a list EAL would take every device that it can.
+    # Without a list EAL would use every possible device.
     arguments += [word for address in wire.pci for word in ("-a", address)] or ["--no-pci"]
     arguments += wire.eal_options
     for vdev in wire.vdevs:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The flows of the lab's traffic: what the sender sends, and what forwarders that route must know.
+"""The flows of the lab's traffic, for the sender and for forwarders that route.
 
 Flow k goes from `SOURCE` + k to `DESTINATION` + k (IPv6: `SOURCE_V6`, `DESTINATION_V6`), by UDP
-from and to port `FIRST_UDP_PORT` + k. The networks are those set aside for benchmarks (RFC 2544
+from and to port `FIRST_UDP_PORT` + k. The networks are those reserved for benchmarks (RFC 2544
 C.2.2, RFC 5180 8).
 """
 
@@ -35,24 +35,24 @@ class Flow:
 
 
 def sender_mac(port: int) -> str:
-    """The Ethernet address of the sender's port."""
+    """Return the Ethernet address of the sender's port."""
     return f"02:00:00:00:01:{port:02x}"
 
 
 def forwarder_mac(port: int) -> str:
-    """The address that frames of the sender's port are sent to; no forwarder's port has it."""
+    """Return the destination address of frames of the sender's port; no forwarder's port has it."""
     return f"02:00:00:00:02:{port:02x}"
 
 
 def flows(version: int = 4) -> Iterator[Flow]:
-    """All flows, of IPv4 or IPv6."""
+    """Yield all flows, of IPv4 or IPv6."""
     source, destination = (SOURCE, DESTINATION) if version == 4 else (SOURCE_V6, DESTINATION_V6)
     for index in range(FLOWS):
         yield Flow(source + index, destination + index, FIRST_UDP_PORT + index)
 
 
 def frame(flow: Flow, size: int = FRAME_BYTES) -> bytes:
-    """The flow's IPv4 frame of so many bytes without FCS, with zeros behind the UDP header."""
+    """Return the flow's IPv4 frame of `size` bytes without FCS, with zeros after the UDP header."""
     macs = bytes.fromhex((forwarder_mac(0) + sender_mac(0)).replace(":", ""))
     length = size - len(macs) - 2
     addresses = flow.source.packed + flow.destination.packed
@@ -65,7 +65,7 @@ def frame(flow: Flow, size: int = FRAME_BYTES) -> bytes:
 
 
 def capture(frames: Iterable[bytes]) -> bytes:
-    """A capture file (pcap) of these frames, without times."""
+    """Return a capture file (pcap) of these frames, without times."""
     header = struct.pack("=IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 1)
     return header + b"".join(
         struct.pack("=IIII", 0, 0, len(each), len(each)) + each for each in frames
@@ -73,7 +73,7 @@ def capture(frames: Iterable[bytes]) -> bytes:
 
 
 def checksum(header: bytes) -> int:
-    """The Internet checksum (RFC 1071) of an even number of bytes."""
+    """Return the Internet checksum (RFC 1071) of an even number of bytes."""
     total = sum(int.from_bytes(header[at : at + 2], "big") for at in range(0, len(header), 2))
     while total >> 16:
         total = (total & 0xFFFF) + (total >> 16)

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""memif: a shared-memory packet interface between two processes. Counts exactly, needs no rights.
+"""memif: a shared-memory packet interface between two processes. Its counters are exact, and it
+needs no privileges.
 
 The generator is the server and must start first.
 """

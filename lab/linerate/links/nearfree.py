@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""net_nearfree ports: our own driver (drivers/nearfree), which does next to no work per packet."""
+"""net_nearfree ports: our own driver (drivers/nearfree), which does almost no work per packet."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FCS = 4
 
 
 class NearFree(Link):
-    """What is left of a trial's time is the forwarder's own."""
+    """Ports that cost almost nothing, so that a trial's time is the forwarder's own."""
 
     has_generator = False
     driver = "net_nearfree"
@@ -51,15 +51,15 @@ class NearFree(Link):
         )
 
     def _further(self, port: int, context: LinkContext) -> str:
-        """What else the port is told."""
+        """Return further arguments of the port."""
         return ""
 
 
 class Frames(NearFree):
-    """The same with frames of capture files, or without them of the lab's flows.
+    """The same with frames of capture files, or by default of the lab's flows.
 
-    `files`: of each port in turn, or one for all of them. `checked`: the driver looks at each
-    packet that is sent, which is asked for by telemetry (drivers/nearfree/check.h).
+    `files`: of each port in turn, or one for all of them. `checked`: the driver checks each packet
+    that is sent, and reports by telemetry (drivers/nearfree/check.h).
     """
 
     def __init__(self, ports: int, files: Sequence[Path] = (), *, checked: bool = False) -> None:
@@ -78,7 +78,7 @@ class Frames(NearFree):
         return Frames(self.ports, files)
 
     def checking(self) -> Frames:
-        """The same, for a look at what is sent."""
+        """Return the same link with checks of sent packets."""
         return Frames(self.ports, self.files, checked=True)
 
     def _further(self, port: int, context: LinkContext) -> str:
@@ -88,16 +88,16 @@ class Frames(NearFree):
             file = self.files[port % len(self.files)].resolve()
         else:
             file = rules.mixed_capture(self.ports, context.size - FCS)
-        # One of another size may be there.
+        # A file of another size may exist.
         place.unlink(missing_ok=True)
         place.symlink_to(file)
         return f",frames={place}" + (",check=1" if self.checked else "")
 
 
 class RoutedNearFree(NearFree):
-    """The same with frames to route: of `tables`, or without them of the lab's flows.
+    """The same with frames to route: of `tables`, or by default of the lab's flows.
 
-    What comes in by one port of two leaves by the other.
+    Frames received on one port of two leave by the other.
     """
 
     def __init__(self, ports: int, tables: Tables | None = None) -> None:
@@ -111,7 +111,7 @@ class RoutedNearFree(NearFree):
         )
 
     def describe(self, flows: str) -> str:
-        """What it is, with frames of such flows."""
+        """Return the link's description, with frames of these flows."""
         return (
             f"{_counted(self.ports)}: a driver that writes each packet anew: IPv4 frames of "
             f"{flows}; this measures the forwarder's own instructions and the cache misses of its "

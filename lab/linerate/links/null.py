@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""net_null ports: frames come from nothing and go nowhere, so only software cost remains."""
+"""net_null ports: the driver makes and discards frames without copying, so only software cost
+remains.
+"""
 
 from __future__ import annotations
 

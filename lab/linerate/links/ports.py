@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The reader's own devices: `--link ports --generator-port LOCATION --forwarder-port LOCATION`.
+"""The user's own devices: `--link ports --generator-port LOCATION --forwarder-port LOCATION`.
 
-One or two ports at each end, cabled or connected by whoever runs the lab. A generator's port is any
-location of OTG that the generator takes; a forwarder's is what EAL can be told on a command line.
+One or two ports at each end, which the user has connected. A generator's port is any OTG location
+that the generator accepts; a forwarder's is a device in EAL's command-line syntax.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ _GENERATOR_KINDS = (
 _FORWARDER_KINDS = ("pci:ADDRESS", "vdev:ARGUMENTS", "INTERFACE", "af_packet:", "af_xdp:", "tap:")
 _PCI = re.compile(r"(?:([0-9a-fA-F]{4}):)?([0-9a-fA-F]{2}:[0-9a-fA-F]{2}\.[0-9a-fA-F])")
 _VDEV_INTERFACE = re.compile(r"vdev:net_af_(?:packet|xdp)[^,]*,(?:.*,)?iface=([^,]+)")
-# These work on one file of memory that the other process maps.
+# These use one memory file that the other process maps.
 _ONE_FILE = ("net_vhost", "eth_vhost", "net_virtio_user", "vhost:", "virtio_user:")
 
 
 @dataclass(frozen=True)
 class Device:
-    """One port as EAL is told of it: a PCI address, or arguments of --vdev."""
+    """One port for EAL: a PCI address, or arguments of --vdev."""
 
     text: str
     pci: str | None = None
@@ -44,9 +44,9 @@ class Device:
 
 
 class Ports(Link):
-    """Devices that are there already; opening makes nothing.
+    """Existing devices; opening makes nothing.
 
-    Only `prepare` and `open` look whether they are: a run can be told again when they are gone.
+    Only `prepare` and `open` check that they exist, so that old runs can be reported without them.
     """
 
     name = NAME
@@ -59,7 +59,9 @@ class Ports(Link):
         *,
         foreign: bool = False,
     ) -> None:
-        """`foreign`: the generator is not the lab's, its locations mean something to it alone."""
+        """Store the devices. `foreign`: the generator is not the lab's; only it understands its
+        locations.
+        """
         self.locations = tuple(generator)
         self.forwarder = tuple(forwarder)
         self.foreign = foreign
@@ -70,7 +72,7 @@ class Ports(Link):
         self.description = f"your own devices, generator and forwarder: {between}"
 
     def check(self, links: Sequence[str]) -> None:
-        """Raise `UsageError` unless these devices are there for the links that a run is to use."""
+        """Raise `UsageError` unless these devices are given for the links of a run."""
         if self.foreign and list(links) != [NAME]:
             raise UsageError(
                 f"--generator needs --link {NAME}: on links that the lab makes, only its own "
@@ -91,11 +93,11 @@ class Ports(Link):
 
     @property
     def devices(self) -> tuple[Device, ...]:
-        """The forwarder's ports; raises `UsageError` for one that is not there."""
+        """The forwarder's ports; raises `UsageError` if one does not exist."""
         return tuple(_device(text, place) for place, text in enumerate(self.forwarder))
 
     def prepare(self) -> None:
-        """Check all of it; `UsageError` names the option."""
+        """Check all devices; `UsageError` names the option."""
         if not self.locations and not self.forwarder:
             raise UsageError(
                 f"--link {NAME}: no devices",
@@ -110,7 +112,7 @@ class Ports(Link):
         _check_all(self.locations, self.devices, foreign=self.foreign)
 
     def without_hugepages(self) -> None:
-        """Physical devices cannot do without."""
+        """Refuse to run without huge pages: physical devices need them."""
         ends = [(GENERATOR, text) for text in self._ours]
         ends += [(FORWARDER, text) for text in self.forwarder]
         for option, text in ends:
@@ -145,7 +147,7 @@ class Ports(Link):
 
 
 def _interface(text: str) -> str | None:
-    """The interface of the kernel that a location is at, if it is at one that is there."""
+    """Return the existing kernel interface of a location, or None."""
     if found := _VDEV_INTERFACE.match(text):
         return found[1]
     kind, _, rest = text.rpartition(":")
@@ -154,7 +156,7 @@ def _interface(text: str) -> str | None:
 
 
 def _is_interface(text: str) -> bool:
-    """Whether other programs than DPDK's can use the device by name."""
+    """Return True if programs other than DPDK's can use the device by name."""
     return ":" not in text or text.startswith(("af_packet:", "vdev:net_af_packet"))
 
 
@@ -182,7 +184,7 @@ def _refuse(option: str, text: str, why: str, hint: str | None = None) -> UsageE
 
 
 def _check_generator(location: str) -> None:
-    """The generator itself checks the rest, in the first trial."""
+    """Check what the lab can; the generator itself checks the rest in the first trial."""
     kind, colon, rest = location.partition(":")
     known = kind if not colon else f"{kind}:"
     if colon and known not in _GENERATOR_KINDS and kind != "null":
@@ -221,7 +223,7 @@ def _pci(option: str, text: str, address: str) -> str:
 
 
 def _device(text: str, place: int) -> Device:
-    """A forwarder's port; `place` makes the names of virtual devices differ."""
+    """Parse a forwarder's port; `place` makes the names of virtual devices unique."""
     kind, colon, rest = text.partition(":")
     if not colon:
         kind, rest = "af_packet", text
@@ -242,7 +244,7 @@ def _virtual(text: str, arguments: str, place: int) -> Device:
     name = arguments.split(",", maxsplit=1)[0]
     if not re.fullmatch(r"(net|eth)_[A-Za-z0-9_]+", name):
         raise _refuse(
-            FORWARDER, text, f"{name!r} is no name of a network device",
+            FORWARDER, text, f"{name!r} is not the name of a network device",
             "for instance vdev:net_memif0,role=client,socket=/run/s,socket-abstract=no",
         )  # fmt: skip
     return Device(text, vdev=arguments)
@@ -278,7 +280,7 @@ _DEVICES: dict[str, Callable[[str, str, int], Device]] = {
 
 
 def _check_all(locations: Sequence[str], devices: Sequence[Device], *, foreign: bool) -> None:
-    """What no port alone shows."""
+    """Check conflicts between ports, which no single port shows."""
     if len(set(locations)) < len(locations):
         raise _refuse(GENERATOR, locations[-1], "is named twice", "name each once")
     names = [device.pci or (device.vdev or "").split(",")[0] for device in devices]
@@ -299,7 +301,7 @@ def _check_all(locations: Sequence[str], devices: Sequence[Device], *, foreign: 
 
 
 def _place(text: str) -> str | None:
-    """The interface or PCI device that only one end can have."""
+    """Return the interface or PCI device that only one end can use."""
     kind, colon, rest = text.partition(":")
     if kind == "pci":
         return rest.lower().removeprefix("0000:")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Rule files in l3fwd's forms that carry the lab's flows, generated.
 
-By its destination a flow belongs to one of `BLOCKS` networks (of 256 addresses each), and network n
+A flow's destination puts it into one of `BLOCKS` networks (of 256 addresses each), and network n
 leads to port n modulo their number: with one port every flow goes back out of it, with two about
 half of the flows of each port cross over. Every mode sends a flow to the same port.
 
@@ -10,7 +10,7 @@ half of the flows of each port cross over. Every mode sends a flow to the same p
     ACL  @<source> <destination> <ports> : <ports> ... <protocol>/<mask>        denies
          R<source> <destination> ... <protocol>/<mask> <port>                   forwards
 
-The files are named by what is in them, and stay.
+The files are named after their content, and are not removed.
 """
 
 from __future__ import annotations
@@ -45,12 +45,12 @@ class RuleFiles:
 
 
 def out_port(destination: IPv4Address | IPv6Address, ports: int) -> int:
-    """Where frames to this destination leave."""
+    """Return the port by which frames to this destination leave."""
     return (int(destination) >> _BLOCK_BITS) % BLOCKS % ports
 
 
 def networks(version: int) -> Iterator[IPv4Network | IPv6Network]:
-    """The networks of all destinations."""
+    """Yield the networks of all destinations."""
     first = int(flows.DESTINATION if version == 4 else flows.DESTINATION_V6) >> 16 << 16
     for block in range(BLOCKS):
         base = first + (block << _BLOCK_BITS)
@@ -61,14 +61,14 @@ def networks(version: int) -> Iterator[IPv4Network | IPv6Network]:
 
 
 def lpm(version: int, ports: int) -> str:
-    """One route for each network."""
+    """Return one route for each network."""
     return _lines(
         f"R{network} {out_port(network.network_address, ports)}" for network in networks(version)
     )
 
 
 def em(version: int, ports: int) -> str:
-    """One entry for each flow."""
+    """Return one entry for each flow."""
     return _lines(
         f"R{flow.destination} {flow.source} {flow.port} {flow.port} {_UDP} "
         f"{out_port(flow.destination, ports)}"
@@ -77,9 +77,9 @@ def em(version: int, ports: int) -> str:
 
 
 def acl(version: int, ports: int) -> str:
-    """A few rules that deny what the lab never sends, then one for each network.
+    """Return a few rules that deny traffic the lab never sends, then one rule for each network.
 
-    So that every field of a rule is looked at: sources, destinations, ports and protocol.
+    The deny rules make the lookup use every field: sources, destinations, ports and protocol.
     """
     return _lines(_acl(version, ports))
 
@@ -102,7 +102,7 @@ LOOKUPS = {"lpm": lpm, "em": em, "acl": acl}
 
 
 def rule_files(lookup: str, ports: int) -> RuleFiles:
-    """The files for one of `LOOKUPS`, written unless they are there."""
+    """Return the files for one of `LOOKUPS`; write them unless they exist."""
     texts = {version: LOOKUPS[lookup](version, ports) for version in (4, 6)}
     paths = {
         version: kept(f"{lookup}-ipv{version}-{ports}", ".cfg", text.encode())
@@ -112,16 +112,16 @@ def rule_files(lookup: str, ports: int) -> RuleFiles:
 
 
 def mixed_frame_file(ports: int) -> Path:
-    """Frames of the flows, one behind the other: for ports that make frames without contents.
+    """Return a file of the flows' frames, interleaved, for ports that make frames without contents.
 
-    As many leave by each port, in turn. Drivers use few buffers again and again, and what few there
-    are must not all leave by one port.
+    Equal numbers leave by each port, in turn. Drivers reuse a few buffers, and these must not all
+    leave by one port.
     """
     return kept(f"frames-{ports}", ".bin", b"".join(_mixed(ports, flows.FRAME_BYTES)))
 
 
 def mixed_capture(ports: int, size: int) -> Path:
-    """A capture file of the same, with frames of so many bytes without FCS."""
+    """Return a capture file of the same, with frames of `size` bytes without FCS."""
     return kept(f"frames-{ports}-{size}", ".pcap", flows.capture(_mixed(ports, size)))
 
 
@@ -132,7 +132,7 @@ def _mixed(ports: int, size: int) -> Iterator[bytes]:
 
 
 def frame_file(leaving: int, ports: int) -> Path:
-    """A capture file of the flows that leave by this port."""
+    """Return a capture file of the flows that leave by this port."""
     return kept(f"frames-{leaving}-of-{ports}", ".pcap", flows.capture(_leaving(leaving, ports)))
 
 
@@ -147,7 +147,7 @@ def _lines(lines: Iterator[str]) -> str:
 
 
 def kept(name: str, suffix: str, content: bytes) -> Path:
-    """A file of this content; it is there whole or not at all."""
+    """Write a file of this content, complete or not at all, and return its path."""
     digest = hashlib.sha256(content).hexdigest()
     path = build_directory() / "rules" / f"{name}-{digest[:16]}{suffix}"
     if not path.is_file():

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Routes and rules of any number, in l3fwd's forms, and frames that are spread over all of them.
 
-Routes are IPv4 networks of 24 bits, drawn from the unicast addresses: as far apart as a real table
-has them, so that a lookup costs what the cache lets it cost. Every second one is of the lower half
-of the addresses, which is behind port 0; the others are behind port 1 where there is one. By the
-first bit of an address alone its port is known: programs whose rules are their routes (l3fwd by
-ACL) need no others.
+Routes are random IPv4 networks of 24 bits in the unicast range: spread like those of a real table,
+so that a lookup has realistic cache misses. Every second one is in the lower half of the addresses,
+which is behind port 0; the others are behind port 1 if there is one. The first bit of an address
+determines its port: programs whose rules are their routes (l3fwd by ACL) need no others.
 
-There are at least `FEWEST_FLOWS` flows, and as many as routes and rules; one after the other they
-go through the routes in the order of their drawing. Frames are of the first `MOST_FLOWS`.
+There are at least `FEWEST_FLOWS` flows, and at least as many as routes and as rules; consecutive
+flows use consecutive routes, in random order of addresses. Frames are of the first `MOST_FLOWS`.
 
-Of n rules the last are one for each port, which let everything pass. Of the others every second one
-lets a flow pass: they decide as many flows as there are of them; between them stand rules that deny
-TCP, which no flow is. So every frame passes, and rules of both kinds are looked at.
+The last of n rules are one for each port, which pass everything. Of the others every second one
+passes one flow: as many flows match these as there are such rules. Between them are rules that deny
+TCP, which no flow uses. So every frame passes, and rules of both kinds are used.
 
-All of this is drawn from fixed seeds: equal tables are equal everywhere. Files are named by what is
-in them, and stay.
+All of this is drawn from fixed seeds: equal tables are equal everywhere. Files are named after
+their content, and are not removed.
 """
 
 from __future__ import annotations
@@ -34,15 +33,16 @@ from linerate.links.flows import Flow
 from linerate.links.rules import RuleFiles, kept, rule_files
 
 MAX_ROUTES = 100_000
-# l3fwd takes so many in one file.
+# l3fwd's limit for one file.
 MAX_RULES = 100_000
 FEWEST_FLOWS, MOST_FLOWS = 1024, 65_536
 PREFIX_BITS = 24
 _HALVES = ((1, 126), (128, 223))
-# Loopback, and what the lab's other traffic goes to.
+# Loopback, and the destinations of the lab's other traffic.
 _AVOIDED = (IPv4Network("127.0.0.0/8"), IPv4Network("198.18.0.0/15"))
 _SOURCES = IPv4Address("10.0.0.1")
-# A prime: flows to one network have as many ports as there can be, which their rules tell apart.
+# A prime: flows to one network get as many different ports as possible, by which rules distinguish
+# them.
 _PORTS = 49_999
 _SOURCE_BITS = (32, 24, 16, 8)
 _ANY_PORT = "0 : 65535"
@@ -51,14 +51,14 @@ _NAME = re.compile("([1-9][0-9]{0,5})-routes(?::([1-9][0-9]{0,5})-rules)?")
 
 @dataclass(frozen=True)
 class Tables:
-    """How many of each; without rules nothing is filtered."""
+    """Numbers of routes and rules; without rules nothing is filtered."""
 
     routes: int
     rules: int = 0
 
     @classmethod
     def named(cls, name: str) -> Tables:
-        """The tables with this `name`; raises `UsageError`."""
+        """Return the tables with this `name`; raises `UsageError`."""
         found = _NAME.fullmatch(name)
         if not found:
             raise UsageError(f"{name}: tables are called 1000-routes or 1000-routes:100-rules")
@@ -67,7 +67,7 @@ class Tables:
         return tables
 
     def check(self) -> None:
-        """Raise `UsageError` for numbers that no tables have."""
+        """Raise `UsageError` for invalid numbers."""
         if not 1 <= self.routes <= MAX_ROUTES:
             raise UsageError(f"--routes {self.routes}: at least 1 and at most {MAX_ROUTES}")
         if not 0 <= self.rules <= MAX_RULES:
@@ -82,7 +82,7 @@ class Tables:
         counted = f"{self.routes:,} route{'s' * (self.routes > 1)}"
         return counted + (f", past {self.rules:,} rules" if self.rules else "")
 
-    # What IPv6 is told is that of the lab's flows: programs want both.
+    # The IPv6 files are those of the lab's flows: programs need both versions.
     def routes_files(self, ports: int) -> RuleFiles:
         return RuleFiles(_routes_file(self.routes, ports), rule_files("lpm", ports).ipv6)
 
@@ -90,11 +90,11 @@ class Tables:
         return RuleFiles(_rules_file(self, ports), rule_files("acl", ports).ipv6)
 
     def frame_file(self, leaving: int, ports: int) -> Path:
-        """A capture file of the flows that leave by this port."""
+        """Return a capture file of the flows that leave by this port."""
         return _frame_file(self, leaving, ports)
 
     def flows(self) -> list[Flow]:
-        """All flows."""
+        """Return all flows."""
         count = max(FEWEST_FLOWS, self.routes, self.rules)
         drawn = networks(self.routes)
         source = random.Random("flows")
@@ -109,13 +109,13 @@ class Tables:
 
 
 def out_port(address: IPv4Address, ports: int) -> int:
-    """Where frames to this destination leave."""
+    """Return the port by which frames to this destination leave."""
     return int(address) >> 31 if ports > 1 else 0
 
 
 @functools.cache
 def networks(count: int) -> list[IPv4Network]:
-    """The first so many of the networks that are drawn."""
+    """Return the first `count` of the drawn networks."""
     source = random.Random("networks")
     found: dict[IPv4Network, None] = {}
     while len(found) < count:
@@ -143,9 +143,11 @@ def _rules_file(tables: Tables, ports: int) -> Path:
 
 
 def rule_lines(tables: Tables, ports: int) -> Iterator[str]:
-    """The rules for so many ports; as many at least as these."""
+    """Yield the rules for so many ports, at least `tables.rules`."""
     if tables.rules < ports:
-        raise UsageError(f"--rules {tables.rules}: each of {ports} ports has one, which lets pass")
+        raise UsageError(
+            f"--rules {tables.rules}: one for each of {ports} ports is needed at least"
+        )
     for index, flow in zip(range(tables.rules - ports), tables.flows(), strict=False):
         bits = _SOURCE_BITS[index // 2 % len(_SOURCE_BITS)]
         source = IPv4Network((flow.source, bits), strict=False)

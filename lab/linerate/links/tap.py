@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""tap: the kernel's interfaces whose other end is a program, DPDK's net_tap in the forwarder.
+"""tap: kernel interfaces whose other end is a program, DPDK's net_tap in the forwarder.
 
 The lab makes the interfaces, in a network namespace of its own, so that they stay when a trial's
-forwarder ends; the generator sends on them by packet sockets. There is no thread of the kernel in
-between: who writes pays. A frame of the generator's goes into the interface's queue on the
-generator's core, and the forwarder reads it from there by a call a frame; what the forwarder writes
-the kernel receives within that call, up to the generator's socket, on the forwarder's core. There
-run the threads, too, that net_tap's signals wake: one signal for each frame.
+forwarder ends; the generator sends on them by packet sockets. No kernel thread is in between: the
+writer pays. A frame of the generator goes into the interface's queue on the generator's core, and
+the forwarder reads it from there, one system call per frame; a frame that the forwarder writes is
+received by the kernel within that call, up to the generator's socket, on the forwarder's core. The
+threads that net_tap's signals wake run there, too: one signal for each frame.
 """
 
 from __future__ import annotations
@@ -66,6 +66,7 @@ class Tap(Link):
                 locations=tuple(f"af_packet:{name}" for name in names),
                 host=host,
                 sender_host=host,
-                # What they count as sent the forwarder read, and as received it wrote.
+                # Frames that they count as sent were read by the forwarder, received ones were
+                # written by it.
                 interfaces=tuple(Interface(host, name, Interface.GENERATOR) for name in names),
             )

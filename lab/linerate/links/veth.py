@@ -2,9 +2,9 @@
 """veth: pairs of the kernel's virtual interfaces between two network namespaces of the lab's own.
 
 The generator's ends are in one namespace, the forwarder's in the other. A frame that is sent into
-one end is received at the other by a thread of the kernel (NAPI) that the lab pins: what comes to
-the forwarder is received on the forwarder's core and so paid for by it, what comes to the generator
-on the generator's, which is the lab's too. Without that the kernel has the sender pay for both.
+one end is received at the other by a kernel thread (NAPI) that the lab pins: frames to the
+forwarder are received on the forwarder's core, which so pays for them; frames to the generator on
+the generator's, which is also the lab's. Otherwise the sender pays for both.
 """
 
 from __future__ import annotations
@@ -41,7 +41,9 @@ class Veth(Link):
     kernel_generator = True
 
     def __init__(self, ports: int, *, af_xdp: bool = False) -> None:
-        """`af_xdp`: the generator uses its ends by AF_XDP, not by packet sockets."""
+        """Make `ports` pairs. `af_xdp`: the generator uses its ends by AF_XDP, not by packet
+        sockets.
+        """
         self.ports = ports
         self.packet_sender = ports == 1
         self.name = ("veth" if ports == 2 else f"veth{ports}") + ("-af-xdp" if af_xdp else "")
@@ -110,10 +112,11 @@ class Veth(Link):
 
 
 def _name(word: str, number: int) -> str:
-    """An interface's name, unique among labs in all namespaces, because threads tell only the name.
+    """Return an interface's name, unique among labs in all namespaces, because threads show only
+    the name.
 
-    At most 9 characters, the pid having 6: the kernel cuts a thread's name to 15, with `napi/`
-    before and `-` behind.
+    At most 9 characters, with 6 for the pid: the kernel cuts a thread's name to 15, including the
+    prefix `napi/` and the suffix `-`.
     """
     tens, ones = divmod(number, len(_DIGITS))
     return f"{word[0]}{_DIGITS[tens]}{_DIGITS[ones]}{os.getpid():x}"
@@ -122,15 +125,15 @@ def _name(word: str, number: int) -> str:
 def _receive_on(
     host: Host, namespace: InNamespace, name: str, cpu: int, *, first: bool
 ) -> set[int]:
-    """Set an interface up, and have its frames received by threads on this CPU; their pids.
+    """Set an interface up, and have its frames received by threads on this CPU; return their pids.
 
-    A veth polls (NAPI) only when it has an XDP program or may put segments together (GRO), and in
-    the latter case only for frames of a peer that sends none to be cut (TSO): all others are
-    received by the sender's softirq. Frames of these experiments are of flows that are never put
-    together.
+    A veth polls (NAPI) only when it has an XDP program or may merge segments (GRO), and in the
+    latter case only for frames of a peer that sends no large segments (TSO): all others are
+    received by the sender's softirq. Frames of these experiments are of flows that are never
+    merged.
 
-    `first`: the threads have their core as soon as a frame comes, for as long as they need it. A
-    sender that polls has it for milliseconds at a time otherwise, which its frames wait for.
+    `first`: the threads get their core as soon as a frame comes, for as long as they need it.
+    Otherwise a polling sender holds the core for milliseconds at a time, while its frames wait.
     """
     before = napi_threads(name, host)
     ip("link", "set", name, "up", host=namespace)
@@ -145,16 +148,16 @@ def _receive_on(
             )
         time.sleep(0.005)
     for pid in threads:
-        # Who may not have it first waits: latencies show it.
+        # Without this permission, frames wait; latencies show it.
         with contextlib.suppress(ProcessLookupError, PermissionError):
             host.pin(pid, {cpu}, first=first)
-        # Beside a program that polls on their CPU they would have a hundredth of it.
+        # Otherwise a polling program on their CPU would leave them a hundredth of it.
         weight.adopt(pid)
     return threads
 
 
 def sees_kernel_threads(host: Host = LOCAL) -> bool:
-    """Whether the kernel's own threads are among the processes there: not in a PID namespace."""
+    """Return True if the kernel's own threads are visible on the host: not in a PID namespace."""
     try:
         return host.read_text("/proc/2/comm") == "kthreadd\n"
     except OSError:
@@ -162,7 +165,7 @@ def sees_kernel_threads(host: Host = LOCAL) -> bool:
 
 
 def napi_threads(name: str, host: Host = LOCAL) -> set[int]:
-    """The kernel's threads for an interface of that name, in any namespace."""
+    """Return the kernel's threads for an interface of that name, in any namespace."""
     found = set()
     for path in host.glob("/proc", "[0-9]*/comm"):
         with contextlib.suppress(OSError):

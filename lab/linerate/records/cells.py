@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is compared where: arms, cells of a design, and cells as records have them.
+"""Arms, cells of a design, and cells in records: the subjects of comparisons.
 
 A trial's cell says in fields of its own what was measured: a link with a frame size (`LinkCell`),
 with tables to route by (`TableCell`), or what an experiment defines (a class derived from
@@ -16,17 +16,18 @@ from pydantic import Field
 
 from linerate.records.types import Count, Strict, Tagged
 
-# Of the label of the A/A arm: the baseline once more.
+# Suffix of the label of the A/A arm: the baseline again.
 AA_SUFFIX = "-again"
 
 
-# Of a cell. To compare so many takes gigabytes and minutes: all their pairs are formed.
+# The most blocks of a cell. Comparing so many takes gigabytes and minutes: all their pairs are
+# formed.
 MAX_BLOCKS = 10_000
 
 
 @dataclass(frozen=True)
 class Arm:
-    """A label in the comparison and the forwarder behind it."""
+    """A label in the comparison, and its forwarder."""
 
     label: str
     forwarder: str
@@ -34,7 +35,7 @@ class Arm:
 
 @dataclass(frozen=True)
 class Cell:
-    """One link and one frame size: what a comparison is about."""
+    """One link and one frame size: the subject of a comparison."""
 
     link: str
     size: int
@@ -42,7 +43,7 @@ class Cell:
 
     @property
     def key(self) -> CellKey:
-        """By which a trial's cell is found to be this one."""
+        """The key that a trial's cell shares with this one."""
         return self.link, self.size
 
 
@@ -51,7 +52,7 @@ CellKey = tuple[str, int]
 
 
 class TrialCell(Tagged):
-    """What a trial measured, of any kind."""
+    """The cell of a trial, of any kind."""
 
     known: ClassVar[dict[str, type[Tagged]]] = {}
 
@@ -61,22 +62,26 @@ class TrialCell(Tagged):
 
     @property
     def key(self) -> CellKey:
-        """Name and size, as designs and summaries have them (`Cell.link` and `Cell.size`)."""
+        """Name and size, as in designs and summaries (`Cell.link` and `Cell.size`)."""
         raise NotImplementedError
 
     @property
     def name(self) -> str:
-        """The first word of the key: of a link with tables both, of a graph all that it is."""
+        """The first word of the key: link and tables of a `TableCell`, the whole name of a
+        graph.
+        """
         return self.key[0]
 
     @property
     def beside(self) -> str:
-        """Who else uses the forwarder's core, and by which rules, in words; "": nobody."""
+        """Other users of the forwarder's core, and the rules of sharing, in words; "" if there are
+        none.
+        """
         return ""
 
     @property
     def words(self) -> str:
-        """The cell in sentences and tables."""
+        """The cell in words, for sentences and tables."""
         return cell_words(*self.key)
 
 
@@ -85,7 +90,7 @@ class LinkCell(TrialCell):
 
     kind: str = "link"
     link: str
-    size: int = Field(description="of frames, in bytes, the 4-byte FCS included")
+    size: int = Field(description="frame size in bytes, the 4-byte FCS included")
 
     @property
     def key(self) -> CellKey:
@@ -93,17 +98,17 @@ class LinkCell(TrialCell):
 
 
 class TableCell(TrialCell):
-    """A link whose frames are spread over routes, past rules."""
+    """A link whose frames are spread over routes, and filtered by rules."""
 
     kind: str = "tables"
     link: str
-    size: int = Field(description="of frames, in bytes, the 4-byte FCS included")
+    size: int = Field(description="frame size in bytes, the 4-byte FCS included")
     routes: Annotated[int, Field(ge=1)]
-    rules: Count = Field(default=0, description="0: nothing is filtered")
+    rules: Count = Field(default=0, description="number of rules; 0: no filter")
 
     @property
     def tables(self) -> str:
-        """The tables' name, as `linerate.links.tables` has it."""
+        """The tables' name in `linerate.links.tables`."""
         return f"{self.routes}-routes" + (f":{self.rules}-rules" if self.rules else "")
 
     @property
@@ -111,15 +116,15 @@ class TableCell(TrialCell):
         return f"{self.link}{TABLES}{self.tables}", self.size
 
 
-# Between a link's name and that of its tables, in names of cells.
+# Separates a link's name from that of its tables, in names of cells.
 TABLES = ":"
 
 
 def is_graph(link: str) -> bool:
-    """Whether a summary's `link` is a cell of experiment graph: no link has such a name."""
+    """Return True if a summary's `link` is a cell of experiment graph: no link has such a name."""
     return "/" in link
 
 
 def cell_words(link: str, size: int, between: str = " ") -> str:
-    """A summary's cell in sentences and tables; a graph's name has all in it."""
+    """Return a summary's cell for sentences and tables; a graph's name says everything."""
     return link if is_graph(link) else f"{link}{between}{size} B"

@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The trials of a run in their order: those of earlier sessions are given back, new ones written.
+"""The trials of a run in their order: those of earlier sessions are returned, new ones written.
 
-Resuming is replaying. An experiment decides what comes next from its seed and from what its trials
-have shown (where the ceiling is, who is limited, where a search goes on). So it walks the same way
-from the beginning: `replay` gives back the trials that are on record, and when they are used up the
-next one is run and `add`ed. Nothing is run twice, nothing is lost, and no state beside the records
-has to be saved or can contradict them. A trial is finished when its line has its newline: a line
-that was cut off is no trial, and that trial is run again.
+Resuming is replaying. An experiment chooses its next trial from its seed and the results of its
+trials (the ceiling, the limited arms, the state of a search). So it makes the same choices again
+from the beginning: `replay` returns the trials on record, and when they are used up the next one is
+run and `add`ed. Nothing is run twice, nothing is lost, and no state beside the records has to be
+saved or can contradict them. A trial is finished when its line has its newline: a truncated line is
+not a trial, and that trial is run again.
 
-What becomes of a block that was interrupted. A block is one setup at one moment, and only ratios
-within it compare (docs/how-it-measures.md#ratios-within-a-block), for between setups the links of a
-shared machine jump by factors. The block's other trials are run, on a new setup in a new session;
-but no trial is paired with one of another session (`Trial.pairing`). The alternatives are worse. To
-pair across the two setups would be what that rule forbids. To repeat the whole block would run
-finished trials twice, and then either throw measured ones away or count some arms once more than
-others. As it is, an interrupted block costs some arms one of their pairs, whichever the order drawn
-from the seed put on the other side of the baseline: that has nothing to do with what they measured,
-so it costs precision and no truth. `n` of each comparison says how many pairs there are.
+Interrupted blocks. A block is one setup at one moment, and only ratios within it compare
+(docs/how-it-measures.md#ratios-within-a-block), because between setups the links of a shared
+machine jump by factors. The block's other trials are run, on a new setup in a new session; but no
+trial is paired with one of another session (`Trial.pairing`). The alternatives are worse. Pairing
+across the two setups would break that rule. Repeating the whole block would run finished trials
+twice, and then either discard measured ones or count some arms more often than others. So an
+interrupted block costs some arms one of their pairs: those that the order drawn from the seed
+separated from the baseline. That is independent of their results, so it costs precision but adds no
+bias. `n` of each comparison is the number of pairs.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from linerate.records.trial import RECORDS, RecordWriter, Trial, field
 
 
 class Journal:
-    """One session's way through the records. `trials` are those passed so far, in order."""
+    """One session's position in the records. `trials`: those passed so far, in order."""
 
     def __init__(
         self, writer: RecordWriter, earlier: list[Trial], session: int, run: str | None = None
     ) -> None:
-        """`earlier`: what is in the file; `session`: the number of this one; `run`: the run's id,
-        which every new record bears.
+        """Begin. `earlier`: the trials in the file; `session`: the number of this session; `run`:
+        the run's id, which every new record has.
         """
         self._writer = writer
         self._earlier = deque(earlier)
@@ -43,15 +43,15 @@ class Journal:
         self.trials: list[Trial] = []
 
     def peek(self) -> Trial | None:
-        """What `replay` would give back."""
+        """Return the trial that `replay` would return."""
         return self._earlier[0] if self._earlier else None
 
     def replay(self, **due: object) -> Trial | None:
-        """The next trial if an earlier session ran it; None: it is to be run now.
+        """Return the next trial if an earlier session ran it; None if it must be run now.
 
-        `due` tells by fields of the record (`records.trial.field`) which trial comes next in the
-        run's order. A record of
-        another trial is an error (`RunError`): to go on would mix two orders.
+        `due`: fields of the record (`records.trial.field`) that identify the next trial in the
+        run's order. A record of another trial is an error (`RunError`), because two orders would be
+        mixed.
         """
         if not self._earlier:
             return None
@@ -69,7 +69,7 @@ class Journal:
         return found
 
     def add(self, trial: Trial) -> None:
-        """A trial that this session ran: on disk when this returns."""
+        """Write a trial of this session; it is on disk when this returns."""
         if self._earlier:
             raise RunError(f"{RECORDS}, line {len(self.trials) + 1}: a trial that was passed over")
         trial.identity.run = self._run
@@ -77,7 +77,7 @@ class Journal:
         self.trials.append(trial)
 
     def finish(self) -> None:
-        """The run has no further trial: then there must be none on record either."""
+        """Check at the end of the run that no further trial is on record."""
         if self._earlier:
             raise RunError(
                 f"{RECORDS}, line {len(self.trials) + 1}: a trial after the last one of this run",

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trial found: its outcome, of a class that belongs to its experiment.
+"""The outcome of a trial, of a class that belongs to its experiment.
 
-`Frames` is what a window of frames through a forwarder counted; most experiments share it. An
+`Frames` has the counts of a window of frames through a forwarder; most experiments share it. An
 experiment with other figures derives a class of its own from `Outcome`, or from `Frames`, with a
 `kind` of its own (see `records.types.Tagged`).
 
 Units: counts are frames since the trial's start; times end in `_s` (seconds) or `_ns`; cycles are
-those of the time stamp counter. A figure that cannot be had is absent, never 0.
+those of the time stamp counter. An unknown figure is absent, never 0.
 """
 
 from __future__ import annotations
@@ -24,40 +24,42 @@ SOUND_SHARE = 0.5
 
 
 class Slice(Strict):
-    """A part of a window, with its own counts, and what disturbed it.
+    """A part of a window, with its own counts and the cause of its disturbance, if any.
 
-    A disturbed slice is left out of the figures and counted as such; frames that were lost in it
-    are never the reason.
+    A disturbed slice is left out of the figures and counted as such; loss in it is never the
+    reason.
     """
 
     begin_ns: Count = Field(description="since the window's start")
     end_ns: Count
     counts: dict[str, Count] = Field(
-        default_factory=dict, description="within it, by the names of the outcome's counts"
+        default_factory=dict, description="counts within it, by the names of the outcome's counts"
     )
     disturbed_by: list[str] = Field(
-        default_factory=list, description="who had the CPU, or what was late; empty: nothing"
+        default_factory=list, description="other users of the CPU, or what was late; empty: none"
     )
 
 
 class Outcome(Tagged):
-    """What a trial found, of any kind."""
+    """The outcome of a trial, of any kind."""
 
     known: ClassVar[dict[str, type[Tagged]]] = {}
 
     kind: str
     slices: list[Slice] | None = Field(
-        default=None, description="the window, part by part; absent: it was judged as a whole"
+        default=None, description="the parts of the window; absent: it was judged as a whole"
     )
 
     @property
     def disturbed(self) -> str | None:
-        """Why too little of the window's slices was undisturbed; None: enough was, or no slices."""
+        """Why too few of the window's slices were undisturbed; None if enough were, or without
+        slices.
+        """
         return too_disturbed(self.slices or ())
 
 
 def too_disturbed(slices: Sequence[Slice]) -> str | None:
-    """Why these slices make their window void, in words; None where they do not.
+    """Return why these slices make their window void; None if they do not.
 
     The rule: at least `SOUND_SHARE` of the time must lie in slices that nothing disturbed. A window
     without slices, or with none that took any time, is not judged by them.
@@ -91,14 +93,15 @@ class Polling(Strict):
 class LatencyFigures(Strict):
     """Delays of the frames that came back, from the moment each was sent (stamped in software).
 
-    Whether one reading of the clock (`Clock.cost_cycles`) is still in the delays, `net` says.
+    `net` says if one reading of the clock (`Clock.cost_cycles`) is still in the delays.
     """
 
     count: Count
     net: bool | None = Field(
         default=None,
-        description="true: the sender took the cost of one reading of the clock off every delay; "
-        "false: it is in every delay; absent: not recorded (trial-1, another generator)",
+        description="true: the sender subtracted the cost of one reading of the clock from "
+        "every delay; false: it is in every delay; absent: not recorded (trial-1, "
+        "another generator)",
     )
     minimum_ns: float
     mean_ns: float
@@ -107,34 +110,34 @@ class LatencyFigures(Strict):
         default_factory=dict, description="by quantile, 0.5 being the median"
     )
     jitter_rfc3550_ns: float | None = Field(
-        default=None, description="as the sender smooths it, for comparison with published figures"
+        default=None, description="smoothed by the sender, for comparison with published figures"
     )
     ipdv_quantiles_ns: Quantiles = Field(
         default_factory=dict,
-        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
-        "without the sign",
+        description="by quantile: the absolute difference of the delays of two consecutive "
+        "frames (RFC 3393)",
     )
 
 
 class Clock(Strict):
-    """The time stamp counter as the program that stamps knows it, and as the lab checked it."""
+    """The time stamp counter: the program's figures for it, and the lab's check."""
 
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
-    cost_cycles: Count = Field(description="of one reading, as the program measured it")
+    cost_cycles: Count = Field(description="cost of one reading, measured by the program")
     checked_hz: Rate | None = Field(
         default=None,
         description="cycles over CLOCK_MONOTONIC, measured by the lab as its session began",
     )
-    checked_within_ppm: Rate | None = Field(default=None, description="how exact that is")
+    checked_within_ppm: Rate | None = Field(default=None, description="the uncertainty of that")
 
 
 class Span(Strict):
-    """How long frames were inside the forwarder, of one (port, TX queue): /linerate/latency."""
+    """How long frames were inside the forwarder, for one (port, TX queue): /linerate/latency."""
 
     span: str
     port: int
     queue: int
-    one_in: Count = Field(description="one in this number of bursts was measured, on average")
+    one_in: Count = Field(description="on average one in this number of bursts was measured")
     sampled: Count = Field(description="bursts")
     count: Count = Field(description="frames")
     mean_cycles: float
@@ -142,30 +145,31 @@ class Span(Strict):
 
 
 class ChangeFigures(Strict):
-    """A trial whose rate changed under way, without a pause: RFC 2544, 26.5."""
+    """A trial whose rate changed without a pause: RFC 2544, 26.5."""
 
     before_intended: Count
     before_received: Count
     after_intended: Count
     after_received: Count
     last_lost_s: Seconds | None = Field(
-        default=None, description="from the change to the end of the last slice that lost frames"
+        default=None,
+        description="time from the change to the end of the last slice that lost frames",
     )
-    slice_s: Seconds | None = Field(default=None, description="how long that slice is")
+    slice_s: Seconds | None = Field(default=None, description="length of that slice")
     before_disturbed: Count | None = Field(
         default=None,
-        description="of the frames before the change, those that left or arrived while the "
-        "generator was kept from its CPU; no figure of recovery is of them",
+        description="frames before the change that left or arrived while the generator was "
+        "kept from its CPU; no figure of recovery includes them",
     )
     before_disturbed_lost: Count | None = Field(
-        default=None, description="of these, never came back"
+        default=None, description="those of them that never came back"
     )
-    after_disturbed: Count | None = Field(default=None, description="likewise, after the change")
+    after_disturbed: Count | None = Field(default=None, description="the same, after the change")
     after_disturbed_lost: Count | None = None
 
     @property
     def undisturbed_before(self) -> tuple[int, int]:
-        """Frames intended and received before the change, without those that were disturbed."""
+        """Frames intended and received before the change, without the disturbed ones."""
         return _without(
             self.before_intended,
             self.before_received,
@@ -175,7 +179,7 @@ class ChangeFigures(Strict):
 
     @property
     def undisturbed_after(self) -> tuple[int, int]:
-        """Likewise, after the change; no loss where `last_lost_s` is absent."""
+        """The same after the change; no loss if `last_lost_s` is absent."""
         if self.last_lost_s is None and self.after_disturbed:
             intended = self.after_intended - min(self.after_disturbed, self.after_intended)
             return intended, intended
@@ -195,8 +199,8 @@ def _without(intended: int, received: int, touched: int, lost: int) -> tuple[int
 class CpuTime(Strict):
     """CPU time of the forwarder's end, within the window.
 
-    process: all threads of the forwarder; napi: the kernel's threads that receive for it; softirq:
-    of its core, to 1/100 s, in part within the other two.
+    process: all threads of the forwarder; napi: the kernel threads that receive for it; softirq: of
+    its core, to 1/100 s, partly included in the other two.
     """
 
     of: CpuPart
@@ -205,14 +209,16 @@ class CpuTime(Strict):
 
 
 class Frames(Outcome):
-    """Frames through a forwarder in one window: counts, drops, delays, and what they cost.
+    """Frames through a forwarder in one window: counts, drops, delays, and their cost.
 
     The fields: docs/how-it-measures.md#the-books.
     """
 
     kind: str = "frames"
 
-    duration_s: Seconds | None = Field(default=None, description="of the window or the sending")
+    duration_s: Seconds | None = Field(
+        default=None, description="duration of the window or the sending"
+    )
     duration_uncertainty_s: Seconds | None = None
     intended: Count | None = None
     attempted: Count | None = None
@@ -221,19 +227,22 @@ class Frames(Outcome):
     late: Count | None = None
     disturbed_frames: Count | None = Field(
         default=None,
-        description="left or arrived while the generator was kept from its CPU: in no latency",
+        description="frames that left or arrived while the generator was kept from its CPU; "
+        "no latency includes them",
     )
-    disturbed_lost: Count | None = Field(default=None, description="of these, never came back")
+    disturbed_lost: Count | None = Field(
+        default=None, description="those of them that never came back"
+    )
     accepted: Count | None = None
     forwarder_rx: Count | None = None
     forwarder_tx: Count | None = None
     alone_pps: Rate | None = Field(
         default=None,
-        description="of method standing: what it did for a moment while the others were stopped, "
-        "in frames per second of its CPU time",
+        description="method standing: its rate for a moment while the others were stopped, in "
+        "frames per second of its CPU time",
     )
     forwarder_drops: Difference | None = Field(
-        default=None, description="forwarder_rx less forwarder_tx, below 0 where it sent more"
+        default=None, description="forwarder_rx less forwarder_tx, below 0 if it sent more"
     )
     received: Count | None = None
     link_drops: dict[str, Difference] = Field(
@@ -241,15 +250,19 @@ class Frames(Outcome):
         description="lost between the programs, by place; below 0: of an earlier window",
     )
     unattributed: Difference | None = Field(
-        default=None, description="below 0 where more came back than was sent"
+        default=None, description="below 0 if more came back than was sent"
     )
     pacing_error_ppm: float | None = None
 
     latency: LatencyFigures | None = None
-    spans: list[Span] | None = Field(default=None, description="inside the forwarder")
-    clock: Clock | None = Field(default=None, description="that stamped for latency or spans")
+    spans: list[Span] | None = Field(
+        default=None, description="how long frames were inside the forwarder"
+    )
+    clock: Clock | None = Field(
+        default=None, description="the clock that stamped for latency or spans"
+    )
     change: ChangeFigures | None = None
-    polling: list[Polling] | None = Field(default=None, description="as the probe saw them")
+    polling: list[Polling] | None = Field(default=None, description="counted by the probe")
     cpu_time: list[CpuTime] | None = Field(
         default=None,
         description="CPU time of the forwarder's core in the window, if known",
@@ -257,7 +270,7 @@ class Frames(Outcome):
 
     @property
     def undisturbed(self) -> tuple[int, int] | None:
-        """How many frames were intended, and how many came back, without those that were disturbed.
+        """Frames intended and frames received, without the disturbed ones.
 
         The rule: docs/how-it-measures.md#disturbed-frames.
         """
@@ -277,19 +290,21 @@ class Frames(Outcome):
 
     @property
     def busy_cycles_per_packet(self) -> float | None:
-        """Busy cycles over packets, where the program reports them."""
+        """Busy cycles per packet, if the program reports them."""
         packets = sum(entry.packets for entry in self.polling or ())
         return sum(entry.busy_tsc for entry in self.polling or ()) / packets if packets else None
 
     def cpu_seconds(self, *parts: CpuPart) -> float | None:
-        """The time of these parts together; None where one of them is not known."""
+        """Return the sum of these parts in seconds; None if one of them is unknown."""
         found = {each.of: each.seconds for each in self.cpu_time or ()}
         if any(part not in found for part in parts):
             return None
         return sum(found[part] for part in parts)
 
     def cpu_ns_per_packet(self, *parts: CpuPart) -> float | None:
-        """Their time over the frames that came back: what was done for lost ones is paid, too."""
+        """Return the time of these parts per received frame: it includes the work for lost
+        frames.
+        """
         seconds = self.cpu_seconds(*parts)
         return seconds / self.received * 1e9 if seconds is not None and self.received else None
 
@@ -301,7 +316,7 @@ class Frames(Outcome):
 
     @property
     def average_nonempty_rx_burst(self) -> float | None:
-        """Packets per poll that found some."""
+        """Packets per non-empty poll."""
         polls = sum(entry.polls - entry.empty_polls for entry in self.polling or ())
         return sum(entry.packets for entry in self.polling or ()) / polls if polls else None
 
@@ -321,14 +336,14 @@ class Frames(Outcome):
 
     @property
     def full_share(self) -> float | None:
-        """Polls that returned as many packets as they asked for, over polls."""
+        """Share of polls that returned as many packets as they asked for."""
         polls = sum(entry.polls for entry in self.polling or ())
         full = sum(sum(e.burst_histogram[max(e.burst_limit, 1) :]) for e in self.polling or ())
         return full / polls if polls else None
 
     @property
     def rx_spin(self) -> float | None:
-        """Polls that found nothing, over polls."""
+        """Share of polls that found nothing."""
         polls = sum(entry.polls for entry in self.polling or ())
         return sum(entry.empty_polls for entry in self.polling or ()) / polls if polls else None
 

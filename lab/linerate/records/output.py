@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a command writes. The directory of a run: made new or taken up again, locked, written
-atomically; and single files, written atomically.
+"""The output of a command: the directory of a run (new or resumed, locked, written atomically), and
+single files, written atomically.
 
-The lock is on the directory itself (flock): the kernel lets go of it when the lab ends, however it
-ends, and nothing stays behind.
+The lock is on the directory itself (flock): the kernel releases it when the lab ends, in whatever
+way, and nothing stays behind.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from linerate.records.summary import SUMMARY
 from linerate.records.trial import RECORDS
 
 REPORT = "report.html"
-# Of `linerate duel --out`, in place of a run's.
+# The file of `linerate duel --out`, in place of a run's.
 DUELS = "duels.json"
 FILES = (RUN, RECORDS, SUMMARY, REPORT)
 _ANY = (*FILES, DUELS)
 NEEDED_BYTES = 32 << 20
-# Of a directory that was named wrongly; all else, such as a full disk, is of the machine.
+# Errors of a wrong name; all others, such as a full disk, are the machine's.
 _WRONGLY_NAMED = {
     errno.EACCES, errno.EEXIST, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT, errno.ENOTDIR,
     errno.EPERM, errno.EROFS,
@@ -36,10 +36,10 @@ _WRONGLY_NAMED = {
 
 
 class OutputDirectory:
-    """One run's directory, held by one lab at a time; a context manager that lets go of it."""
+    """One run's directory, locked by one lab at a time; a context manager that releases it."""
 
     def __init__(self, path: Path) -> None:
-        """`--out`: makes it; refuses a directory that already has a run."""
+        """Make the directory of `--out`; refuses a directory that already has a run."""
         self.path = path
         self._made: list[Path] = []
         self._lock = -1
@@ -52,7 +52,7 @@ class OutputDirectory:
         except OSError as error:
             self.discard_if_empty()
             raise _not_writable(path, error, "choose another --out") from error
-        # Another lab may have made one while this one did not hold the directory yet.
+        # Another lab may have made a run before this one locked the directory.
         self._refuse_a_run()
         if free < NEEDED_BYTES:
             self.discard_if_empty()
@@ -63,7 +63,7 @@ class OutputDirectory:
 
     @classmethod
     def existing(cls, path: Path) -> OutputDirectory:
-        """The directory of a run, to go on in it or to write its summary anew."""
+        """Open the directory of a run, to resume it or to write its summary again."""
         if not path.is_dir():
             raise RunError(f"{path}: there is no such directory")
         found = cls.__new__(cls)
@@ -80,7 +80,7 @@ class OutputDirectory:
 
     def _refuse_a_run(self) -> None:
         for name in _ANY:
-            # Also a link to nowhere: what it leads to would be made.
+            # Also refuses a dangling link: writing would make its target.
             if os.path.lexists(self.path / name):
                 self.close()
                 raise UsageError(
@@ -104,7 +104,7 @@ class OutputDirectory:
             probe.flush()
 
     def _remove_unfinished(self) -> None:
-        """What a killed lab was writing when it died: the file itself has its old state."""
+        """Remove the temporary files of a killed lab: the file itself has its old content."""
         for name in _ANY:
             for path in self.path.glob(f".{name}.*"):
                 path.unlink()
@@ -116,18 +116,18 @@ class OutputDirectory:
                 self._made.append(folder)
 
     def discard_if_empty(self) -> None:
-        """Remove what was made when nothing was written into it, and let go."""
+        """Remove the directory if this lab made it and wrote nothing into it, and release it."""
         self.close()
         for folder in reversed(self._made):
             with contextlib.suppress(OSError):
                 folder.rmdir()
 
     def write(self, name: str, content: str) -> Path:
-        """Write a whole file, or leave the old state."""
+        """Write a whole file, or leave the old one."""
         return write_atomically(self.path / name, content)
 
     def close(self) -> None:
-        """Let go of the directory."""
+        """Release the directory."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -140,13 +140,17 @@ class OutputDirectory:
 
 
 class OutputFile:
-    """A file that a command writes at its end; whether it can is seen when the object is made."""
+    """A file that a command writes at its end; whether it is writable is checked when the object is
+    made.
+    """
 
     def __init__(self, path: Path, option: str) -> None:
-        """`option`: that names the file, for messages. Raises `UsageError`, or `OutputError`."""
+        """Check the file. `option`: the option that names it, for messages. Raises `UsageError`, or
+        `OutputError`.
+        """
         self.option = option
         _refuse_others_link(path, option)
-        # Not a symbolic link such as /dev/stdout would be replaced, but what it leads to.
+        # For a symbolic link such as /dev/stdout, replace its target.
         self.path = path.resolve()
         if self.path.exists() and not self.path.is_file():
             raise UsageError(f"{option} {path}: not a regular file", "name a file")
@@ -157,16 +161,18 @@ class OutputFile:
             raise _not_writable(path, error, f"choose another {option}") from error
 
     def remove(self) -> None:
-        """What an earlier command left there is not to be taken for this one's."""
+        """Remove the file of an earlier command, so that it is not taken for this one's."""
         self.path.unlink(missing_ok=True)
 
     def write(self, content: str) -> None:
-        """Write the whole file, or leave what was there."""
+        """Write the whole file, or leave the old one."""
         write_atomically(self.path, content, self.option)
 
 
 def _refuse_others_link(path: Path, option: str) -> None:
-    """Whoever made a link may not write to what it leads to, but the lab may."""
+    """Refuse another user's symbolic link: its owner could redirect the lab to a file that only the
+    lab may write.
+    """
     with contextlib.suppress(OSError):
         found = path.lstat()
         if stat.S_ISLNK(found.st_mode) and found.st_uid not in (0, os.geteuid()):
@@ -182,8 +188,8 @@ def _not_writable(path: Path, error: OSError, hint: str) -> LabError:
 
 
 def _new(path: str, flags: int) -> int:
-    """Open a file that is made now. Whoever else may write to the directory could have put a link
-    of that name there, which is not followed.
+    """Open a new file. Another user with write access to the directory could have put a link of
+    that name there, so links are not followed.
     """
     with contextlib.suppress(FileNotFoundError):
         Path(path).unlink()

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""run.json: what must be kept beside the records so that a run can go on, be told again, or merged.
+"""run.json: everything beside the records that is needed to resume, report or merge a run.
 
 Written before the first trial, then whenever a session begins or ends, each time as a whole. A
 session is one start of the lab: a run that was interrupted and resumed has several. `options` and
-`design` belong to the experiment and are read by it alone (`linerate.runs.experiment`): the options
-say how to go on, the design what was asked, with every default put in.
+`design` belong to the experiment, and only it reads them (`linerate.runs.experiment`): the options
+are needed to resume, the design is the request with every default filled in.
 """
 
 from __future__ import annotations
@@ -34,21 +34,22 @@ class _Strict(BaseModel):
 
 
 class Described(_Strict):
-    """A forwarder as a session knew it."""
+    """A forwarder as it was defined in a session."""
 
     definition: dict[str, Any] = Field(
-        description="as in forwarder-1.json, without what is left at its default"
+        description="the definition as in forwarder-1.json, without default values"
     )
     sha256: str = Field(
-        description="of the definition as canonical JSON without description, as in the records"
+        description="digest of the definition as canonical JSON without description, as in "
+        "the records"
     )
     file: str | None = Field(
-        default=None, description="which it was read from; absent: one of the lab's own"
+        default=None, description="the file that it was read from; absent: one of the lab's own"
     )
 
 
 class Session(_Strict):
-    """One start of the lab, and what it worked with."""
+    """One start of the lab, with its machine and programs."""
 
     session: int = Field(ge=1, description="counted from 1, as in the records")
     command: str
@@ -59,17 +60,18 @@ class Session(_Strict):
         default_factory=dict, description="SHA-256 of each program's file, by its name in the lab"
     )
     forwarders: dict[str, Described] = Field(
-        default_factory=dict, description="by name; empty: of an older version"
+        default_factory=dict, description="definitions by name; empty: of an older version"
     )
     memory: Literal["hugepages", "no-huge"]
-    cpus: dict[str, int] = Field(default_factory=dict, description="by role")
+    cpus: dict[str, int] = Field(default_factory=dict, description="CPUs by role")
     cpu_weight: int | None = Field(
-        default=None, description="how many times that of others it was on these CPUs; 1: the same"
+        default=None,
+        description="the multiple of other processes' weight on these CPUs; 1: the same",
     )
     tsc_hz: int | None = None
     warnings: list[str] = Field(default_factory=list)
     trials: int | None = Field(
-        default=None, description="that were on record at its end, those of others included"
+        default=None, description="trials on record at its end, those of other sessions included"
     )
     ended_at: str | None = Field(default=None, description="absent: it was killed")
     end: End | None = Field(default=None, description="absent: it was killed")
@@ -79,9 +81,9 @@ class Part(_Strict):
     """One of the runs that were merged into this one."""
 
     id: str
-    directory: str = Field(description="as it was named on the command line")
+    directory: str = Field(description="as on the command line")
     seed: int
-    sessions: list[int] = Field(description="what its sessions are called here")
+    sessions: list[int] = Field(description="its session numbers here")
 
 
 class Run(_Strict):
@@ -91,22 +93,22 @@ class Run(_Strict):
 
     schema_id: Literal["linerate/run-1"] = Field(default="linerate/run-1", alias="schema")
     id: str = Field(
-        default_factory=lambda: uuid.uuid4().hex, description="of this run and of its copies"
+        default_factory=lambda: uuid.uuid4().hex, description="id of this run and of its copies"
     )
     experiment: str
-    options: dict[str, Any] = Field(description="the experiment's own: what was asked for")
-    design: dict[str, Any] = Field(description="the experiment's own: what that came to")
+    options: dict[str, Any] = Field(description="the experiment's own: the request")
+    design: dict[str, Any] = Field(description="the experiment's own: the resulting design")
     sessions: list[Session] = Field(default_factory=list)
-    parts: list[Part] = Field(default_factory=list, description="of a merged run")
+    parts: list[Part] = Field(default_factory=list, description="the parts of a merged run")
     looks: int | None = Field(
         default=None,
         ge=1,
-        description="how often it was looked at, where blocks were added after a first look: each "
-        "look tests at half the level of the one before",
+        description="the number of looks, if blocks were added after a first look: each look "
+        "tests at half the level of the previous one",
     )
 
     def complete(self, trials: int) -> bool:
-        """Every part of it ran to its end, and so many trials are all that it had then."""
+        """Return True if every part ran to its end, and had this number of trials then."""
         last = {part.sessions[-1] for part in self.parts if part.sessions}
         if not self.parts:
             last = {each.session for each in self.sessions[-1:]}
@@ -116,7 +118,7 @@ class Run(_Strict):
 
     @property
     def ids(self) -> set[str]:
-        """The runs whose trials are in this one."""
+        """The ids of the runs whose trials are in this one."""
         return {part.id for part in self.parts} or {self.id}
 
     @property
@@ -137,7 +139,7 @@ def dump(run: Run) -> str:
 
 @contextmanager
 def made_of(directory: object, what: str = f"{RUN} and {RECORDS}") -> Iterator[None]:
-    """Of files that somebody changed: what no check of theirs found is an error that names them."""
+    """Turn errors in changed files that no other check found into an error that names the files."""
     try:
         yield
     except (ValueError, ArithmeticError, LookupError) as error:

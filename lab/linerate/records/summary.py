@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""summary.json: what a run found. The models and how they are written; others fill them.
+"""summary.json: the results of a run. The models and how to write them; other modules fill them.
 
-`ratio` is always arm over baseline of the named metric; `better` says which way is better.
+`ratio` is always arm over baseline of the named metric; `better` says which direction is better.
 """
 
 from __future__ import annotations
@@ -32,13 +32,17 @@ SUMMARY = "summary.json"
 
 
 class Band(Strict):
-    """A published ratio, as published, and ours beside it."""
+    """A published ratio, and ours beside it."""
 
-    path: str = Field(description="what was published")
-    ratio: float = Field(description="published, of DPDK forwarding at 64 B on one core")
-    low: float = Field(description="the band around it: it is of one run, without an interval")
+    path: str = Field(description="the published path")
+    ratio: float = Field(
+        description="published rate over that of DPDK forwarding at 64 B on one core"
+    )
+    low: float = Field(
+        description="the band around the published ratio, which is of one run without an interval"
+    )
     high: float
-    link: str | None = Field(default=None, description="of our cell, absent without one")
+    link: str | None = Field(default=None, description="the link of our cell; absent without one")
     size: int | None = None
     arm: str | None = None
     baseline: str | None = None
@@ -46,13 +50,14 @@ class Band(Strict):
     ours_low: float | None = None
     ours_high: float | None = None
     ours_in_band: Literal["inside", "partly", "outside"] | None = Field(
-        default=None, description="our interval; absent where nothing of ours can be compared"
+        default=None,
+        description="the place of our interval; absent if nothing of ours is comparable",
     )
     note: str = ""
 
 
 class ArmSummary(Strict):
-    """One arm of a cell. Absent: the figure cannot be had for this program or link."""
+    """One arm of a cell. An absent figure is unavailable for this program or link."""
 
     arm: str
     forwarder: str
@@ -67,7 +72,7 @@ class ArmSummary(Strict):
         description="trials with the probe in the program, for the three figures of polls",
     )
     cycles_per_packet: Quartiles | None = Field(
-        default=None, description="all cycles of the window over its packets (core always full)"
+        default=None, description="all cycles of the window per packet (core always full)"
     )
     busy_cycles_per_packet: Quartiles | None = None
     average_rx_burst: Quartiles | None = Field(
@@ -95,7 +100,8 @@ class ArmSummary(Strict):
         "block; with --line-rate, the median received_pps over that rate",
     )
     ceiling_unproven: bool = Field(
-        default=False, description="did more than the reference peers, so that they prove no limit"
+        default=False,
+        description="it had a higher rate than the reference peers, so they prove no limit",
     )
     limited_by: Limiter | None = None
     search: SearchFigures | None = None
@@ -106,19 +112,22 @@ class ArmSummary(Strict):
 
 class Ceiling(Strict):
     """100 % of a link without a physical rate: the best reference peer
-    (docs/how-it-measures.md#100-percent). Of experiment paths: what the generator put on the wire.
+    (docs/how-it-measures.md#100-percent). In experiment paths: the rate that the generator put on
+    the wire.
     """
 
-    pps: float = Field(description="a median over the cell; of this machine and hour")
+    pps: float = Field(description="a median over the cell; for this machine and time only")
     peer: str
     measured_mpps: dict[str, float] = Field(default_factory=dict)
 
 
 class Difference(Strict):
-    """Of a metric that is 0 in some runs, so that they have no ratio: arm less baseline, paired."""
+    """The difference (arm less baseline, paired) in a metric that is 0 in some runs, which
+    therefore have no ratio.
+    """
 
     shift: float = Field(description="Hodges-Lehmann estimate, in the metric's unit")
-    low: float | None = Field(default=None, description="its 95 % interval")
+    low: float | None = Field(default=None, description="lower end of its 95 % interval")
     high: float | None = None
     cliffs_delta: float = Field(description="P(arm above baseline) less P(arm below), -1 to 1")
     arm_zeros: float = Field(description="share of the arm's runs that were 0, such as loss-free")
@@ -133,7 +142,7 @@ class AA(Strict):
     metric: str
     load_share: float | None = None
     n: int
-    ratio: float | None = Field(default=None, description="absent where zeros allow none")
+    ratio: float | None = Field(default=None, description="absent if zeros allow none")
     ci_low: float | None = None
     ci_high: float | None = None
     difference: Difference | None = None
@@ -149,9 +158,9 @@ class Comparison(Strict):
     better: Literal["higher", "lower"] = "higher"
     load_share: float | None = Field(
         default=None,
-        description="of a metric at a fixed load: the share of the ceiling; of latency and delay "
-        "variation, the share of the arm's own throughput; of experiment latency, of its own "
-        "capacity, 0 being idle",
+        description="for a metric at a fixed load: the share of the ceiling; for latency and "
+        "delay variation, the share of the arm's own throughput; for experiment "
+        "latency, of its own capacity, 0 being idle",
     )
     primary: bool = Field(description="the metric that answers the experiment's question")
     link: str
@@ -165,7 +174,7 @@ class Comparison(Strict):
     p: float | None = None
     p_holm: float | None = None
     difference: Difference | None = Field(
-        default=None, description="instead of a ratio, where some values are 0"
+        default=None, description="instead of a ratio, if some values are 0"
     )
     a12: float | None = None
     spread: float | None = None
@@ -176,7 +185,7 @@ class Comparison(Strict):
     limited_by: Limiter | None = Field(
         default=None, description="the arm's limit or the baseline's"
     )
-    limited: Limited | None = Field(default=None, description="whom `limited_by` is about")
+    limited: Limited | None = Field(default=None, description="the side of `limited_by`")
     verdict: Verdict
     reason: str
     sentence: str
@@ -185,11 +194,15 @@ class Comparison(Strict):
 class CellSummary(Strict):
     """One link and one frame size; of experiment graph, one graph."""
 
-    link: str = Field(description="of experiment graph: the cell's name")
-    size: int = Field(description="bytes with FCS; of experiment graph: objects in a batch")
+    link: str = Field(description="experiment graph: the cell's name")
+    size: int = Field(description="bytes with FCS; experiment graph: objects in a batch")
     blocks: int
-    routes: int | None = Field(default=None, description="experiment l3fwd: of IPv4, in the table")
-    rules: int | None = Field(default=None, description="experiment l3fwd: past which packets go")
+    routes: int | None = Field(
+        default=None, description="experiment l3fwd: IPv4 routes in the table"
+    )
+    rules: int | None = Field(
+        default=None, description="experiment l3fwd: rules that filter the packets"
+    )
     ceiling: Ceiling | None = None
     common_pps: float | None = Field(
         default=None, description="experiment paths: the rate of which its loads are shares"
@@ -204,18 +217,18 @@ class CellSummary(Strict):
 
     @property
     def key(self) -> CellKey:
-        """By which a trial's cell is found to be this one."""
+        """The key that a trial's cell shares with this one."""
         return self.link, self.size
 
     @property
     def peers(self) -> list[ArmSummary]:
-        """The references that are not arms too, and so in every table already."""
+        """The references that are not also arms, which are in every table already."""
         arms = {arm.arm for arm in self.arms}
         return [each for each in self.references if each.arm not in arms]
 
 
 class Limit(Strict):
-    """Where something other than the forwarder was the limit."""
+    """An arm that was limited by something other than the forwarder."""
 
     link: str
     size: int
@@ -249,16 +262,18 @@ class Summary(Strict):
     limited_by: list[Limit]
     smallest_detectable: float | None = Field(
         default=None,
-        description="relative; the largest over the primary comparisons, "
-        "null when one of them could find nothing",
+        description="relative; the largest over the primary comparisons, null if one of them "
+        "could find nothing",
     )
     cells: list[CellSummary]
     conforming: bool | None = Field(
-        default=None, description="to RFC 2544; null where that is not claimed or not known"
+        default=None,
+        description="whether the run conforms to RFC 2544; null if that is not claimed or not "
+        "known",
     )
     tsc_hz: int | None = None
     clock: Clock | None = Field(
-        default=None, description="of experiment latency: the time stamp counter, and what it costs"
+        default=None, description="experiment latency: the time stamp counter, and its cost"
     )
     machine: Machine
     versions: dict[str, str]
@@ -266,10 +281,11 @@ class Summary(Strict):
         default_factory=list, description="experiment paths: published ratios, ours beside them"
     )
     graph: GraphAnswers | None = Field(
-        default=None, description="experiment graph: published orderings, looked for here"
+        default=None, description="experiment graph: published orderings, tested here"
     )
     takeaways: list[TakeawayEntry] = Field(
-        default_factory=list, description="experiment cloud: statements, and what the data say"
+        default_factory=list,
+        description="experiment cloud: statements, and the answers of the data",
     )
     cloud: CloudAnswers | None = None
     warnings: list[str]
@@ -282,11 +298,11 @@ def schema() -> dict[str, Any]:
 
 def dump(summary: Summary) -> str:
     data = summary.model_dump(mode="json", by_alias=True, exclude_none=True)
-    # What readers look up is always there; null where it is not known.
+    # Fields that readers look up are always there; null if unknown.
     for name in ("books_closed", "smallest_detectable"):
         data.setdefault(name, None)
     for comparison in data["comparisons"]:
         for name in ("ratio", "ci_low", "ci_high", "smallest_detectable"):
             comparison.setdefault(name, None)
-    # A figure that was put in later was not checked, and JSON has no word for what is no number.
+    # A figure that was added later was not checked, and JSON has no NaN.
     return json.dumps(data, indent=2, allow_nan=False) + "\n"

@@ -18,12 +18,13 @@ class Quartiles(Strict):
     q1: float
     q3: float
     low: float | None = Field(
-        default=None, description="95 % interval of the median; absent where n allows none"
+        default=None,
+        description="lower end of the 95 % interval of the median; absent if n allows none",
     )
     high: float | None = None
 
     def scaled(self, factor: float) -> Quartiles:
-        """The same in another unit."""
+        """Return the same in another unit."""
 
         def scale(value: float | None) -> float | None:
             return None if value is None else value * factor
@@ -67,18 +68,18 @@ class CellRatio(Strict):
 
 
 class JudgedRatio(CellRatio):
-    """One with a verdict, by the rules of all comparisons."""
+    """A ratio with a verdict, by the rules of all comparisons."""
 
     p: float | None = None
     p_holm: float | None = Field(
-        default=None, description="over the pairs of one arm's ordering or splitting"
+        default=None, description="corrected over the pairs of one arm's ordering or splitting"
     )
     verdict: Verdict
     reason: str
 
 
 class Ordering(Strict):
-    """A published ordering of passing mechanisms, looked for in one arm: each over the next."""
+    """A published ordering of passing mechanisms, tested in one arm: each over the next."""
 
     arm: str
     work: str
@@ -89,7 +90,7 @@ class Ordering(Strict):
 
 
 class Splitting(Strict):
-    """What each doubling of the ways that a batch is split costs one arm."""
+    """The cost of each doubling of the number of ways that a batch is split, for one arm."""
 
     arm: str
     passing: str
@@ -98,48 +99,54 @@ class Splitting(Strict):
     doublings: list[CellRatio] = Field(description="objects/s with twice the ways over without")
     changes: list[JudgedRatio] = Field(
         default_factory=list,
-        description="each doubling over the one before it; `first` and `second` are the cells that "
-        "these two led to",
+        description="each doubling over the previous one; `first` and `second` are the cells "
+        "that these two led to",
     )
-    alike: Answer = Field(description="whether every doubling costs as much as the one before")
+    alike: Answer = Field(description="whether every doubling costs as much as the previous one")
     reason: str = ""
 
 
 class GraphAnswers(Strict):
-    """What was published without numbers, and whether it holds here."""
+    """Published statements without numbers, and whether they hold here."""
 
     orderings: list[Ordering]
     splitting: list[Splitting]
 
 
 class AtLeast(Strict):
-    """A lower bound of a rate that no search found. Of each search it is a load that lost no more
-    than the goal allows; no verdict is by it.
+    """A lower bound of a rate that no search found. For each search, it is a load that lost no more
+    than the goal allows; no verdict is based on it.
     """
 
     pps: Quartiles = Field(description="over the searches that have one")
     kind: BoundKind = Field(
-        description="disturbed: it reached the goal, and greater loads could not be tried, for the "
-        "sender or the forwarder was kept from its CPU; trials: in fewer or shorter trials than "
-        "the goal asks for; of several searches, trials where one of them is so"
+        description="disturbed: it reached the goal, and greater loads could not be tried, "
+        "because the sender or the forwarder was kept from its CPU; trials: in "
+        "fewer or shorter trials than the goal requires; for several searches, "
+        "trials if one of them is so"
     )
-    l2_bps: float = Field(description="of the median; frames with FCS")
-    l1_bps: float = Field(description="of the median; with preamble, SFD and gap")
-    share: float | None = Field(default=None, description="of 100 %, as `share` of the rate")
+    l2_bps: float = Field(description="bit rate of the median; frames with FCS")
+    l1_bps: float = Field(description="bit rate of the median; with preamble, SFD and gap")
+    share: float | None = Field(
+        default=None, description="share of 100 %, like `share` of the rate"
+    )
 
 
 class GoalFigure(Strict):
-    """What the searches of an arm found for one goal, in frames per second over all directions."""
+    """The results of an arm's searches for one goal, in frames per second over all directions."""
 
     goal: str
     loss_ratio: float = Field(description="a load may lose up to this share")
-    searches: int = Field(description="searches that came to an end")
+    searches: int = Field(description="completed searches")
     pps: Quartiles | None = Field(
         default=None, description="greatest load that reached the goal (relevant lower bound)"
     )
-    l2_bps: float | None = Field(default=None, description="of the median; frames with FCS")
+    l2_bps: float | None = Field(
+        default=None, description="bit rate of the median; frames with FCS"
+    )
     l1_bps: float | None = Field(
-        default=None, description="of the median; 20 bytes a frame more: preamble, SFD and gap"
+        default=None,
+        description="bit rate of the median; 20 bytes a frame more: preamble, SFD and gap",
     )
     width: float | None = Field(
         default=None, description="largest distance of the two bounds, as a share of the upper one"
@@ -147,21 +154,21 @@ class GoalFigure(Strict):
     share: float | None = Field(
         default=None, description="median over searches of the rate over 100 % of that search"
     )
-    at_maximum: int = Field(default=0, description="searches that 100 % ended")
+    at_maximum: int = Field(default=0, description="searches that ended at 100 %")
     below_minimum: int = Field(default=0, description="searches without any load that reached it")
     at_least: AtLeast | None = Field(
-        default=None, description="in the place of `pps`, where no search found it"
+        default=None, description="replaces `pps` if no search found it"
     )
 
     @property
     def rate(self) -> GoalFigure | AtLeast:
-        """What has the rate, or its lower bound, with the figures that follow from it."""
+        """The rate, or its lower bound, with its figures."""
         return self.at_least or self
 
     @property
     def is_bound(self) -> bool:
-        """Whether the forwarder may carry more than that: most searches ended at 100 %, or none
-        had an end of its own.
+        """True if the forwarder may carry more: most searches ended at 100 %, or none found a
+        rate.
         """
         if self.pps is None:
             return self.at_least is not None
@@ -170,7 +177,8 @@ class GoalFigure(Strict):
 
 class LatencyFigure(Strict):
     """Delays of an arm at a share of its own throughput. Each search is one value: the mean of its
-    trials' means, and the median over its trials of what each has once (never pooled).
+    trials' means, and for a figure that each trial has once, the median over its trials (never
+    pooled).
     """
 
     share: float
@@ -180,23 +188,23 @@ class LatencyFigure(Strict):
     minimum_us: float
     maximum_us: float
     quantiles_us: dict[str, Quartiles] = Field(
-        description="by quantile; absent where a trial has too few frames for it"
+        description="by quantile; absent if a trial has too few frames for it"
     )
     pdv_us: dict[str, Quartiles] = Field(
         description="packet delay variation (RFC 5481): the quantile less the trial's minimum"
     )
     jitter_us: Quartiles | None = Field(
-        default=None, description="RFC 3550's, as the sender smooths it; for comparison with others"
+        default=None, description="RFC 3550's, smoothed by the sender; for comparison with others"
     )
     ipdv_us: dict[str, Quartiles] | None = Field(
         default=None,
-        description="by quantile: how much the delays of two frames in a row differ (RFC 3393), "
-        "without the sign; absent where the sender does not tell",
+        description="by quantile: the absolute difference of the delays of two consecutive "
+        "frames (RFC 3393); absent if the sender does not report it",
     )
 
 
 class LossFigure(Strict):
-    """Frame loss of an arm at a share of 100 % that no search ended above."""
+    """Frame loss of an arm at a share of 100 % that every search tried."""
 
     share: float
     searches: int = Field(description="searches that measured frame loss at this load")
@@ -215,16 +223,18 @@ class LossEnded(Strict):
 
 
 class BurstFigure(Strict):
-    """The longest burst at 100 % of which nothing is lost (RFC 2544, 26.4; RFC 9004)."""
+    """The longest burst at 100 % of which no frame is lost (RFC 2544, 26.4; RFC 9004)."""
 
-    repetitions: int = Field(description="of all searches together")
+    repetitions: int = Field(description="repetitions of all searches together")
     at_limit: int = Field(description="repetitions in which the longest burst tried passed")
     disturbed: int = Field(
         default=0,
-        description="repetitions whose length is a lower bound, for no longer burst was sent "
-        "without gaps",
+        description="repetitions whose length is a lower bound, because no longer burst was "
+        "sent without gaps",
     )
-    average: float = Field(description="frames, over all repetitions; as the next three RFC 9004's")
+    average: float = Field(
+        description="frames, over all repetitions; like the next three RFC 9004's"
+    )
     minimum: int
     maximum: int
     deviation: float | None = Field(
@@ -233,45 +243,51 @@ class BurstFigure(Strict):
     frames: Quartiles = Field(description="per search, the mean of its repetitions")
     implied_s: Quartiles | None = Field(
         default=None,
-        description="implied buffer time (RFC 9004), per search; absent where the longest burst "
-        "tried passed in a repetition, for then it is longer",
+        description="implied buffer time (RFC 9004), per search; absent if the longest burst "
+        "tried passed in a repetition, because then it is longer",
     )
     corrected_s: Quartiles | None = Field(
-        default=None, description="corrected buffer time (RFC 9004), per search; absent likewise"
+        default=None,
+        description="corrected buffer time (RFC 9004), per search; absent in the same cases",
     )
 
 
 class RecoveryFigure(Strict):
-    """From an overload to the last lost frame after it (RFC 2544, 26.5)."""
+    """The time from an overload to the last lost frame after it (RFC 2544, 26.5)."""
 
-    repetitions: int = Field(description="of all searches together")
-    not_overloaded: int = Field(description="nothing was lost before the rate was halved")
-    not_recovered: int = Field(description="frames were lost in the last tenth of the time")
+    repetitions: int = Field(description="repetitions of all searches together")
+    not_overloaded: int = Field(
+        description="repetitions in which nothing was lost before the rate was halved"
+    )
+    not_recovered: int = Field(
+        description="repetitions in which frames were lost in the last tenth of the time"
+    )
     recovered_s: Quartiles | None = Field(
         default=None,
         description="per search, the mean of its repetitions; absent unless every repetition "
-        "recovered, for a figure of those that did would be too good; 0: nothing was lost after "
-        "the change",
+        "recovered, because a figure of only those that did would be too good; 0: "
+        "nothing was lost after the change",
     )
     average_s: float | None = Field(
-        default=None, description="the mean of all repetitions, as RFC 2544 reports it; likewise"
+        default=None,
+        description="the mean of all repetitions, as RFC 2544 reports it; absent in the same cases",
     )
 
 
 class InvalidReason(Strict):
-    """How many trials do not count for one reason, and the words of the first of them."""
+    """The number of trials that are invalid for one reason, and the first one's message."""
 
     code: InvalidCode
     count: int
     example: str
     others: dict[str, float] | None = Field(
         default=None,
-        description="who had the CPUs of the lab meanwhile, by name: share of a CPU's time",
+        description="other users of the lab's CPUs meanwhile, by name: share of a CPU's time",
     )
 
 
 class LowerLoad(Strict):
-    """An arm at a load below the ceiling, fixed unless said otherwise."""
+    """An arm at a load below the ceiling, fixed unless stated otherwise."""
 
     arm: str
     load_share: float
@@ -279,7 +295,7 @@ class LowerLoad(Strict):
     trials: int
     invalid: int
     invalid_reasons: list[InvalidReason] = Field(
-        default_factory=list, description="the commonest first"
+        default_factory=list, description="the most frequent first"
     )
     loss_share: float | None = Field(
         default=None,
@@ -293,7 +309,7 @@ class LowerLoad(Strict):
         default=None, description="packets / (polls - empty polls)"
     )
     busy_share: Quartiles | None = Field(
-        default=None, description="of the polling cores' cycles, those spent on packets"
+        default=None, description="share of the polling cores' cycles that were spent on packets"
     )
     full_share: Quartiles | None = Field(
         default=None, description="polls that returned all they asked for / polls: saturation"
@@ -303,39 +319,40 @@ class LowerLoad(Strict):
 
 
 class PathFigures(Strict):
-    """An arm of experiment paths in a flood or at a fixed load: what a packet cost the forwarder's
-    core, what became of those that did not come back, and how long the others took.
+    """An arm of experiment paths in a flood or at a fixed load: the cost of a packet on the
+    forwarder's core, the fate of lost frames, and the delays of the others.
     """
 
     cpus: dict[CpuPart, list[int]] = Field(
-        default_factory=dict, description="which cores paid, by what ran on them"
+        default_factory=dict, description="CPUs on which the work ran, by its kind"
     )
     cpu_ns_per_packet: Quartiles | None = Field(
-        default=None, description="process and NAPI threads, over the frames that came back"
+        default=None, description="process and NAPI threads, per received frame"
     )
     process_ns: Quartiles | None = None
     napi_ns: Quartiles | None = Field(
-        default=None, description="the kernel's threads that receive for the forwarder"
+        default=None, description="the kernel threads that receive for the forwarder"
     )
     softirq_ns: float | None = Field(
         default=None,
-        description="over all trials together, from ticks of 1/100 s; in part within the others",
+        description="over all trials together, from ticks of 1/100 s; partly included in the "
+        "others",
     )
     core_share: Quartiles | None = Field(
-        default=None, description="process and NAPI threads, of the window"
+        default=None, description="process and NAPI threads, as a share of the window"
     )
     own_share: float | None = Field(
-        default=None, description="the offered rate over what the arm carried in a flood, medians"
+        default=None, description="the offered rate over the arm's rate in a flood, medians"
     )
     latency_us: dict[str, Quartiles] = Field(
         default_factory=dict,
-        description="by quantile: the sender's, of each trial; absent where trials have too few "
+        description="by quantile: the sender's, for each trial; absent if trials have too few "
         "frames for it",
     )
     lost: dict[str, float] | None = Field(
         default=None,
-        description="by the counter that names them, of all frames that were sent: below 0 where "
-        "one was counted twice; absent without a valid trial",
+        description="share of all sent frames by the counter that names them: below 0 if one "
+        "was counted twice; absent without a valid trial",
     )
 
 
@@ -347,11 +364,12 @@ class SearchFigures(Strict):
     reasons: dict[str, int] = Field(description="why a test of a search has no result")
     windows: int
     void_windows: int = Field(
-        description="sender late or forwarder starved; each was repeated, and none counted"
+        description="windows in which the sender was late or the forwarder starved; each was "
+        "repeated, and none counted"
     )
     goals: list[GoalFigure]
     latency_definition: str | None = Field(
-        default=None, description="which of RFC 1242's the latency is; absent without any"
+        default=None, description="RFC 1242's definition of the latency; absent without any"
     )
     latency: list[LatencyFigure] = Field(default_factory=list)
     loss: list[LossFigure] = Field(default_factory=list)
@@ -362,19 +380,19 @@ class SearchFigures(Strict):
     recovery: RecoveryFigure | None = None
     at_throughput: LowerLoad | None = Field(
         default=None,
-        description="core use at each search's own throughput, for itself alone: loads of other "
-        "arms are others; `load_share` is the median",
+        description="core use at each search's own throughput, not comparable between arms, "
+        "whose loads differ; `load_share` is the median",
     )
-    deviations: list[str] = Field(default_factory=list, description="from RFC 2544")
+    deviations: list[str] = Field(default_factory=list, description="deviations from RFC 2544")
 
 
 class Delays(Strict):
-    """Each trial is one value; `minimum` and `maximum` are over all of them."""
+    """Delays, of which each trial is one value; `minimum` and `maximum` are over all of them."""
 
-    minimum: float | None = Field(default=None, description="absent where it is not known")
+    minimum: float | None = Field(default=None, description="absent if it is not known")
     mean: Quartiles
     quantiles: dict[str, Quartiles] = Field(
-        description="by quantile; absent where a trial has too few frames for it"
+        description="by quantile; absent if a trial has too few frames for it"
     )
     maximum: float | None = None
 
@@ -383,19 +401,23 @@ class Delayed(Strict):
     """The delays of an arm for a kind of frame and a load, each less one reading of the clock."""
 
     protocol: Protocol
-    load_share: float = Field(description="of the forwarder's own capacity; 0: idle")
-    asked_pps: float | None = Field(default=None, description="offered, median of the trials")
+    load_share: float = Field(description="share of the forwarder's own capacity; 0: idle")
+    asked_pps: float | None = Field(
+        default=None, description="the offered rate, median of the trials"
+    )
     trials: int
     invalid: int
-    packets: int = Field(description="that were measured, in all valid trials")
+    packets: int = Field(description="frames that were measured, in all valid trials")
     cycles: Delays | None = Field(default=None, description="absent: no trial is valid")
-    ns: Delays | None = Field(default=None, description="cycles over the frequency as checked")
+    ns: Delays | None = Field(default=None, description="cycles over the checked frequency")
 
 
 class RoundTrip(Delayed):
-    """From the moment before the sender's send call to the return of its receive call."""
+    """The time from just before the sender's send call to the return of its receive call."""
 
-    loss_share: float | None = Field(default=None, description="of all valid trials together")
+    loss_share: float | None = Field(
+        default=None, description="share of lost frames, over all valid trials together"
+    )
     buffered_ns: float | None = Field(
         default=None,
         description="computed: the longest wait in the forwarder's TX buffer at this rate, "
@@ -404,7 +426,7 @@ class RoundTrip(Delayed):
 
 
 class Inside(Delayed):
-    """A span inside the forwarder, as it or the probe in it measured."""
+    """A span inside the forwarder, measured by the forwarder or the probe in it."""
 
     span: str
     one_in: int = Field(description="one in this number of bursts was measured")
@@ -414,17 +436,18 @@ class LatencySummary(Strict):
     """An arm of experiment latency."""
 
     flood_pps: float | None = Field(
-        default=None, description="what came back of a flood, the median; absent with --line-rate"
+        default=None,
+        description="the received rate of a flood, the median; absent with --line-rate",
     )
     capacity_pps: float | None = Field(
         default=None,
-        description="100 %: that, or as much less that the sender is on time at the greatest load; "
-        "absent where it is not known",
+        description="100 %: that rate, or a lower one at which the sender is on time at the "
+        "greatest load; absent if it is not known",
     )
     round_trips: list[RoundTrip]
     packet_sender: list[RoundTrip] | None = Field(
         default=None,
-        description="round trips by a packet socket in the generator's place, at idle; absent on "
-        "links where it cannot be",
+        description="round trips by a packet socket in the generator's place, at idle; absent "
+        "on links where that is impossible",
     )
     inside: list[Inside]

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Trial records: one JSON object per line of records.jsonl.
 
-A record says which trial it is (`Identity`), what it measured (a `TrialCell`), by which program
-(`ProgramRun`), what was asked (`Request`), and what came out (an `Outcome` of a class that belongs
-to the experiment). A trial that failed carries `invalid` with the reason; without an outcome it
-failed before there was any. A figure that cannot be had is absent, never 0.
+A record has the trial's identity (`Identity`), its cell (a `TrialCell`), its program
+(`ProgramRun`), the request (`Request`), and the result (an `Outcome` of a class that belongs to the
+experiment). A trial that failed carries `invalid` with the reason; without an outcome it failed
+before there was any. An unknown figure is absent, never 0.
 
-A line is in the file whole or not at all, and on disk before the next trial starts. Lines are
+A line is in the file complete or not at all, and on disk before the next trial starts. Lines are
 written by schema `linerate/trial-2`; those of `linerate/trial-1` are read as well, line by line
 (`linerate.records.trial_1`). The JSON Schema in `schema/trial-2.json` is generated from these
 classes (a test compares them).
@@ -43,22 +43,22 @@ RECORDS = "records.jsonl"
 # The id of hosts and cabling where a run does not name any: this machine, without cables.
 LOCAL_BED = "local"
 
-# burst: so many frames back to back.
+# burst: a number of frames back to back.
 Load = Literal["self-driven", "flood", "paced", "burst"]
 # probed: like measure, for the figures of polls alone; search: asked for by a procedure; alone: of
 # experiment cloud, tenants without a forwarder.
 Role = Literal["measure", "self-test", "probed", "lower-load", "search", "alone"]
-# The tests of RFC 2544, 26.1 to 26.5; core-use: what a polling core does at fixed loads; low-load:
-# what is lost there is shown (docs/how-it-measures.md#spread-and-disturbance).
-# spans: how long frames are inside the forwarder, as it measures itself or the probe does.
-# ping: round trips by a packet socket instead of the generator.
+# The tests of RFC 2544, 26.1 to 26.5; core-use: the figures of a polling core at fixed loads;
+# low-load: shows the loss there (docs/how-it-measures.md#spread-and-disturbance). spans: how long
+# frames are inside the forwarder, measured by itself or the probe. ping: round trips by a packet
+# socket instead of the generator.
 Test = Literal[
     "throughput", "latency", "loss", "back-to-back", "recovery", "core-use", "low-load", "spans",
     "ping",
 ]  # fmt: skip
-# What the frames are: UDP over IP, or requests by ARP.
+# The kind of frames: UDP over IP, or ARP requests.
 Protocol = Literal["udp", "arp"]
-# Of traffic on a link with two ports: from the first to the other, or both ways at once.
+# Traffic on a link with two ports: from the first to the other, or both ways at once.
 Directions = Literal["one", "both"]
 DIRECTIONS: dict[str, Directions] = {"one": "one", "both": "both"}
 # Why a trial does not count, for programs; `invalid` says it in words.
@@ -69,9 +69,9 @@ InvalidCode = Literal[
     "ended", "starved", "late", "books", "idle", "kept", "unreadable", "telemetry", "generator",
     "link", "error", "work", "tenant",
 ]  # fmt: skip
-# What a machine with other work does to a window; the next may be sound.
+# Disturbances by other work of the machine; the next window may be valid.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "starved")
-# Of a CPU's time, what others had at least to be named in words.
+# The least share of a CPU's time with which other processes are named in words.
 NAMED_SHARE = 0.005
 # dpdk-af-xdp: DPDK on AF_XDP; xdp: an XDP program forwards; kernel: packets pass the kernel's ways.
 Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
@@ -83,12 +83,12 @@ Kind = Literal["dpdk", "dpdk-af-xdp", "xdp", "kernel"]
 Method = Literal["fresh", "standing", "turns"]
 
 
-# What a validator is told of a line that was read.
+# The context of a validator for a line that was read.
 _ON_RECORD = {"on": "record"}
 
 
 class WrongOutcomeError(LookupError):
-    """Figures were asked of a trial that has an outcome of another kind."""
+    """The trial has an outcome of another kind than the requested figures."""
 
 
 class Process(Strict):
@@ -101,28 +101,30 @@ class Process(Strict):
     involuntary_switches: int | None = None
     ran_s: float | None = Field(default=None, description="CPU time of all threads")
     waited_s: float | None = Field(
-        default=None, description="its busiest thread was ready to run while others had the CPU"
+        default=None,
+        description="time in which its busiest thread was ready to run while others had the CPU",
     )
 
 
 class TxBuffer(Strict):
-    """Frames wait in it until there are so many, or until it is drained, every so often."""
+    """A buffer in which frames wait until it is full, or until it is drained, once per period."""
 
     frames: Annotated[int, Field(ge=1)]
     drain_s: Seconds
 
     def longest_s(self, pps: float) -> float:
-        """Return the longest wait of a frame when so many come per second, at equal distances."""
+        """Return the longest wait (s) of a frame in the buffer at a constant rate of `pps`."""
         return min((self.frames - 1) / pps, self.drain_s)
 
 
 class Program(Strict):
-    """What reports say of a forwarder, as the build that ran it knew it."""
+    """Facts about a forwarder for reports, from the build that ran it."""
 
     language: str
     kind: Kind | None = Field(default=None, description="absent: not known")
     tx_buffer: TxBuffer | None = Field(
-        default=None, description="in which it collects frames before it sends them, if it does"
+        default=None,
+        description="the buffer in which it collects frames before it sends them, if it does",
     )
     definition: str | None = Field(
         default=None,
@@ -132,7 +134,7 @@ class Program(Strict):
 
 
 class Identity(Strict):
-    """Which trial it is. Two trials of one run differ in `position`."""
+    """The identity of a trial. Two trials of one run differ in `position`."""
 
     experiment: str
     seed: int
@@ -141,19 +143,20 @@ class Identity(Strict):
     )
     bed: str = Field(default=LOCAL_BED, description="the hosts and their cabling")
     session: int = Field(
-        default=1, ge=1, description="the attempt in which it ran: a resumed run has several"
+        default=1, ge=1, description="the session in which it ran: a resumed run has several"
     )
     block: int = Field(ge=0, description="randomised complete block, counted from 0")
     start: Count | None = Field(
         default=None,
-        description="of the program: the starts within the session, counted from 0; trials of one "
+        description="start of the program within the session, counted from 0; trials of one "
         "process have the same. Absent: it was not started, or of trial-1",
     )
     arm: str
     slot: Count | None = Field(
         default=None,
-        description="place within the block: of method fresh that of the start, counted from 0 on "
-        "each open link. Absent: as `start`, and where one process runs all arms",
+        description="place within the block: with method fresh that of the start, counted "
+        "from 0 on each open link. Absent: as `start`, and if one process runs "
+        "all arms",
     )
     position: int = Field(ge=0, description="place in the order of the whole run, counted from 0")
     role: Role
@@ -164,38 +167,42 @@ class ProgramRun(Strict):
 
     forwarder: str
     described: Program | None = Field(default=None, description="absent: of an older version")
-    probe: bool = Field(default=False, description="the probe looked at the forwarder's polls")
-    build: dict[str, str] = Field(default_factory=dict, description="of what the lab built")
+    probe: bool = Field(
+        default=False, description="whether the probe counted the forwarder's polls"
+    )
+    build: dict[str, str] = Field(default_factory=dict, description="facts about the lab's build")
     memory: Literal["hugepages", "no-huge"] | None = None
     tsc_hz: Count | None = None
     processes: list[Process] = Field(default_factory=list)
 
 
 class Request(Strict):
-    """What the trial was to send, and for what. Rates and frames are over all directions."""
+    """The traffic that the trial was to send, and its purpose. Rates and frames are over all
+    directions.
+    """
 
     load: Load
-    load_share: float | None = Field(default=None, description="of the ceiling, when paced")
-    test: Test | None = Field(default=None, description="of a search: the test that asked for it")
+    load_share: float | None = Field(default=None, description="share of the ceiling, when paced")
+    test: Test | None = Field(default=None, description="in a search: the test that requested it")
     attempt: int | None = Field(
         default=None,
-        description="1, or more when the windows before were disturbed and are void",
+        description="1, or more if the windows before were disturbed and are void",
     )
     maximum_pps: Rate | None = Field(
         default=None,
-        description="100 %: of a search the ceiling of link and sender; of experiment cloud what "
-        "`load_share` is a share of",
+        description="100 %: in a search the ceiling of link and sender; in experiment cloud "
+        "the rate of which `load_share` is a share",
     )
     alone_pps: Rate | None = Field(
         default=None,
-        description="of experiment cloud: what the forwarder carries alone without loss, where "
-        "that was looked for; `maximum_pps` is less where the generator keeps no more beside "
-        "tenants",
+        description="experiment cloud: the forwarder's own rate without loss, if it was "
+        "searched; `maximum_pps` is less if the generator keeps a lower rate "
+        "beside tenants",
     )
     pps: Rate | None = Field(default=None, description="frames per second")
-    seconds: Seconds | None = Field(default=None, description="for so long")
-    frames: Count | None = Field(default=None, description="of a burst: so many")
-    then_pps: Rate | None = Field(default=None, description="of a search: asked for thereafter")
+    seconds: Seconds | None = Field(default=None, description="duration of sending")
+    frames: Count | None = Field(default=None, description="number of frames of a burst")
+    then_pps: Rate | None = Field(default=None, description="in a search: the rate that follows")
     then_s: Seconds | None = None
     ip: Literal[4, 6] | None = None
     directions: Directions | None = None
@@ -203,7 +210,7 @@ class Request(Strict):
 
 
 class Invalid(Strict):
-    """Why a trial does not count: `code` for programs, `why` in words."""
+    """The reason why a trial does not count: `code` for programs, `why` in words."""
 
     code: InvalidCode = "error"
     why: str
@@ -213,7 +220,7 @@ class Invalid(Strict):
 
 
 class Trial(Strict):
-    """One trial: one window, of a forwarder or of what else its experiment measures."""
+    """One trial: one window, of a forwarder or of another subject that its experiment measures."""
 
     schema_id: Literal["linerate/trial-2"] = Field(default="linerate/trial-2", alias="schema")
     identity: Identity
@@ -225,14 +232,14 @@ class Trial(Strict):
     steal_ticks: dict[str, Difference] = Field(default_factory=dict, description="per CPU, 1/100 s")
     others: dict[str, dict[str, float]] | None = Field(
         default=None,
-        description="per CPU: for which share of the time processes that are not the lab's had it, "
-        "by name, of the greatest; absent: this user may not see it, or of a CPU with too many "
-        "switches to keep",
+        description="per CPU: the share of the time that each process outside the lab used "
+        "it, by name, the greatest ones; absent: this user may not see it, or the "
+        "CPU has too many switches to record",
     )
     rejected: Invalid | None = Field(
         default=None,
         alias="invalid",
-        description="absent: it counts, unless the outcome's slices say otherwise",
+        description="absent: it is valid, unless the outcome's slices say otherwise",
     )
     outcome: Annotated[SerializeAsAny[Outcome], BeforeValidator(Outcome.read)] | None = Field(
         default=None, description="absent: it failed before there was any"
@@ -242,7 +249,7 @@ class Trial(Strict):
 
     @model_validator(mode="after")
     def _ended(self, info: ValidationInfo) -> Trial:
-        """On record a trial is over: it failed, or has an outcome."""
+        """Check that a trial on record is over: it failed, or has an outcome."""
         if info.context is _ON_RECORD and self.rejected is None and self.outcome is None:
             raise ValueError("it has neither an outcome nor a reason for having none")
         return self
@@ -283,22 +290,24 @@ class Trial(Strict):
 
     @property
     def pairing(self) -> tuple[int, int]:
-        """Names, within a cell and role, the trials on one open link: only these make pairs.
+        """The key, within a cell and role, of the trials on one open link: only these make pairs.
 
-        A block is one open link at one moment. Where a run was interrupted in the middle of a block
-        and resumed, the block's other trials ran on another, later (`linerate.records.journal`).
+        A block is one open link at one moment. If a run was interrupted in a block and resumed, the
+        block's other trials ran on another link, later (`linerate.records.journal`).
         """
         return self.block, self.session
 
     def with_identity(self, **changes: object) -> Trial:
-        """The same trial under another name, such as another `arm` or `block`."""
+        """Return the same trial under another identity, such as another `arm` or `block`."""
         return self.model_copy(update={"identity": self.identity.model_copy(update=changes)})
 
     # -- whether it counts ------------------------------------------------------------------------
 
     @property
     def invalid(self) -> Invalid | None:
-        """Why it does not count: it was rejected, or its slices say so; None: it counts."""
+        """Why it does not count: it was rejected, or its slices were disturbed; None if it
+        counts.
+        """
         if self.rejected or self.outcome is None or (why := self.outcome.disturbed) is None:
             return self.rejected
         return Invalid(code="starved", why=why)
@@ -314,14 +323,14 @@ class Trial(Strict):
 
     @property
     def invalid_why(self) -> str | None:
-        """The reason in words; None: it counts."""
+        """The reason in words; None if it counts."""
         found = self.invalid
         return found.why if found else None
 
     @property
     def neighbours(self) -> str:
-        """The processes that had the lab's CPUs meanwhile, in words: `CPU 0: cc1 46 %, as 2 %`;
-        empty: nobody.
+        """The processes that used the lab's CPUs during the trial, in words: `CPU 0: cc1 46 %, as 2
+        %`; empty if there were none.
         """
         shares = {
             cpu: ", ".join(
@@ -332,7 +341,7 @@ class Trial(Strict):
         return "; ".join(f"CPU {cpu}: {who}" for cpu, who in shares.items() if who)
 
     def reject(self, code: InvalidCode, why: str) -> None:
-        """The trial does not count; the first reason stays."""
+        """Mark the trial as invalid; the first reason stays."""
         if self.rejected is None:
             self.rejected = Invalid(code=code, why=why)
 
@@ -340,14 +349,14 @@ class Trial(Strict):
 
     @property
     def has_frames(self) -> bool:
-        """Whether `frames` are counts of this trial."""
+        """True if `frames` has counts of this trial."""
         return isinstance(self.outcome, Frames)
 
     @property
     def frames(self) -> Frames:
-        """The frames that it counted; all figures are absent where it failed before any.
+        """The frames that it counted; all figures are absent if it failed before it counted any.
 
-        Raises `WrongOutcomeError` where its experiment counts something else.
+        Raises `WrongOutcomeError` if its experiment counts something else.
         """
         if self.outcome is None:
             return NO_FRAMES
@@ -360,15 +369,15 @@ class Trial(Strict):
 
     @property
     def window_cycles_per_packet(self) -> float | None:
-        """All cycles of the window over its packets: what a packet costs a core that is full."""
+        """All cycles of the window per packet: the cost of a packet on a fully loaded core."""
         frames, tsc_hz = self.frames, self.program.tsc_hz
         if not tsc_hz or not frames.forwarder_rx or not frames.duration_s:
             return None
         return tsc_hz * frames.duration_s / frames.forwarder_rx
 
 
-# By what trials are known in the order of a run, beside the names of `Identity` and `Request`: a
-# cell by the two words that designs have for it.
+# Fields that identify trials in the order of a run, beside those of `Identity` and `Request`: a
+# cell by the two words that designs use for it.
 _FIELDS: dict[str, Callable[[Trial], object]] = {
     "link": lambda trial: trial.cell.name,
     "size": lambda trial: trial.cell.key[1],
@@ -377,7 +386,8 @@ _FIELDS: dict[str, Callable[[Trial], object]] = {
 
 
 def field(trial: Trial, name: str) -> object:
-    """A field by which a trial is found: `link`, `size`, `cell`, or one of `Identity`, `Request`.
+    """Return a field that identifies a trial: `link`, `size`, `cell`, or one of `Identity`,
+    `Request`.
 
     Raises `AttributeError` for another.
     """
@@ -389,13 +399,13 @@ def field(trial: Trial, name: str) -> object:
 
 
 def dump(trial: Trial) -> str:
-    """The record as one line of JSON, absent figures left out."""
+    """Return the record as one line of JSON, absent figures left out."""
     data = trial.model_dump(mode="json", by_alias=True, exclude_none=True)
     return json.dumps(data, separators=(",", ":"))
 
 
 def parse(line: bytes | str) -> Trial:
-    """The record of one line, of either schema; raises `ValidationError`."""
+    """Parse the record of one line, of either schema; raises `ValidationError`."""
     try:
         data = from_json(line)
     except ValueError:
@@ -408,7 +418,7 @@ def parse(line: bytes | str) -> Trial:
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of one line, with the cells and outcomes of all experiments that are loaded."""
+    """Return the JSON Schema of one line, with the cells and outcomes of all loaded experiments."""
     document = Trial.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
@@ -416,7 +426,7 @@ def schema() -> dict[str, Any]:
 class RecordWriter:
     """Appends records; one writer per file. Each `append` returns after fsync.
 
-    `torn`: bytes of an unfinished last line, which a crash left and which were cut off.
+    `torn`: bytes of an unfinished last line that a crash left, and that were cut off.
     """
 
     def __init__(self, path: Path) -> None:
@@ -460,13 +470,13 @@ class RecordWriter:
 
 
 def _whole_lines(content: bytes) -> int:
-    """Length up to the last newline: a line cut off by a crash does not count."""
+    """Return the length up to the last newline: a line cut off by a crash does not count."""
     return content.rfind(b"\n") + 1
 
 
 @dataclass(frozen=True)
 class Scan:
-    """A file's whole records, and how many bytes of an unfinished last line follow them."""
+    """The complete records of a file, and the size in bytes of an unfinished last line."""
 
     trials: list[Trial]
     torn: int
@@ -475,13 +485,13 @@ class Scan:
 def scan(path: Path) -> Scan:
     """Read a file that a crash may have left; raises `RunError` with the line that is no record."""
     trials: list[Trial] = []
-    # By position, which no two trials of a run have in common: the line. Benchmarks keep many runs
-    # in a file, each with a seed of its own.
+    # The line, by position, which is unique in a run. Benchmarks keep many runs in a file, each
+    # with a seed of its own.
     lines: dict[tuple[str | None, int, int], int] = {}
     try:
         with foreign.opened(path, foreign.MOST_RECORDS) as file:
             number = 1
-            # One more than allowed: a line that is longer has no end there.
+            # One byte more than the limit: a longer line has no newline there.
             while (line := file.readline(foreign.MOST_RECORD + 1)).endswith(b"\n"):
                 trial = _record(path, number, line)
                 place = (trial.identity.run, trial.identity.seed, trial.position)
@@ -515,8 +525,8 @@ def _record(path: Path, number: int, line: bytes) -> Trial:
 
 
 def first_complaint(error: ValidationError) -> str:
-    """The first thing that is wrong, with the field's name; both may be of any length in a file
-    that somebody changed, and are cut.
+    """Return the first error, with the field's name; both may be of any length in a changed file,
+    and are cut.
     """
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(f"{part!s:.80}" for part in first["loc"])
@@ -525,5 +535,5 @@ def first_complaint(error: ValidationError) -> str:
 
 
 def read(path: Path) -> list[Trial]:
-    """All whole records of a file."""
+    """Read all complete records of a file."""
     return scan(path).trials

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines of `linerate/trial-1`, which was one flat object for all experiments, as `trial-2`.
+"""Convert lines of `linerate/trial-1`, which was one flat object for all experiments, to `trial-2`.
 
 Nothing writes them any more. They are converted as JSON, before anything is validated: a field that
-trial-1 did not have stays where it is and is refused by `Trial`, as is a value of the wrong type.
+trial-1 did not have stays in place and is refused by `Trial`, as is a value of the wrong type.
 
-What trial-1 put into one field is taken apart here: `link` also named the cells of experiment graph
-and, behind a colon, tables; `size` was also a graph's objects in a batch.
+trial-1 used one field for several things, which are separated here: `link` also named the cells of
+experiment graph and, after a colon, tables; `size` was also a graph's objects in a batch.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any
 
 SCHEMA = "linerate/trial-1"
 
-# By part of trial-2: its fields, by what trial-1 called them.
+# Fields by part of trial-2, with their names in trial-1.
 _IDENTITY = {
     name: name for name in ("experiment", "seed", "session", "block", "arm", "position", "role")
 }
@@ -45,15 +45,15 @@ _FRAMES = {
     )
 }  # fmt: skip
 _TABLES = re.compile(r"(?P<link>[^:]+):(?P<routes>\d+)-routes(?::(?P<rules>\d+)-rules)?")
-# Of experiment cloud, the role of trials in which tenants worked without a forwarder.
+# In experiment cloud, the role of trials in which tenants worked without a forwarder.
 _ALONE = "alone"
 
 
 def converted(old: dict[str, Any]) -> dict[str, Any]:
-    """The line as trial-2 has it.
+    """Convert a line to trial-2.
 
-    Delays have no `net`: trial-1 did not say whether the clock's cost was taken off them, and they
-    are read as they were then.
+    Delays have no `net`: trial-1 did not record if the clock's cost was subtracted, so they are
+    read as they were then.
     """
     rest = {**old}
     rest.pop("schema", None)
@@ -77,7 +77,7 @@ def converted(old: dict[str, Any]) -> dict[str, Any]:
         _moved_rate(cloud, "ndr_pps", new["request"], "alone_pps")
         figures |= {name: value for name, value in cloud.items() if value not in ([], {})}
     if isinstance(graph, dict):
-        # Its duration is that of its cycles.
+        # trial-2 has its duration in cycles.
         figures.pop("duration_s", None)
         figures |= graph
     elif graph is not None:
@@ -85,7 +85,7 @@ def converted(old: dict[str, Any]) -> dict[str, Any]:
     # A trial that counts has an outcome, if one without a figure.
     if figures or why is None:
         new["outcome"] = {"kind": _kind(new, cloud, graph), **figures}
-    # What is left is of every trial, or was never a field.
+    # The remaining fields belong to every trial, or are unknown.
     return new | rest
 
 

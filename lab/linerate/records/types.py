@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the fields of records and summaries are."""
+"""The types of the fields of records and summaries."""
 
 from __future__ import annotations
 
@@ -9,31 +9,31 @@ from pydantic import BaseModel, ConfigDict, Field, GetJsonSchemaHandler, field_v
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema
 
-# Counters have 64 bits; what is greater was not counted, and cannot be computed with.
+# Counters have 64 bits; a greater value was not counted, and cannot be computed with.
 Count = Annotated[int, Field(ge=0, lt=2**63)]
 Difference = Annotated[int, Field(gt=-(2**63), lt=2**63)]
 Seconds = Annotated[float, Field(ge=0)]
 Rate = Annotated[float, Field(ge=0)]
-# By quantile, such as 0.99.
+# Keys are quantiles, such as 0.99.
 Quantiles = dict[Annotated[str, Field(pattern=r"^(0(\.[0-9]+)?|1)$")], float]
 
 Verdict = Literal["faster", "slower", "equal", "undecided", "invalid"]
-# What limits a forwarder when it is not the forwarder itself, and whom of a comparison.
+# The limiter of a forwarder other than itself, and the limited side of a comparison.
 Limiter = Literal["generator", "link", "line rate"]
 Limited = Literal["arm", "baseline", "both"]
-# Of a lower bound, what it rests on.
+# The evidence for a lower bound.
 BoundKind = Literal["disturbed", "trials"]
-# To a question about the cells of one arm.
+# The answer to a question about the cells of one arm.
 Answer = Literal["yes", "no", "untold"]
-# Share of the ceiling up to which a load is low.
+# The share of the ceiling up to which a load is low.
 LOW_LOAD = 0.25
-# Beside a frame with its FCS: preamble 7, start delimiter 1, gap 12
+# Additions to a frame with its FCS: preamble 7, start delimiter 1, gap 12
 # (docs/how-it-measures.md#frame-sizes-and-rates).
 LAYER_1_BYTES = 20
 
 
 class Strict(BaseModel):
-    """What is not named is an error, and so is what is no number."""
+    """A model that refuses unknown fields, and numbers that are infinite or NaN."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -41,18 +41,18 @@ class Strict(BaseModel):
 class GivenProgram(Strict):
     """A program that the command line names."""
 
-    given: str = Field(description="as the command line has it")
+    given: str = Field(description="as on the command line")
     name: str
-    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
-    sha256: str = Field(description="of the definition")
+    definition: dict[str, Any] = Field(description="the definition, by the schema forwarder-1")
+    sha256: str = Field(description="digest of the definition")
 
 
 class Tagged(Strict):
     """One of several classes with a common base; the value of `kind` says which.
 
     The base (`Outcome`, `TrialCell`) is a direct subclass and has an empty `known`. A class below
-    it gives `kind` a default of its own. It is known from the moment that it is defined: whoever
-    owns a class registers nothing else, also outside of this package.
+    it gives `kind` a default of its own. Defining a class also registers it, in other packages as
+    well.
     """
 
     known: ClassVar[dict[str, type[Tagged]]]
@@ -67,16 +67,16 @@ class Tagged(Strict):
 
     @classmethod
     def own_kind(cls) -> str:
-        """The value of `kind`; "" for a base."""
+        """Return the value of `kind`; "" for a base."""
         default = cls.model_fields["kind"].default
         return default if isinstance(default, str) else ""
 
     @classmethod
     def read(cls, value: object) -> object:
-        """What a validator of a field with this base makes of JSON: an object of the right class.
+        """Convert JSON to an object of the right class, as the validator of a field with this base.
 
-        Raises `ValueError` for a kind that no class has; the module that owns it may not have been
-        imported yet (an experiment is imported when a run of it is read).
+        Raises `ValueError` for a kind that no class has; the module with the class may not have
+        been imported yet (an experiment is imported when a run of it is read).
         """
         if not isinstance(value, dict):
             return value
@@ -96,7 +96,7 @@ class Tagged(Strict):
     def __get_pydantic_json_schema__(
         cls, core: CoreSchema, handler: GetJsonSchemaHandler, /
     ) -> JsonSchemaValue:
-        """Of a base: any of this package's classes that are known when the schema is made."""
+        """Return a base's schema: any of this package's classes that are known at this moment."""
         if cls.own_kind():
             return handler(core)
         known = (cls.known[kind] for kind in sorted(cls.known))
@@ -108,7 +108,7 @@ def _is_ours(of: type[Tagged]) -> bool:
 
 
 def _schema_of(of: type[Tagged], handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-    """Of one class, with the only value that its `kind` has."""
+    """Return one class's schema, with the only value that its `kind` has."""
     found = handler(of.__pydantic_core_schema__)
     told = handler.resolve_ref_schema(found)
     told["properties"]["kind"] = {"const": of.own_kind(), "type": "string"}

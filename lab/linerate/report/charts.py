@@ -17,7 +17,8 @@ from linerate.verdict.sentences import verdict_word
 # the parts is checked by the tests, in a report of each experiment.
 disable_debug_mode()
 
-# All colours can be told apart on light and on dark paper; the page replaces INK and MUTED in text.
+# All colours are distinguishable on light and on dark paper; the page replaces INK and MUTED in
+# text.
 INK, MUTED, GRID, BAND = "#1f2933", "#66727f", "#9aa5b14d", "#2f855a2e"
 VERDICT_COLOURS = {
     "faster": "#0f766e",
@@ -29,7 +30,8 @@ VERDICT_COLOURS = {
 ARM_COLOURS = ("#4a6fa5", "#8593a1", "#c2410c", "#0d8a7f", "#8b5cf6", "#d6336c", "#5c8a14")
 FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'Helvetica Neue', Arial, sans-serif"
 
-# Of every chart. Altair could join layers and this, but would copy and check all of them each time.
+# The configuration of every chart. Altair could join layers and this, but would copy and check all
+# of them each time.
 CONFIG = {
     "font": FONT,
     "background": "transparent",
@@ -64,7 +66,9 @@ def inline(values: list[dict[str, Any]]) -> Any:
 
 
 def with_interval(rows: list[dict[str, Any]]) -> alt.Chart:
-    """Only what has an interval: too few trials give none, and none is drawn."""
+    """Return a chart of the rows that have an interval: with too few trials there is none to
+    draw.
+    """
     return alt.Chart(inline([row for row in rows if row["low"] is not None]))
 
 
@@ -80,7 +84,7 @@ def medians(
     size: int = 60,
     **encoding: Any,
 ) -> list[alt.Chart]:
-    """A line from each row's `low` to its `high`, where it has an interval, and a point of `size`
+    """Draw a line from each row's `low` to its `high`, if it has an interval, and a point of `size`
     at its `value`, along one axis of the chart. `width`, `opacity`: of the line.
     """
     channel, end = {"x": (alt.X, alt.X2), "y": (alt.Y, alt.Y2)}[along]
@@ -97,14 +101,14 @@ def medians(
 
 
 def styled(layers: Sequence[alt.Chart], height: int, description: str) -> dict[str, Any]:
-    """One look for all charts, of layers over each other; the width follows the page.
+    """Layer charts in the common style; the width follows the page.
 
-    `description` is for those who cannot see it: what is drawn, not how it came out.
+    `description` is for readers who cannot see the chart: what is drawn, not the result.
     """
     drawn = [
         layer.to_dict(validate=False, context={"top_level": False})
         for layer in layers
-        # Of a layer without data Vega warns that its extent is infinite.
+        # Vega warns of an infinite extent for a layer without data.
         if layer.data["values"]
     ]
     return {
@@ -119,7 +123,9 @@ def styled(layers: Sequence[alt.Chart], height: int, description: str) -> dict[s
 
 
 def arms_of(cells: Iterable[CellSummary]) -> dict[str, str]:
-    """The colour of each arm, the same in all charts; the control has a place and no line."""
+    """Return the colour of each arm, the same in all charts; the control has a place and no
+    line.
+    """
     names = dict.fromkeys(arm.arm for cell in cells for arm in cell.arms)
     return {
         name: ARM_COLOURS[place % len(ARM_COLOURS)]
@@ -129,7 +135,7 @@ def arms_of(cells: Iterable[CellSummary]) -> dict[str, str]:
 
 
 def verdict_colour(field: str) -> alt.Color:
-    """The colour of a verdict's name."""
+    """Return the colour of a verdict's name."""
     return alt.Color(
         f"{field}:N",
         scale=alt.Scale(domain=list(VERDICT_COLOURS), range=list(VERDICT_COLOURS.values())),
@@ -138,7 +144,7 @@ def verdict_colour(field: str) -> alt.Color:
 
 
 def around_one(low: float, high: float, **x: Any) -> list[alt.Chart]:
-    """A band from `low` to `high` and a line at 1, below ratios along x; `x`: of its axis."""
+    """Draw a band from `low` to `high` and a line at 1, below ratios along x; `x`: of its axis."""
     band = alt.Chart(inline([{"from": low, "to": high}])).mark_rect(color=BAND)
     one = alt.Chart(inline([{"one": 1}])).mark_rule(color=MUTED, strokeDash=[4, 3])
     return [
@@ -148,7 +154,9 @@ def around_one(low: float, high: float, **x: Any) -> list[alt.Chart]:
 
 
 def ratios(summary: Summary) -> dict[str, Any] | None:
-    """Forest plot: every primary comparison's ratio with its interval, and the +-2 % margin."""
+    """Return a forest plot: every primary comparison's ratio with its interval, and the +-2 %
+    margin.
+    """
     rows = [
         {
             "what": f"{c.arm} / {c.baseline}, {cell_words(c.link, c.size)}" + _load(c.load_share),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run prints at its end: the tables and the answer."""
+"""Print the tables and the answer at the end of a run."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linerate.verdict.sentences import no_lower_load
 
 
 def number(value: float | None, digits: int = 2) -> str:
-    """A figure, or a dash for one that cannot be had."""
+    """Format a figure, or a dash if there is none."""
     return "-" if value is None else f"{value:,.{digits}f}"
 
 
@@ -30,7 +30,7 @@ def share(value: float | None) -> str:
 
 
 def p_value(value: float | None, digits: int = 4) -> str:
-    """One that these digits cannot show is small, and not 0."""
+    """Format a p value; a value too small for these digits is shown as small, not 0."""
     return "-" if value is None else probability(value, digits).removeprefix("p ")
 
 
@@ -43,7 +43,7 @@ def median(figure: Quartiles | None, digits: int = 2) -> str:
 
 
 def interval(figure: Quartiles | None, digits: int = 2) -> str:
-    """The median's 95 % interval, or a dash when there are too few trials for one."""
+    """Format the median's 95 % interval, or a dash when there are too few trials for one."""
     if figure is None or figure.low is None or figure.high is None:
         return "-"
     return f"{number(figure.low, digits)} - {number(figure.high, digits)}"
@@ -54,7 +54,7 @@ BURSTS = "RX burst:\nall polls/\nnon-empty"
 
 
 def bursts(entry: ArmSummary | LowerLoad, digits: int = 1) -> str:
-    """Both average bursts; one dash for a program that reports neither."""
+    """Format both average bursts; one dash for a program that reports neither."""
     if entry.average_rx_burst is None:
         return "-"
     every, nonempty = entry.average_rx_burst, entry.average_nonempty_rx_burst
@@ -62,7 +62,7 @@ def bursts(entry: ArmSummary | LowerLoad, digits: int = 1) -> str:
 
 
 def polls_from(cell: CellSummary) -> str | None:
-    """Where the figures of polls come from; None when there are none."""
+    """Return the source of the poll figures; None if there are none."""
     counts = sorted({arm.probed_trials for arm in [*cell.arms, *cell.references]} - {0})
     if not counts:
         return None
@@ -72,7 +72,9 @@ def polls_from(cell: CellSummary) -> str | None:
 
 
 def new_table(title: str, columns: Sequence[str], text_columns: int = 1) -> Table:
-    """`text_columns`: how many columns from the left hold words; the others hold figures."""
+    """Make a table. `text_columns`: how many columns from the left hold words; the others hold
+    figures.
+    """
     table = Table(title=title, title_justify="left", title_style="bold", box=box.SIMPLE_HEAD)
     for index, name in enumerate(columns):
         words = index < text_columns
@@ -126,8 +128,8 @@ def flood_row(arm: ArmSummary) -> list[str]:
 
 
 def own_share(cell: CellSummary, entry: LowerLoad) -> str:
-    """What was offered, as a share of what the forwarder itself carries in a flood; one that
-    something else held back there carries more, and the share is at most this.
+    """Format the offered load as a share of the forwarder's own capacity in a flood. If something
+    else limited the flood, its capacity is higher, and the share is an upper bound.
     """
     flood = next((arm for arm in cell.arms if arm.arm == entry.arm), None)
     if flood is None or flood.received_mpps is None or entry.offered_mpps is None:
@@ -159,7 +161,7 @@ def lower_load_table(cell: CellSummary) -> Table:
 
 
 def limit_lines(cell: CellSummary) -> list[str]:
-    """Says which forwarder was limited by what, and what decides then."""
+    """Return sentences on what limited each forwarder, and what decides then."""
     decides = ""
     if cost_leads(cell):
         *others, last = (f"{share * 100:g} %" for share in cost_loads(cell))
@@ -201,14 +203,14 @@ def _print_polls(console: Console, cell: CellSummary) -> None:
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """Tables, then one sentence per primary comparison."""
+    """Print tables, then one sentence per primary comparison."""
     for cell in summary.cells:
         print_cell(console, cell)
     print_answers(console, summary)
 
 
 def print_answers(console: Console, summary: Summary) -> None:
-    """One sentence per primary comparison, and what else must be known."""
+    """Print one sentence per primary comparison, and the notes."""
     console.print()
     for comparison in summary.comparisons:
         if comparison.primary:
@@ -217,7 +219,7 @@ def print_answers(console: Console, summary: Summary) -> None:
 
 
 def print_notes(console: Console, summary: Summary, unit: str = "trials") -> None:
-    """Whether it ended early, and what must be known of all figures. `unit`: of its work."""
+    """Print if the run ended early, and the notes on all figures. `unit`: its unit of work."""
     if summary.interrupted:
         say(console, f"Ended early: the figures above are from the {unit} done until then.")
     for warning in summary.warnings:

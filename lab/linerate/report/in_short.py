@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The answer of a run in one sentence, before all others. Decides nothing: the verdicts stand."""
+"""Summarise the answer of a run in one sentence, before all others. Decides nothing: the verdicts
+stand.
+"""
 
 from __future__ import annotations
 
@@ -16,15 +18,15 @@ from linerate.verdict.judgement import MARGIN
 from linerate.verdict.metrics import words_of
 from linerate.verdict.sentences import verdict_word
 
-# As many questions are told one by one; of more, how many had which answer.
+# Up to so many questions are listed; of more, only the number of each answer.
 _TOLD = 3
 
-# What the comparisons of one question have in common: where, by what, against whom.
+# The key of comparisons of one question: place, metric, baseline.
 _Question = tuple[str, str, str]
 
 
 def in_short(summary: Summary) -> str | None:
-    """One sentence; None where nothing was compared."""
+    """Return one sentence; None if nothing was compared."""
     primary = [each for each in summary.comparisons if each.primary]
     if not primary:
         return None
@@ -51,7 +53,7 @@ def in_short(summary: Summary) -> str | None:
 
 
 def print_in_short(console: Console, summary: Summary) -> None:
-    """Between the tables and the sentences of the comparisons."""
+    """Print it between the tables and the sentences of the comparisons."""
     if told := in_short(summary):
         console.print()
         say(console, told, "bold")
@@ -68,7 +70,7 @@ def _one(question: _Question, found: Sequence[Comparison]) -> str:
 
 
 def _counted(decided: Sequence[Comparison]) -> list[str]:
-    """Counts the verdicts of each arm."""
+    """Count the verdicts of each arm."""
     pairs: dict[tuple[str, str], list[Comparison]] = {}
     for each in decided:
         pairs.setdefault((each.arm, each.baseline), []).append(each)

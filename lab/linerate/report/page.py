@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the pages of all experiments share: one template that others extend, and what it needs.
+"""The common parts of all experiments' pages: one template that others extend, and its data.
 
 Every sentence about a result comes from `linerate.verdict.sentences`; the templates add none of
 their own.
@@ -41,7 +41,7 @@ _TEMPLATES = Path(__file__).with_name("templates")
 
 
 class Charts:
-    """Collects specifications and gives each a place in the page."""
+    """Collects chart specifications and assigns each a place in the page."""
 
     def __init__(self) -> None:
         self.specifications: dict[str, dict[str, Any]] = {}
@@ -67,8 +67,8 @@ def render_page(
     """Return the whole page: `template`, which extends base.html.j2, with its own `context`.
 
     `further`: folders of other templates that it extends, beside its own and those of this package.
-    The charts that the template shows are placed in `placed` beforehand; that of the ratios,
-    which every experiment has, is added here. So is all that base.html.j2 shows itself.
+    The charts that the template shows are placed in `placed` beforehand; this adds the chart of the
+    ratios, which every experiment has, and everything that base.html.j2 shows itself.
     """
     return render(
         template,
@@ -111,7 +111,9 @@ def render(
 
 @cache
 def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
-    """Made once for each experiment, and with it each template."""
+    """Return the template environment, made once per experiment, so that its templates are
+    cached.
+    """
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader([_TEMPLATES, *folders]),
         autoescape=True,
@@ -139,7 +141,7 @@ class Untold:
 
 
 def untold(comparisons: Sequence[Comparison]) -> list[Untold]:
-    """The comparisons that were not decided, by reason."""
+    """Return the undecided comparisons, by reason."""
     found: dict[str, list[Comparison]] = {}
     for each in comparisons:
         if each.verdict in ("undecided", "invalid"):
@@ -152,24 +154,26 @@ def _compared_by(found: AA | Comparison) -> str:
 
 
 def _difference(value: float, metric: str) -> str:
-    """The difference of two values of the metric, in the unit of sentences."""
+    """Format the difference of two values of the metric, in the unit of sentences."""
     known = METRICS[metric]
     return f"{value * known.scale:+.3g}{known.unit}"
 
 
 def _script_safe(text: str) -> Markup:
-    """A script inside <script>: it must neither end the element nor open a comment in it."""
+    """Make a script safe inside <script>: it must neither end the element nor open a comment in
+    it.
+    """
     text = re.sub(r"</(script)", r"<\\/\1", text, flags=re.IGNORECASE)
     return Markup(text.replace("<!--", "\\x3C!--"))
 
 
 def _json_safe(data: object) -> Markup:
-    """The same for JSON, which knows other escapes, and has `<` in strings alone."""
+    """Make JSON safe inside <script>: JSON has other escapes, and `<` only in strings."""
     return Markup(json.dumps(data, separators=(",", ":")).replace("<", "\\u003c"))
 
 
 def _policy(scripts: list[Markup]) -> str:
-    """The page's Content-Security-Policy: nothing is loaded, and no script runs but these.
+    """Return the page's Content-Security-Policy: nothing is loaded, and no script runs but these.
 
     Vega sets styles of what it draws; the icon is an empty data address.
     """
@@ -182,11 +186,13 @@ def _policy(scripts: list[Markup]) -> str:
 
 
 def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script. To make it takes two seconds, so it is kept."""
+    """Return Vega, Vega-Lite and vega-embed as one script. Building it takes two seconds, so it is
+    cached.
+    """
     kept = build_directory() / f"vega-{version('vl-convert-python')}.js"
     with contextlib.suppress(OSError):
         return kept.read_bytes().decode()
-    # Its type stub says that the snippet is required; it is not.
+    # Its type stub wrongly requires the snippet.
     made = str(cast(Any, vl_convert).javascript_bundle())
     with contextlib.suppress(OSError):  # then the next report makes it again
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -203,7 +209,7 @@ def _resource(name: str) -> str:
     return resources.files("linerate.report").joinpath(name).read_text(encoding="utf-8")
 
 
-# What is told of a program that the lab built.
+# Facts shown about a program that the lab built.
 _BUILT = {"source", "compiler", "command"}
 
 
@@ -252,7 +258,7 @@ def commands(trials: list[Trial]) -> list[Commands]:
 
 @dataclass(frozen=True)
 class Bed:
-    """What the drawing of the test bed shows."""
+    """Values for the drawing of the test bed."""
 
     carried: bool
     self_driven: bool
@@ -285,7 +291,7 @@ def bed_of(summary: Summary, trials: list[Trial], link: FindLink) -> Bed:
 
 
 def _frames(trials: list[Trial]) -> str:
-    """What the frames carry, in words."""
+    """Describe the content of the frames."""
     protocols = {trial.request.protocol or "udp" for trial in trials} or {"udp"}
     versions = sorted({trial.request.ip or 4 for trial in trials} or {4})
     told = {"udp": " and ".join(f"IPv{ip}" for ip in versions) + " / UDP", "arp": "ARP"}
@@ -293,19 +299,21 @@ def _frames(trials: list[Trial]) -> str:
 
 
 def _families(links: Sequence[Link]) -> list[str]:
-    """Names of the links without the number of their ports, which the drawing tells beside."""
+    """Return the names of the links without the number of their ports, which the drawing shows
+    separately.
+    """
     names = [base_name(link.name).rstrip("0123456789") for link in links]
     return list(dict.fromkeys(names))
 
 
 def _ports(links: Sequence[Link]) -> str:
-    """Numbers of these links' ports, in words."""
+    """Format the numbers of these links' ports."""
     words = {1: "one port in and out", 2: "two ports"}
     return ", and ".join(words[count] for count in sorted({link.ports for link in links}))
 
 
 def _cores(trials: list[Trial]) -> dict[str, int]:
-    """CPU of each role, as the first trial with processes tells it."""
+    """Return the CPU of each role, from the first trial with processes."""
     for trial in trials:
         if len(trial.program.processes) > 1 or all(len(t.program.processes) < 2 for t in trials):
             return {process.role: process.cpus[0] for process in trial.program.processes}

@@ -33,12 +33,14 @@ class PublishedOverload:
 
     @property
     def dropped_share(self) -> float:
-        """Received by the application and not sent, as forwarder drops."""
+        """Share of frames that the application received and did not send: forwarder drops."""
         return self.forwarder_drops / self.forwarder_rx
 
     @property
     def lost_before_share(self) -> float:
-        """Lost before the application: not in the published table, but in its figures."""
+        """Share of frames lost before the application: not in the published table, but computed
+        from its figures.
+        """
         return (self.generator_tx - self.forwarder_rx) / self.generator_tx
 
 

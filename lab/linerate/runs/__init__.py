@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run of any experiment: begun, resumed, merged, compared."""
+"""Runs of any experiment: begin, resume, merge, compare."""

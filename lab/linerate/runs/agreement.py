@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""In what runs must agree: to be resumed with other options, merged, or compared.
+"""The fields in which runs must agree to be resumed with other options, merged, or compared.
 
-Everything follows from what options and designs declare of their fields (`linerate.runs.options`).
+Everything follows from the declarations of the fields of options and designs
+(`linerate.runs.options`).
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ def adapter(kind: Any) -> TypeAdapter[Any]:
 
 
 def read(kind: type[T], data: dict[str, Any], what: str) -> T:
-    """A part of run.json; raises `RunError` naming the field that is wrong."""
+    """Parse a part of run.json; raises `RunError` naming the invalid field."""
     try:
         found: T = adapter(kind).validate_python(data)
     except ValidationError as error:
@@ -48,7 +49,7 @@ def read(kind: type[T], data: dict[str, Any], what: str) -> T:
 
 
 def as_stored(value: Options | Design) -> dict[str, Any]:
-    """As it comes back from run.json: JSON has no tuples."""
+    """Convert a value as if read from run.json: JSON has no tuples."""
     found: dict[str, Any] = adapter(type(value)).dump_python(value, mode="json")
     return found
 
@@ -56,7 +57,7 @@ def as_stored(value: Options | Design) -> dict[str, Any]:
 def check_devices(links: Sequence[str], asked: Options | Design, what: str) -> None:
     """Raise `RunError` for devices of a run that make no link; `links`: the links of its cells.
 
-    Does not check that they are there.
+    Does not check that they exist.
     """
     ours, theirs = len(asked.generator_ports), len(asked.forwarder_ports)
     if ours != theirs or not (NAME in links) <= ours <= MAX_PORTS:
@@ -71,7 +72,7 @@ def check_devices(links: Sequence[str], asked: Options | Design, what: str) -> N
 
 
 def must_agree(design: Design, how: Literal["merge", "compare"]) -> dict[str, object]:
-    """What of a design must be the same in another run, by option."""
+    """Return the values of a design that must be the same in another run, by option."""
     hints = get_type_hints(type(design), include_extras=True)
     found: dict[str, object] = {}
     for each in fields(design):
@@ -84,7 +85,7 @@ def must_agree(design: Design, how: Literal["merge", "compare"]) -> dict[str, ob
 
 
 def merge_designs(every: Sequence[AnyDesign], options: type[Options]) -> AnyDesign:
-    """The design of runs put together; raises `RunError` naming what keeps them apart."""
+    """Merge the designs of several runs; raises `RunError` naming the difference."""
     first = every[0]
     free = [each.option.name for each in parameters(options) if each.option.merge == "may differ"]
     for other in every[1:]:

@@ -1,24 +1,23 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate compare`: has a forwarder become slower from one run to another?
+"""`linerate compare`: check if a forwarder became slower from one run to another.
 
-Two runs never share a moment, and on a shared machine absolute rates of two moments do not compare
-(docs/how-it-measures.md#ratios-within-a-block). What does is each arm's ratio to its baseline
-within a setup: the first run has some such ratios, the second others, and the ratio of the two
-ratios has an interval by unpaired statistics (`linerate.verdict.unpaired`). Whatever slows both
-arms alike cancels; so does a baseline that changed itself, which is why changed programs are named.
-Where link or generator limit an arm, rates tell nothing of programs: cycles per packet at fixed
+Two runs never share a moment, and on a shared machine absolute rates of two moments are not
+comparable (docs/how-it-measures.md#ratios-within-a-block). Each arm's ratio to its baseline within
+a setup is: the first run has some such ratios, the second others, and the ratio of the two ratios
+has an interval by unpaired statistics (`linerate.verdict.unpaired`). Anything that slows both arms
+equally cancels; so does a change of the baseline itself, which is why changed programs are named.
+If link or generator limit an arm, rates say nothing about programs: cycles per packet at fixed
 lower loads, again as ratios, answer instead.
 
 A verdict is that of `linerate.verdict.margin`, with two more rules: "slower" needs Holm's p over
-all comparisons below ALPHA, and rates that were held back are "undecided". "invalid" are
-comparisons of which
+all comparisons below ALPHA, and limited rates are "undecided". Comparisons are "invalid" if
 
 - the control (the A/A arm: one program against itself) differed between the runs by more than the
   lab's own margin, in the same cell by the same metric at the same load;
 - a program lost frames at a fixed load, or fewer than half of a run's blocks were valid.
 
-A control that differs by less forbids the verdicts about differences that are no larger than its
-own. One that is off by the same in both runs cancels, and is no obstacle here.
+A control that differs by less forbids verdicts about differences that are no larger than its own. A
+control that is wrong by the same factor in both runs cancels.
 """
 
 from __future__ import annotations
@@ -76,7 +75,9 @@ class Change(Strict):
     baseline: str
     metric: str
     better: Literal["higher", "lower"]
-    load_share: float | None = Field(default=None, description="of the ceiling, at a fixed load")
+    load_share: float | None = Field(
+        default=None, description="share of the ceiling, at a fixed load"
+    )
     before: float | None = Field(default=None, description="arm over baseline in the first run")
     after: float | None = Field(default=None, description="arm over baseline in the second run")
     n_before: int
@@ -88,10 +89,10 @@ class Change(Strict):
     ci_high: float | None = None
     test: unpaired.Test | None = None
     p_holm: float | None = Field(
-        default=None, description="p of the hypothesis that it is slower by just the margin"
+        default=None, description="p of the hypothesis that it is slower by exactly the margin"
     )
     held_back: bool = Field(
-        default=False, description="a limit other than the programs, or unlike loads: no answer"
+        default=False, description="a limit other than the programs, or different loads: no answer"
     )
     verdict: Verdict
     reason: str
@@ -99,7 +100,7 @@ class Change(Strict):
 
 
 class Missing(Strict):
-    """A figure of an arm."""
+    """A figure of an arm that the second run does not have."""
 
     link: str
     size: int
@@ -110,7 +111,7 @@ class Missing(Strict):
 
 
 class Regression(Strict):
-    """What `linerate compare --json` prints."""
+    """The output of `linerate compare --json`."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -131,9 +132,9 @@ class Regression(Strict):
 
     @property
     def undecided(self) -> bool:
-        """An arm of a cell has a figure without an answer, or none any more.
+        """True if a figure of an arm in a cell has no answer, or is missing in the second run.
 
-        Rates that were held back have none to give: there, the costs at lower loads must.
+        Limited rates have no answer: there, the costs at lower loads must have one.
         """
         arms: dict[tuple[str, int, str], list[Change]] = {}
         for change in self.changes:
@@ -155,8 +156,8 @@ def schema() -> dict[str, Any]:
 class _Both:
     """The same figure of both runs, and why it has no verdict.
 
-    `drift`: log of the ratio by which the control differs between the runs; 0 where the difference
-    is not shown.
+    `drift`: log of the ratio by which the control differs between the runs; 0 if the difference is
+    not significant.
     """
 
     before: Sample
@@ -172,7 +173,7 @@ class _Both:
 
 
 def compare(before: Stored, after: Stored, margin: float) -> Regression:
-    """Compare two runs; raises `RunError` where they cannot be."""
+    """Compare two runs; raises `RunError` if that is impossible."""
     refuse(before, after)
     experiment = find(before.run.experiment)
     found = [_comparable(experiment, each) for each in (before, after)]
@@ -254,8 +255,8 @@ def _common(
 
 
 def _missing(first: Comparable, second: Comparable) -> list[Missing]:
-    """Which figures of the first run the second has not. Also where other figures answer: at the
-    one that is lacking it may have become slower.
+    """Return the figures of the first run that the second does not have. Reported even if other
+    figures answer: it may have become slower at the missing one.
     """
     there = {each.key for each in second.samples}
     lacking = {each.key: each for each in first.samples if each.logs and each.key not in there}
@@ -274,8 +275,8 @@ def _missing(first: Comparable, second: Comparable) -> list[Missing]:
 
 @dataclass(frozen=True)
 class _Drift:
-    """How the control differs between the runs. `unsound`: why nothing beside it has a verdict;
-    `log`: as in `_Both`.
+    """The difference of the control between the runs. `unsound`: why nothing beside it has a
+    verdict; `log`: as in `_Both`.
     """
 
     unsound: str | None = None
@@ -327,7 +328,7 @@ def _lost_blocks(before: Sample, after: Sample) -> str | None:
 
 
 def _held_back(before: Sample, after: Sample) -> str | None:
-    """Why a change of this figure would say nothing about the programs."""
+    """Return why a change of this figure would say nothing about the programs."""
     for which, sample in (("first", before), ("second", after)):
         if sample.obstacle:
             return f"in the {which} run {sample.obstacle}, so rates say nothing about the programs"
@@ -342,7 +343,7 @@ def _held_back(before: Sample, after: Sample) -> str | None:
 
 
 def _judge(both: _Both, p_holm: float | None, margin: float) -> tuple[Verdict, str]:
-    """The rules, in the order of what forbids a verdict first."""
+    """Apply the rules; those that forbid a verdict come first."""
     zeros = both.before.zero_blocks + both.after.zero_blocks
     if both.shift is None:
         lacking = f"; {left_out(zeros)}" if zeros else ""
@@ -406,7 +407,7 @@ def _middle(logs: tuple[float, ...]) -> float:
 
 
 def sentence(change: Change, words: str, margin: float) -> str:
-    """The verdict in words; decides nothing."""
+    """Return the verdict in words; decides nothing."""
     where = f"On {cell_words(change.link, change.size, ' at ')}"
     what = f"{change.arm} against {change.baseline}"
     if change.ratio is None:
@@ -434,7 +435,7 @@ def sentence(change: Change, words: str, margin: float) -> str:
 
 
 def _notes(before: Stored, after: Stored, first: Comparable, second: Comparable) -> list[str]:
-    """What differs between the runs besides, in words."""
+    """Return the other differences between the runs, in words."""
     one, other = before.run.sessions[0], after.run.sessions[0]
     notes = [f"{name} is another build in the second run" for name in changed_programs(one, other)]
     notes += [

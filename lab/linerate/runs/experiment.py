@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the lab asks of an experiment: any can be run, resumed, told again, merged, compared.
+"""The interface of an experiment: any can be run, resumed, reported, merged, compared.
 
 A new experiment is one class, a module with its options, and a line in `linerate.runs.registry`. It
-keeps what it must know of itself in run.json, as `options` (how to go on) and `design` (what was
-asked); all else is in the records.
+stores its parameters in run.json, as `options` (needed to resume) and `design` (the request);
+everything else is in the records.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ AnyDesign = TypeVar("AnyDesign", bound=Design)
 
 
 class Findings(Protocol):
-    """What the records of a run say."""
+    """The results from a run's records."""
 
     @property
     def summary(self) -> Summary: ...
 
     def files(self) -> dict[str, str]:
-        """What to write into the run's directory: the content by the file's name."""
+        """Return the files to write into the run's directory: the content by the file's name."""
 
     def show(self, console: Console) -> None:
         """Print the tables and the answer."""
 
 
-# Link, size, metric and load: what one control stands for.
+# Link, size, metric and load: the scope of one control.
 Gate = tuple[str, int, str, float]
 
 
@@ -51,11 +51,10 @@ class Sample:
     """One figure of an arm against its baseline, over the independent setups of a run.
 
     `logs`: log of arm over baseline, one for each setup on which both were measured; `planned`: how
-    many blocks were begun.
-    `zero_blocks`: on so many setups one of the two was 0, which has no logarithm. `obstacle`: why a
-    change of this figure would say nothing about the programs, if so. `level`: the offered load,
-    which both runs must have alike for the figures to compare, in frames per second. `unsound`: why
-    the figure has no verdict.
+    many blocks were begun. `zero_blocks`: the number of setups on which one of the two was 0, which
+    has no logarithm. `obstacle`: why a change of this figure would say nothing about the programs,
+    if so. `level`: the offered load in frames per second, which must be the same in both runs.
+    `unsound`: why the figure has no verdict.
     """
 
     link: str
@@ -79,7 +78,7 @@ class Sample:
 
     @property
     def key(self) -> tuple[str, int, str, str, str, float]:
-        """What it has in common with the same figure of another run."""
+        """The key that the same figure of another run shares."""
         return self.link, self.size, self.arm, self.baseline, self.metric, self.load_share or 0.0
 
 
@@ -100,7 +99,7 @@ class Control:
 
 @dataclass(frozen=True)
 class Comparable:
-    """What another run of the same cells can be compared with."""
+    """The figures that can be compared with another run of the same cells."""
 
     samples: list[Sample] = field(default_factory=list)
     controls: list[Control] = field(default_factory=list)
@@ -112,11 +111,11 @@ class Comparable:
 
 @dataclass(frozen=True)
 class SearchedRate:
-    """What one search of an arm found for one goal, in frames per second over all directions.
+    """The result of one search of an arm for one goal, in frames per second over all directions.
 
     `block`: as `Trial.pairing`. A load reaches the goal if it loses no more than `loss_ratio`.
     `reached_pps`: the greatest that did; 0: not even the least load. `missed_pps`: the least above
-    it that did not; None: the greatest that could be offered reached it.
+    it that did not; None: the greatest possible load reached it.
     """
 
     cell: CellKey
@@ -131,44 +130,44 @@ class SearchedRate:
 class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     """One kind of run. Stateless.
 
-    What its options and designs declare of their fields decides what is kept, refused on resume,
-    merged and compared.
+    The declarations of the fields of its options and designs decide what is stored, refused on
+    resume, merged and compared.
     """
 
-    # By which `find` knows it.
+    # The experiment's name for `find`.
     name: str
     options_type: type[AnyOptions]
     design_type: type[AnyDesign]
-    # One of so many blocks is judged: the others choose what is. 0: verdicts are not by cells, and
-    # any number of blocks may tell something.
+    # One of so many blocks is judged, the others choose. 0: verdicts are not by cells, and any
+    # number of blocks may give one.
     judged_in: int = 1
     # CPUs that a session leases: the generator's and the forwarder's, and others that it loads.
     cpus: int = 2
 
     def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> AnyOptions:
-        """The options of a command line from their values by field.
+        """Make options from the command line's values by field.
 
-        Unless a run is resumed, what they leave to this machine is looked up.
+        Unless a run is resumed, values that depend on this machine are filled in.
         """
         return self.options_type(**values)
 
     def promises_verdicts(self, design: Mapping[str, Any]) -> bool:
-        """Whether a run of this design, whose blocks could show nothing, is refused: its preset
-        does not say that it gives no verdicts.
+        """Return True if a run with too few blocks for a verdict is refused: its preset does not
+        say that it gives no verdicts.
         """
         del design
         return True
 
     def run_extra(self, option: str, values: Mapping[str, Any], console: Console) -> None:
-        """Do what one of `extras` asks for instead of a run; `values` as for `make_options`."""
+        """Run one of `extras` instead of the experiment; `values` as for `make_options`."""
         raise NotImplementedError
 
     @abstractmethod
     def design_of(self, options: AnyOptions) -> AnyDesign:
-        """What these options come to, every default put in; raises `UsageError`."""
+        """Return the design of these options, with every default filled in; raises `UsageError`."""
 
     def defaults(self, options: AnyOptions) -> dict[str, Any]:
-        """What stands for options that were left out, by field."""
+        """Return the values of options that were left out, by field."""
         return {
             each.field: default
             for each in parameters(self.options_type)
@@ -178,23 +177,23 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
 
     @abstractmethod
     def plan(self, options: AnyOptions) -> SessionPlan:
-        """What a session of a run with these options measures."""
+        """Return the plan of a session with these options."""
 
     @abstractmethod
     def findings(self, run: Run, trials: list[Trial]) -> Findings:
-        """What the records say, told with what run.json says. Looks at nothing else."""
+        """Compute the findings from the records and run.json, and from nothing else."""
 
     @abstractmethod
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
-        """What another run can be compared with."""
+        """Return the figures that can be compared with another run."""
 
     def told(self, run: Run, trials: list[Trial]) -> Findings:
-        """`findings`, at the level of a run that may have been looked at before."""
+        """Return `findings` at the level of a run that may have been looked at before."""
         with tested_at(level_after(run.looks or 1)):
             return self.findings(run, trials)
 
     def searched_rates(self, found: Findings) -> list[SearchedRate]:
-        """What searches found, of each that came to an end; none where nothing is searched for.
+        """Return the results of all completed searches; empty if the experiment does not search.
 
         `found`: by this experiment's `findings`.
         """
@@ -203,13 +202,13 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
     # -- what follows from it ------------------------------------------------------------------
 
     def read_options(self, options: dict[str, Any]) -> AnyOptions:
-        """The options in run.json, which may name devices."""
+        """Read the options in run.json, which may name devices."""
         found = read(self.options_type, options, "options")
         check_devices(found.links, found, "options")
         return found
 
     def read_design(self, design: dict[str, Any]) -> AnyDesign:
-        """The design in run.json, which may name devices."""
+        """Read the design in run.json, which may name devices."""
         found = read(self.design_type, design, "design")
         check_devices([cell.link for cell in found.cells], found, "design")
         return found
@@ -219,24 +218,24 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
         return as_stored(self.design_of(self.read_options(options)))
 
     def stored(self, design: dict[str, Any]) -> dict[str, Any]:
-        """A design of run.json, with what this version has more at its defaults."""
+        """Return a design of run.json, with this version's additional fields at their defaults."""
         return as_stored(self.read_design(design))
 
     def values(self, options: AnyOptions) -> dict[str, object]:
-        """The value of each option, by its name on the command line (`--seed`)."""
+        """Return the value of each option, by its name on the command line (`--seed`)."""
         return {each.option.name: each.value_in(options) for each in parameters(self.options_type)}
 
     def effective_values(self, options: dict[str, Any]) -> dict[str, object]:
-        """`values` of a run, with what stands for the options that were left out."""
+        """Return `values` of a run, with the defaults of options that were left out."""
         found = self.read_options(options)
         return self.values(replace(found, **self.defaults(found)))
 
     def with_memory(self, options: dict[str, Any], memory: str) -> dict[str, Any]:
-        """The options with the memory that the run began with instead of `auto`."""
+        """Return the options with the memory that the run began with instead of `auto`."""
         return {**options, "hugepages": "yes" if memory == "hugepages" else "no"}
 
     def merge(self, designs: Sequence[AnyDesign]) -> AnyDesign:
-        """The design of runs put together; raises `RunError` naming what keeps them apart."""
+        """Merge the designs of several runs; raises `RunError` naming the difference."""
         return merge_designs(designs, self.options_type)
 
     def merged(self, designs: Sequence[dict[str, Any]]) -> dict[str, Any]:
@@ -244,7 +243,7 @@ class Experiment(ABC, Generic[AnyOptions, AnyDesign]):
         return as_stored(self.merge([self.read_design(each) for each in designs]))
 
     def decisive(self, design: dict[str, Any]) -> dict[str, object]:
-        """What compared figures hang on beside forwarders, links and sizes, by option: runs that
-        differ in it are not compared.
+        """Return, by option, the values on which compared figures depend beside forwarders, links
+        and sizes: runs that differ in them are not compared.
         """
         return must_agree(self.read_design(design), "compare")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The exit status of a run with `--fail-if slower`: did an arm turn out slower than the baseline?
+"""The exit status of a run with `--fail-if slower`: is an arm slower than the baseline?
 
-Only comparisons that answer the experiment's question count; exploratory ones do not. What slower
-means is said in `linerate.verdict.margin`.
+Only comparisons that answer the experiment's question count; exploratory ones do not.
+`linerate.verdict.margin` defines slower.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _STATUS: dict[Side, ExitStatus] = {
 
 
 def status_of(comparisons: Sequence[Comparison]) -> ExitStatus:
-    """Return SLOWER if one arm is in one cell, else UNDECIDED if one cannot be told or there is
-    none, else DONE.
+    """Return SLOWER if an arm is slower in any cell, else UNDECIDED if a comparison is undecided or
+    there is none, else DONE.
     """
     found = {_status(each) for each in comparisons if each.primary}
     if ExitStatus.SLOWER in found:
@@ -57,14 +57,16 @@ def _status(found: Comparison) -> ExitStatus:
 
 
 def _by_difference(found: Comparison) -> ExitStatus:
-    """Zeros allow no ratio and so no margin: any difference that is shown counts."""
+    """Decide by the difference: zeros allow no ratio and so no margin, so any significant
+    difference counts.
+    """
     if found.difference is None or found.verdict == "undecided":
         return ExitStatus.UNDECIDED
     return ExitStatus.SLOWER if found.verdict == "slower" else ExitStatus.DONE
 
 
 def line_of(comparisons: Sequence[Comparison]) -> str:
-    """Return what the status stands for, in words."""
+    """Return the meaning of the status in words."""
     asked = [each for each in comparisons if each.primary]
     states = [_status(each) for each in asked]
     slower, unclear = states.count(ExitStatus.SLOWER), states.count(ExitStatus.UNDECIDED)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all experiments do alike with a run that lies in a directory."""
+"""Common operations of all experiments on a stored run."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ from linerate.verdict.metrics import COST, TrialMetric, words_of
 
 @dataclass(frozen=True)
 class SummaryFound(ABC):
-    """A run's summary with the trials and links that its report draws. Each experiment says who
-    shows it.
+    """A run's summary, and the trials and links for its report. Each experiment supplies the page
+    and the printed text.
     """
 
     summary: Summary
@@ -36,7 +36,7 @@ class SummaryFound(ABC):
     @staticmethod
     @abstractmethod
     def page(summary: Summary, trials: list[Trial], link: FindLink, /) -> str:
-        """The report."""
+        """Return the report."""
 
     @staticmethod
     @abstractmethod
@@ -52,7 +52,7 @@ class SummaryFound(ABC):
 
 
 def interrupted_blocks(trials: list[Trial]) -> list[str]:
-    """A warning when blocks were cut by the end of a session: it costs them pairs."""
+    """Return a warning if blocks were cut by the end of a session: it costs them pairs."""
     sessions: dict[tuple[CellKey, bool, int], set[int]] = {}
     for trial in trials:
         key = (trial.cell.key, trial.role == "lower-load", trial.block)
@@ -67,14 +67,14 @@ def interrupted_blocks(trials: list[Trial]) -> list[str]:
 
 
 def logs(pairs: Sequence[tuple[float, float]]) -> tuple[float, ...]:
-    """Logarithms of the ratios, the first over the second."""
+    """Return the logarithms of the ratios, first over second."""
     return tuple(math.log(a / b) for a, b in pairs)
 
 
 def rate_sample(
     pairs: CellPairs, label: str, values: Sequence[tuple[float, float]], zero_blocks: int
 ) -> Sample:
-    """An arm's rate against its baseline's; a limit of link or generator is an obstacle."""
+    """Return an arm's rate against its baseline's; a limit of link or generator is an obstacle."""
     limits = {arm.arm: arm.limited_by for arm in pairs.cell.arms}
     held = [name for name in (label, pairs.baseline) if limits.get(name)]
     obstacle = None
@@ -114,10 +114,11 @@ def compared_costs(
     metric: TrialMetric = COST,
     loads: Sequence[float] | None = None,
 ) -> Comparable:
-    """The cost of a packet at the fixed lower loads, against the baseline's on the same setup.
+    """Return the cost of a packet at the fixed lower loads, against the baseline's on the same
+    setup.
 
-    `trials`: those at such loads. `labels`: the arms, the baseline first. `loads`: None: where
-    cycles per packet are known.
+    `trials`: those at such loads. `labels`: the arms, the baseline first. `loads`: default: those
+    where cycles per packet are known.
     """
     baseline = labels[0]
     shares = cost_loads(cell) if loads is None else loads
@@ -134,8 +135,8 @@ def compared_costs(
 def cost_samples(
     pairs: CellPairs, trials: list[Trial], metric: TrialMetric, level: float | None
 ) -> list[Sample]:
-    """Each arm's cost against its baseline's, of the trials at one load. An arm that failed in all
-    of them has a sample without a value; one of which the cost cannot be had has none.
+    """Return each arm's cost against its baseline's, of the trials at one load. An arm that failed
+    in all of them has a sample without a value; an arm of unknown cost has none.
     """
     found = []
     for label in pairs.pairs:
@@ -163,7 +164,9 @@ def cost_samples(
 
 
 def _failed(trials: list[Trial], *labels: str) -> bool:
-    """Whether all trials of one of them are invalid. Valid ones have no figure to lose."""
+    """Return True if all trials of one of these arms are invalid. Valid ones have no figure to
+    lose.
+    """
     return any(
         mine and not any(trial.valid for trial in mine)
         for label in labels
@@ -172,7 +175,9 @@ def _failed(trials: list[Trial], *labels: str) -> bool:
 
 
 def _offered_pps(trial: Trial) -> float | None:
-    """Another generator does not tell for how long it sent."""
+    """Return the offered rate; None for another generator, which does not report for how long it
+    sent.
+    """
     if trial.frames.attempted and trial.frames.duration_s:
         return trial.frames.attempted / trial.frames.duration_s
     return trial.request.pps

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Options of an experiment, each declared once: on the field that keeps it.
+"""Options of an experiment, each declared once: on the field that stores it.
 
-An experiment has a module `options` with a dataclass `Options`. A field's annotation carries an
-`Option`: its name on the command line, its help, its default, and in what two runs must agree to be
-resumed, merged or compared; `own` has what an experiment says otherwise of fields that it inherits.
-From it follow the command line (`linerate.cli.run_command`), what run.json keeps, and what is
-refused (`linerate.runs.agreement`). A design keeps some options too: both then inherit the field.
+An experiment has a module `options` with a dataclass `Options`. A field's annotation has an
+`Option`: its name on the command line, its help, its default, and the agreement required to resume,
+merge or compare two runs; `own` overrides these for inherited fields. They determine the command
+line (`linerate.cli.run_command`), the content of run.json, and what is refused
+(`linerate.runs.agreement`). A design stores some options too: both then inherit the field.
 
 These modules import nothing slow: wrong options are refused before scipy is imported. Functions in
 annotations have names: a lambda there would not see the module's.
@@ -38,13 +38,13 @@ from linerate.host.errors import UsageError, look_up
 if TYPE_CHECKING:
     from linerate.links import Link, Ports
 
-# Of frames, in bytes with the FCS.
+# Frame sizes in bytes with the FCS.
 MIN_SIZE, MAX_SIZE = 64, 1518
 
-# Of two runs, or of a run and the command line that resumes it.
+# The agreement of two runs, or of a run and the command line that resumes it.
 Rule = Literal["same", "may differ"]
 
-# Instead of an `Option`: what no command line says of a run.
+# Replaces an `Option` for facts of a run that no command line sets.
 FOUND_AT_START = "found on this machine or in a file when the run began"
 # As a default: the preset's attribute of the same name.
 FROM_PRESET = "the preset's"
@@ -54,7 +54,7 @@ FROM_PRESET = "the preset's"
 class Agreement:
     """On a field of a design: whether runs that are merged or compared must agree in it.
 
-    `merge_by`, `compare_by`: what of its value must be the same; None: all of it.
+    `merge_by`, `compare_by`: the part of its value that must be the same; None: all of it.
     """
 
     name: str
@@ -66,13 +66,13 @@ class Agreement:
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Option(Agreement):
-    """On a field of options: how it is given and in what runs must agree.
+    """On a field of options: its syntax, and in what runs must agree.
 
     `resume`: whether a command line that resumes a run must agree with it. `initial`: its value on
-    the command line, if not the field's own default. `default`: what stands for it where it is left
-    out, a list of words or `FROM_PRESET`; `default_help`: the same in words, where the help says
-    something else. `choices`, of which each is a `noun`; `parse`: from the option's name and the
-    value on the command line to the field's value; None: by the field's type.
+    the command line, if not the field's own default. `default`: the value if it is left out, a list
+    of words or `FROM_PRESET`; `default_help`: the same in words, if the help says something else.
+    `choices`, each of which is a `noun`; `parse`: converts the option's name and the value on the
+    command line to the field's value; None: by the field's type.
     """
 
     name: str = field(kw_only=False)
@@ -92,7 +92,7 @@ class Option(Agreement):
 
     @property
     def full_help(self) -> str:
-        """The help with the default, if the command line has none to show."""
+        """The help with the default, if the command line does not show one."""
         told = self.default_help
         if not told and self.default is not None:
             told = self.default if isinstance(self.default, str) else words(self.default)
@@ -101,9 +101,9 @@ class Option(Agreement):
 
 @dataclass(frozen=True, eq=False)
 class Composite:
-    """On a field that several options make up: `parts` by the attributes of its value.
+    """On a field made of several options: `parts` by the attributes of its value.
 
-    `make`: from the values of all parts to the field's.
+    `make`: converts the values of all parts to the field's.
     """
 
     parts: Mapping[str, Option]
@@ -112,9 +112,9 @@ class Composite:
 
 @dataclass(frozen=True)
 class Extra:
-    """An option of a command that does something else than to run (`Experiment.run_extra`).
+    """An option of a command that does something else than a run (`Experiment.run_extra`).
 
-    `value`: it takes one.
+    `value`: it takes a value.
     """
 
     name: str
@@ -125,7 +125,9 @@ class Extra:
 
 @dataclass(frozen=True)
 class Preset:
-    """How much to measure: blocks; those with peers where nothing is carried; low-load blocks."""
+    """The amount to measure: blocks; blocks with peers on links without a generator; low-load
+    blocks.
+    """
 
     name: str
     blocks: int
@@ -139,10 +141,10 @@ class Preset:
 
 
 def words_of(option: str, values: list[str] | None) -> list[str]:
-    """The words of an option that may be repeated or be a comma-separated list.
+    """Return the words of an option that may be repeated or be a comma-separated list.
 
-    A slip is refused: an empty word does not ask for the default, and a word that is named twice is
-    likely a mistake.
+    Mistakes are refused: an empty word does not request the default, and a repeated word is
+    probably a mistake.
     """
     found = [word.strip() for value in values or [] for word in value.split(",")]
     if "" in found:
@@ -153,7 +155,7 @@ def words_of(option: str, values: list[str] | None) -> list[str]:
 
 
 def forwarders_of(option: str, values: list[str] | None) -> list[str]:
-    """Names of forwarders; a file (.toml) stands for those it defines."""
+    """Return names of forwarders; a file (.toml) stands for those it defines."""
     from linerate.forwarders import named  # noqa: PLC0415 - a slow import
 
     names = named(words_of(option, values))
@@ -164,7 +166,7 @@ def forwarders_of(option: str, values: list[str] | None) -> list[str]:
 def numbers_of(option: str, values: list[str] | None, example: str = "64,1518") -> list[int]:
     found = words_of(option, values)
     for word in found:
-        # Not int(), which takes signs, underscores and other scripts' digits too.
+        # int() would also accept signs, underscores and other scripts' digits.
         if not re.fullmatch("[0-9]{1,9}", word):
             raise UsageError(
                 f"{option} {word}: not a whole number", f"for instance {option} {example}"
@@ -188,12 +190,12 @@ def check_sizes(sizes: Sequence[int]) -> None:
 
 
 def repeated(option: str, values: list[str] | None) -> list[str]:
-    """Values that may hold commas."""
+    """Split values that may contain commas."""
     return values or []
 
 
 def above_0(unit: str = "") -> Callable[[str, float | None], float | None]:
-    """A number above 0, if any, of this unit."""
+    """Return a check for a number above 0, if any, of this unit."""
 
     def parse(option: str, value: float | None) -> float | None:
         if value is not None and not 0 < value < math.inf:
@@ -205,7 +207,7 @@ def above_0(unit: str = "") -> Callable[[str, float | None], float | None]:
 
 
 def within(least: int, most: int) -> Callable[[str, int], int]:
-    """A number from the least to the most."""
+    """Return a check for a number from the least to the most."""
 
     def parse(option: str, value: int) -> int:
         if not least <= value <= most:
@@ -216,7 +218,7 @@ def within(least: int, most: int) -> Callable[[str, int], int]:
 
 
 def apart_from_blocks(preset: Any) -> Any:
-    """What a preset measures in each block."""
+    """Return the part of a preset that applies to each block."""
     return replace(preset, blocks=0, note="")
 
 
@@ -240,22 +242,22 @@ LINE_RATE = Option(
 )
 CPU_WEIGHT = Option(
     "--cpu-weight",
-    help="How many times the weight of others the run has on its CPUs, 1 to 100 (for root; control "
-    "groups). 1: as everyone.",
+    help="Weight of the run on its CPUs, as a multiple of others', 1 to 100 (for root; control "
+    "groups). 1: the same.",
     parse=within(1, MOST_WEIGHT),
     merge="may differ",
 )
 PROBE = Option(
     "--probe",
     help="Load the probe into programs in some trials, to see how they poll.",
-    # It is in the windows that tell the cost of a packet, and is a part of it.
+    # It runs in the windows that measure the cost of a packet, and adds to it.
     compare="same",
 )
 
 
 @dataclass(kw_only=True)
 class Common:
-    """What options and design of a run have in common. `line_rate`: frames/s that are 100 %."""
+    """Fields that options and designs of a run share. `line_rate`: 100 % in frames/s."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -292,18 +294,18 @@ class Common:
 
     @property
     def foreign(self) -> bool:
-        """Whether another generator than the lab's sends."""
+        """True if another generator than the lab's sends."""
         return False
 
     @property
     def ports(self) -> Ports:
-        """The link `ports`, of the devices that were asked for."""
+        """The link `ports`, with the requested devices."""
         from linerate.links import Ports  # noqa: PLC0415 - a slow import
 
         return Ports(self.generator_ports, self.forwarder_ports, foreign=self.foreign)
 
     def link(self, name: str) -> Link:
-        """The link of that name, as this run uses it."""
+        """Return the link of that name, as this run uses it."""
         from linerate.links import link  # noqa: PLC0415
 
         return self.ports if name == self.ports.name else link(name)
@@ -323,33 +325,33 @@ METHOD = Option(
 
 @dataclass(kw_only=True)
 class Pairing:
-    """In options and design. Runs that were begun before there was a choice are `fresh`."""
+    """A field of options and designs. Runs from before there was a choice are `fresh`."""
 
     method: Annotated[str, METHOD] = "fresh"
 
 
 @dataclass(kw_only=True)
 class Probing:
-    """In options and design of experiments that can use the probe."""
+    """A field of options and designs of experiments that can use the probe."""
 
     probe: Annotated[bool, PROBE] = True
 
 
 @dataclass(kw_only=True)
 class Options(Common):
-    """What the command line can ask of every experiment; run.json keeps it: how a run goes on.
+    """Options of every experiment; run.json stores them to resume the run.
 
     None or empty: the preset's or the experiment's own.
     """
 
-    # What the command says of itself; its options that are no part of a run.
+    # The help text of the command; its options that are not part of a run.
     summary: ClassVar[str]
     extras: ClassVar[tuple[Extra, ...]] = ()
     # Fields of this class that the experiment keeps and takes no option for.
     unused: ClassVar[tuple[str, ...]] = ()
     # Its comparisons can decide the exit status (`--fail-if`).
     can_fail: ClassVar[bool] = True
-    # Of inherited fields, by field: the option as the experiment has it.
+    # Overrides inherited fields, by field: the experiment's own option.
     own: ClassVar[Mapping[str, Option]] = {}
 
     preset: Any
@@ -357,7 +359,7 @@ class Options(Common):
     sizes: Annotated[list[int], SIZES] = field(default_factory=list)
     forwarders: Annotated[list[str], FORWARDERS] = field(default_factory=list)
     blocks: Annotated[int | None, BLOCKS] = None
-    # Sessions keep what it came to, and `linerate.runs.provenance` compares that.
+    # Sessions store the resulting memory, and `linerate.runs.provenance` compares that.
     hugepages: Annotated[
         str, Option("--hugepages", help="auto, yes or no.", parse=_memory, compare="same")
     ] = "auto"
@@ -372,7 +374,7 @@ class Options(Common):
 
 @dataclass(kw_only=True)
 class Budget:
-    """In options and design: how long a session lasts. None: until all is measured."""
+    """A field of options and designs: the duration of a session. None: until all is measured."""
 
     minutes: Annotated[
         Annotated[float, Field(gt=0)] | None,
@@ -401,7 +403,7 @@ _LAST = ("blocks", "seed", "line_rate", "hugepages", "cpu_weight", "keep_going",
 
 @dataclass(frozen=True)
 class Parameter:
-    """An option with the field that keeps it, or with a part of that field's value.
+    """An option with the field that stores it, or with a part of that field's value.
 
     `type`: of the value, without None. `optional`: None is a value.
     """
@@ -422,7 +424,7 @@ class Parameter:
         return get_origin(self.type) in (list, tuple)
 
     def parse(self, value: Any) -> Any:
-        """The field's value from that on the command line; raises `UsageError`."""
+        """Convert the value on the command line to the field's; raises `UsageError`."""
         option = self.option
         if option.parse:
             return option.parse(option.name, value)
@@ -439,7 +441,7 @@ class Parameter:
         return look_up(option.choices, str(value), option.name, option.noun)
 
     def value_in(self, options: Options) -> object:
-        """The value as it is given on a command line."""
+        """Return the value as it is given on a command line."""
         value = getattr(options, self.field)
         if self.part:
             return value and getattr(value, self.part)
@@ -448,7 +450,7 @@ class Parameter:
         return value if isinstance(value, list | str | int | float | None) else value.name
 
     def default(self, options: Options) -> Any:
-        """What stands for the value where it is left out; None: nothing does."""
+        """Return the value if the option is left out; None if there is none."""
         if self.option.default == FROM_PRESET:
             value = getattr(options.preset, self.field)
             return list(value) if isinstance(value, tuple) else value
@@ -456,7 +458,7 @@ class Parameter:
 
 
 def parameters(kind: type[Options]) -> list[Parameter]:
-    """The options of an experiment, in the order of its help."""
+    """Return the options of an experiment, in the order of its help."""
     found = []
     hints = get_type_hints(kind, include_extras=True)
     for each in fields(kind):
@@ -476,7 +478,9 @@ def parameters(kind: type[Options]) -> list[Parameter]:
 
 
 def parse(kind: type[Options], given: Mapping[str, Any]) -> dict[str, Any]:
-    """Values by field, from those of the command line by `Parameter.key`; raises `UsageError`."""
+    """Convert the command line's values by `Parameter.key` to values by field; raises
+    `UsageError`.
+    """
     found: dict[str, Any] = {}
     parts: dict[str, dict[str, Any]] = {}
     for each in parameters(kind):
@@ -505,7 +509,7 @@ def _parameter(option: Option, name: str, part: str | None, hint: Any, default: 
 
 
 def _without_none(hint: Any) -> tuple[Any, bool]:
-    """The type alone, and whether None is allowed beside it."""
+    """Return the type alone, and whether None is allowed."""
     while get_origin(hint) is Annotated:
         hint = get_args(hint)[0]
     if get_origin(hint) not in (Union, types.UnionType):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run prints while it measures: how far it is, and the remaining time.
+"""Print the progress of a run, and the remaining time.
 
-On a terminal one line that moves; otherwise a plain line every few seconds. No refresh thread: the
-lab forks from its main thread and stays quiet while it measures.
+On a terminal one line that is updated; otherwise a plain line every few seconds. No refresh thread:
+the lab forks from its main thread and stays quiet while it measures.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PLAIN_EVERY_S = 5.0
 
 
 def say(console: Console, text: str, style: str = "") -> None:
-    """A line as it stands: no markup, no wrapping."""
+    """Print a line as it is: no markup, no wrapping."""
     console.print(text, markup=False, highlight=False, soft_wrap=True, style=style)
 
 
@@ -29,10 +29,10 @@ def remaining(seconds: float) -> str:
 
 
 class Monitor:
-    """Counts trials and guesses the end from how long they took so far, once a block is over.
+    """Counts trials and estimates the end from their durations so far, once a block is over.
 
-    A block's first trials say little: they pay for its start. Where what counts is a whole start of
-    a forwarder (`unit` "search"), each has a line with what was found.
+    A block's first trials say little: they include its start. If the unit is a whole start of a
+    forwarder (`unit` "search"), each has a line with its result.
     """
 
     def __init__(self, console: Console, total: int, unit: str = "trial") -> None:
@@ -68,7 +68,7 @@ class Monitor:
         self._progress.stop()
 
     def add(self, trials: int) -> None:
-        """More trials than planned are to come."""
+        """Add trials to the plan."""
         self.total += trials
         self._progress.update(self._task, total=self.total)
 
@@ -83,23 +83,23 @@ class Monitor:
             say(self.console, text)
 
     def replayed(self, trial: Trial) -> None:
-        """It was run in an earlier session: it tells nothing of how long the others will take."""
+        """Count a trial of an earlier session: it says nothing about the duration of the others."""
         self.done += 1
         self._earlier += 1
 
     def block_over(self) -> None:
-        """The last trial was that of a block, of which at least one was run just now."""
+        """Note the end of a block of which at least one trial was run just now."""
         self._telling = self._telling or self.done > self._earlier
 
     def _left(self) -> str:
-        """The remaining time; "" as long as nothing tells of it."""
+        """Return the remaining time; "" while it is unknown."""
         if not self._telling or self.done == self._earlier:
             return ""
         elapsed = time.monotonic() - self._started
         return remaining(elapsed / (self.done - self._earlier) * (self.total - self.done))
 
     def finished(self, trial: Trial) -> None:
-        """It was run just now."""
+        """Count a trial that was run just now."""
         self.done += 1
         left = self._left()
         what = f"{trial.cell.words} {trial.arm}"
@@ -114,23 +114,23 @@ class Monitor:
             self._say(f"{self.done}/{self.total} {self.unit}s, {what}{left and f', {left}'}")
 
     def complain(self, trial: Trial) -> None:
-        """It does not count."""
+        """Print that a trial is invalid."""
         where = f"{trial.cell.words} {trial.arm}"
         self._say(f"invalid: {where}, block {trial.block}: {trial.invalid}")
 
     def void(self) -> None:
-        """A window that will be repeated."""
+        """Count a window that will be repeated."""
         self._voided += 1
 
     def begin(self, link: str, size: int, arm: str, block: int) -> None:
-        """What counts is a whole start, and it begins."""
+        """Note the beginning of a whole start, if that is the unit."""
         self._voided = 0
         if self.console.is_terminal:
             what = f"{cell_words(link, size)} {arm}, block {block}"
             self._progress.update(self._task, description=what, refresh=True)
 
     def item(self, link: str, size: int, arm: str, found: str, *, fresh: bool) -> None:
-        """It is over; `fresh`: not all of it is of earlier sessions."""
+        """Count a finished start; `fresh`: at least a part of it was run just now."""
         self.done += 1
         self._earlier += not fresh
         self._telling = True

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a session worked with, and whether two sessions worked with the same.
+"""The machine and programs of a session, and whether those of two sessions are the same.
 
 Trials of one run may come from several sessions only if machine, memory and programs are the same:
 an arm is one program on one machine, and its ratio to the baseline is one figure.
@@ -35,7 +35,7 @@ def now() -> str:
 
 
 def versions() -> dict[str, str]:
-    """The versions of the lab and of what its figures depend on."""
+    """Return the versions of the lab and of everything its figures depend on."""
     found = {"linerate": __version__, "dpdk": machine.dpdk_version() or "unknown"}
     for name in ("snappi", "scipy", "numpy", "altair", "vl-convert-python"):
         found[name] = metadata.version(name)
@@ -45,7 +45,9 @@ def versions() -> dict[str, str]:
 def programs(
     forwarders: Iterable[str], *, generator: bool, probe: bool, others: Iterable[str] = ()
 ) -> dict[str, str]:
-    """SHA-256 of the files of these forwarders, and of the lab's own programs; after `prepare`."""
+    """Return the SHA-256 of the files of these forwarders, and of the lab's own programs; after
+    `prepare`.
+    """
     found: dict[str, Path] = {}
     for name in dict.fromkeys(forwarders):
         if path := forwarder(name).program():
@@ -61,7 +63,7 @@ def programs(
 
 
 def described(names: Iterable[str]) -> dict[str, Described]:
-    """The definitions of those of these that are forwarders, by their names."""
+    """Return the definitions of those names that are forwarders."""
     return {
         name: Described(
             definition=known.definition.as_data(),
@@ -74,9 +76,9 @@ def described(names: Iterable[str]) -> dict[str, Described]:
 
 
 def recall(session: Session) -> None:
-    """Make the forwarders known that a session read from files, as they were then.
+    """Register the forwarders that a session read from files, as they were then.
 
-    Those that this process knows already stay: `refuse_to_resume` says if they differ.
+    Forwarders that this process knows already stay: `refuse_to_resume` says if they differ.
     """
     for name, each in session.forwarders.items():
         if each.file and name not in FORWARDERS:
@@ -84,7 +86,7 @@ def recall(session: Session) -> None:
 
 
 def digests(files: Mapping[str, Path]) -> dict[str, str]:
-    """SHA-256 of those that can be read, by their names in the lab."""
+    """Return the SHA-256 of the readable files, by their names in the lab."""
     return {name: digest for name, path in files.items() if (digest := _digest(path))}
 
 
@@ -97,14 +99,14 @@ def _digest(path: Path) -> str | None:
 
 
 def changed_programs(one: Session, other: Session) -> list[str]:
-    """Names of those that both had and that are not the same file."""
+    """Return the names of programs that both had and that are not the same file."""
     return sorted(
         name for name, digest in one.programs.items() if other.programs.get(name, digest) != digest
     )
 
 
 def changed_definitions(one: Session, other: Session) -> list[str]:
-    """Names of the forwarders that both had and that were not defined alike."""
+    """Return the names of the forwarders that both had with different definitions."""
     return sorted(
         name
         for name, mine in one.forwarders.items()
@@ -113,7 +115,9 @@ def changed_definitions(one: Session, other: Session) -> list[str]:
 
 
 def deciding(one: Session, other: Session) -> list[str]:
-    """What differs so that the two measured different things, in words; machine and memory."""
+    """Return the differences in machine and memory that make the measurements incomparable, in
+    words.
+    """
     return [*_facts(one.machine, other.machine, _DECIDING), *_pages(one, other)]
 
 
@@ -124,7 +128,9 @@ def _pages(one: Session, other: Session) -> list[str]:
 
 
 def apart(one: Session, other: Session, *, dpdk_may_differ: bool = False) -> str | None:
-    """How the two measured different things, as the end of a sentence; None: they did not."""
+    """Return how the two measured different things, as the end of a sentence; None if they did
+    not.
+    """
     names = _HARDWARE if dpdk_may_differ else _DECIDING
     found = [*_facts(one.machine, other.machine, names), *_pages(one, other)]
     if not found:
@@ -140,8 +146,8 @@ _ABSOLUTE = ("cpu_count", "kernel", "governor")
 
 
 def conditions(machine: Machine) -> dict[str, str]:
-    """What absolute figures of two runs must have in common to answer one question. Two machines of
-    one kind cannot be told apart.
+    """Return the facts that must be the same in two runs for absolute figures to answer one
+    question. Two machines of one kind cannot be distinguished.
     """
     return {
         name: str(getattr(machine, name) or "unknown").casefold()
@@ -150,7 +156,7 @@ def conditions(machine: Machine) -> dict[str, str]:
 
 
 def telling(one: Session, other: Session) -> list[str]:
-    """What else differs and a reader should know, in words."""
+    """Return the other differences that a reader should know, in words."""
     found = _facts(one.machine, other.machine, _TELLING)
     if one.cpus != other.cpus:
         found.append(f"CPUs: {_cpus(one)} and {_cpus(other)}")
@@ -164,7 +170,7 @@ def telling(one: Session, other: Session) -> list[str]:
 
 
 def _reserved(machine: Machine) -> str:
-    """How many huge pages of which size; how many are free changes all the time."""
+    """Return the number and size of huge pages; the number of free ones changes all the time."""
     pools = [f"{pool.total} x {pool.size_kib} KiB" for pool in machine.hugepages if pool.total]
     return ", ".join(pools) or "none"
 
@@ -182,14 +188,16 @@ def _facts(one: Machine, other: Machine, names: tuple[str, ...]) -> list[str]:
 
 
 def _same(one: object, other: object) -> bool:
-    """Programs that tell a name write it in several ways, such as KVM and kvm."""
+    """Return True if two facts are the same, ignoring different spellings of a name, such as KVM
+    and kvm.
+    """
     if isinstance(one, str) and isinstance(other, str):
         return one.casefold() == other.casefold()
     return one == other
 
 
 def refuse_to_resume(first: Session, this: Session) -> None:
-    """Raise `RunError` unless this session would measure what the run's first one did."""
+    """Raise `RunError` unless this session would measure the same as the run's first one."""
     rebuilt = changed_programs(first, this)
     if rebuilt:
         raise RunError(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which experiments there are: a line for each of the lab's own, and those of installed packages.
+"""The known experiments: a line for each of the lab's own, and those of installed packages.
 
-A package of somebody else names its experiments as entry points of the group `linerate.experiments`
-(docs/write-an-experiment.md). An experiment is imported when it is asked for, because to import one
-takes a second.
+Other packages name their experiments as entry points of the group `linerate.experiments`
+(docs/write-an-experiment.md). An experiment is imported on first use, because the import takes a
+second.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linerate.runs.options import Options
 if TYPE_CHECKING:
     from linerate.runs.experiment import Experiment
 
-# By name: the module and the class in it. Its options are in the module `options` beside that.
+# The module and the class, by name. The module `options` beside it has the options.
 EXPERIMENTS = {
     "overload": "linerate.experiments.overload.runs:OverloadRuns",
     "paths": "linerate.experiments.paths.runs:PathsRuns",
@@ -34,26 +34,28 @@ GROUP = "linerate.experiments"
 
 
 def experiments() -> dict[str, str]:
-    """All by name; the lab's own keep theirs whatever else is installed."""
+    """Return all experiments by name; the lab's own keep their names whatever else is installed."""
     return {point.name: point.value for point in entry_points(group=GROUP)} | EXPERIMENTS
 
 
 def find(name: str) -> Experiment[Any, Any]:
-    """Return the experiment of that name; raises `RunError`: runs' directories name them, too."""
+    """Return the experiment of that name; raises `RunError`, because runs' directories name them,
+    too.
+    """
     module, _, kind = _known(name).partition(":")
     found: Experiment[Any, Any] = getattr(import_module(module), kind)()
     return found
 
 
 def options_of(name: str) -> type[Options]:
-    """The options of an experiment, without importing what it measures by."""
+    """Return the options of an experiment, without importing its measurement code."""
     package = _known(name).rpartition(".")[0]
     found: type[Options] = import_module(f"{package}.options").Options
     return found
 
 
 def _known(name: str) -> str:
-    # To look for those of installed packages takes longer than to read a small run.
+    # Searching installed packages takes longer than reading a small run.
     known = EXPERIMENTS if name in EXPERIMENTS else experiments()
     if name not in known:
         raise RunError(

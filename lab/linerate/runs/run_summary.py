@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the summaries of all experiments have alike. Pure: the records decide everything."""
+"""The common part of the summaries of all experiments. Pure: the records decide everything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from linerate.verdict.ceiling import unproven
 from linerate.verdict.comparisons import CellPairs, compare, control_of
 from linerate.verdict.sentences import sentence
 
-# Share of its time that a forwarder may wait for its CPU without a warning.
+# The share of its time that a forwarder may wait for its CPU without a warning.
 CROWDED = 0.03
 
 
@@ -42,9 +42,9 @@ def _names(cells: Sequence[Cell]) -> list[str]:
 
 @dataclass(kw_only=True)
 class Design(Common):
-    """What was asked, as far as the records do not tell it; kept in run.json.
+    """The request, as far as the records do not contain it; stored in run.json.
 
-    Its fields say in what runs must agree to be merged or compared.
+    Its fields declare in what runs must agree to be merged or compared.
     """
 
     question: str
@@ -56,7 +56,7 @@ class Design(Common):
 
     @classmethod
     def of(cls, options: Options, **own: Any) -> Self:
-        """What these options come to: fields that both have are the options', unless `own`."""
+        """Return the design of these options: shared fields are the options', unless in `own`."""
         shared = {each.name for each in fields(cls)} & {each.name for each in fields(options)}
         preset = {"preset": options.preset.name, "preset_note": options.preset.note}
         return cls(**{**{name: getattr(options, name) for name in shared}, **preset, **own})
@@ -64,9 +64,9 @@ class Design(Common):
 
 @dataclass
 class Setup:
-    """What summary.json says that is not in the records.
+    """The parts of summary.json that are not in the records.
 
-    What is None is looked up on this machine and now.
+    A None is looked up on this machine now.
     """
 
     experiment: str
@@ -88,7 +88,9 @@ class Setup:
 
 
 def setup_of(experiment: str, run: Run, design: Design, trials: list[Trial]) -> Setup:
-    """The design and what the sessions say: the summary's, whenever and wherever it is made."""
+    """Return the summary's facts from the design and the sessions: the same whenever and wherever
+    the summary is made.
+    """
     if not run.sessions:
         raise RunError(f"{RUN}: the run ended before its first trial", "start a new one")
     first, last = run.sessions[0], run.sessions[-1]
@@ -119,13 +121,13 @@ def _median_hz(trials: list[Trial]) -> int | None:
 
 
 def books_of(trials: list[Trial]) -> tuple[bool | None, int]:
-    """Whether the books close, None without any; and how many trials have some."""
+    """Return whether the books close (None without any), and how many trials have some."""
     checked = sum(books.checkable(trial) for trial in trials)
     return (books.closed(trials) if checked else None), checked
 
 
 def smallest_detectable(comparisons: list[Comparison]) -> float | None:
-    """The largest over the primary comparisons; one that could find nothing has no bound."""
+    """Return the largest over the primary comparisons; None if one could find nothing."""
     found = [
         math.inf if each.smallest_detectable is None else each.smallest_detectable
         for each in comparisons
@@ -144,7 +146,7 @@ def summary_of(
     interrupted: bool,
     undisturbed: list[Trial] | None = None,
 ) -> Summary:
-    """What any experiment says of its cells, with the verdicts that follow from the pairs.
+    """Return the summary of the cells of any experiment, with the verdicts of the pairs.
 
     `undisturbed`: trials in which the forwarder was to have its CPU alone; None: all were.
     """
@@ -190,11 +192,11 @@ def summary_of(
 
 
 def crowding(trials: list[Trial]) -> list[str]:
-    """Warnings when the forwarder had to wait for its CPU: for the kernel's threads, for others."""
+    """Return warnings if the forwarder had to wait for its CPU: for kernel threads, for others."""
     found = [
         waiting
         for trial in trials
-        # Who stands beside others waits for them, and its CPU time is counted.
+        # Standing programs wait for each other, and only their CPU time counts.
         if trial.valid and trial.method != "standing"
         for process in trial.program.processes
         if process.role == FORWARDER and (waiting := waiting_of(trial, process))
@@ -222,12 +224,12 @@ def crowding(trials: list[Trial]) -> list[str]:
 
 
 def _who(trials: list[Trial]) -> str:
-    """Those that had the forwarder's CPU for most of these trials, where that is known."""
+    """Return the processes that had the forwarder's CPU for most of these trials, if known."""
     shares: Counter[str] = Counter()
     known = 0
     for trial in trials:
         cpus = [c for each in trial.program.processes if each.role == FORWARDER for c in each.cpus]
-        # More lcores than one are not told apart.
+        # With more than one lcore the waits cannot be assigned.
         if trial.valid and trial.others and len(cpus) == 1 and str(cpus[0]) in trial.others:
             shares.update(trial.others[str(cpus[0])])
             known += 1

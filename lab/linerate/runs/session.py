@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One session from the command line to its files, of any experiment: owns the directories, the
+"""One session of any experiment, from the command line to its files: owns the directories, the
 signals, the leases of CPUs and the pinning.
 
-A session begins a run (`start`) or goes on with one that was interrupted (`resume`). run.json is
-there before the first trial, the records grow by whole lines, summary and report are made at the
-end; so a run can go on from wherever it stopped.
+A session begins a run (`start`) or continues an interrupted one (`resume`). run.json is written
+before the first trial, the records grow by whole lines, summary and report are made at the end; so
+a run can be resumed from wherever it stopped.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ from linerate.runs.progress import say
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
 from linerate.runs.registry import find
 
-# More void windows than one in so many are worth a warning.
+# More than one void window of so many causes a warning.
 _MANY = 5
-# Of a design: what may be said in other words since.
+# Fields of a design whose wording may have changed since.
 _WORDING = {"question": None}
 
 
@@ -63,7 +63,7 @@ def start(
 ) -> Findings:
     """Run an experiment, write records, summary and report, print the answer.
 
-    Raises `Interrupted` after writing what there is, `LabError` for what the user can mend.
+    Raises `Interrupted` after writing what there is, `LabError` for errors that the user can fix.
     """
     experiment = find(name)
     with interruptible(), OutputDirectory(out) as output:
@@ -72,7 +72,8 @@ def start(
             if options.get("blocks") is None and experiment.promises_verdicts(run.design):
                 refuse_too_few_blocks(run.design, experiment.judged_in)
             output.write(RUN, run_file.dump(run))
-            # Until the report is written: making it takes CPU time that another lab would miss.
+            # Held until the report is written: making it takes CPU time that another lab would
+            # miss.
             with leased(experiment.cpus):
                 return _session(
                     experiment, run, output, earlier=[], console=console, command=command
@@ -83,7 +84,7 @@ def start(
 
 
 def refuse_too_few_blocks(design: Mapping[str, Any], judged_in: int) -> None:
-    """Raise `UsageError` where the preset's blocks could show nothing in so many cells."""
+    """Raise `UsageError` if the preset's blocks are too few for any verdict in so many cells."""
     if lacking := _too_few_blocks(design, judged_in):
         raise UsageError(
             f"--preset {design['preset']}: {'; '.join(lacking)}", "--blocks, or fewer cells"
@@ -98,7 +99,7 @@ def _too_few_blocks(design: Mapping[str, Any], judged_in: int) -> list[str]:
 
 
 def _discard(output: OutputDirectory) -> None:
-    """Leave nothing of a run that has no trial."""
+    """Remove the files of a run that has no trial."""
     records = output.path / RECORDS
     if records.exists() and records.stat().st_size > 0:
         return
@@ -110,7 +111,7 @@ def _discard(output: OutputDirectory) -> None:
 def resume(
     name: str, directory: Path, given: Mapping[str, object], console: Console, command: str
 ) -> Findings:
-    """Go on with a run of this experiment after an interruption, with the options that it has.
+    """Resume an interrupted run of this experiment with its own options.
 
     `given`: the options on the command line; one that contradicts the run's is refused.
     """
@@ -165,7 +166,7 @@ def resume(
 
 
 def _refuse_other_users(directory: Path) -> None:
-    """Raise `UsageError` where another user could say which programs are started."""
+    """Raise `UsageError` if another user could choose the programs that are started."""
     for place in (directory, *extension.places(directory)):
         for path in (place, place / RUN, place / RECORDS):
             if path.exists():
@@ -185,7 +186,7 @@ def _extend(
     console: Console,
     command: str,
 ) -> Findings:
-    """Measure the blocks that are added to a run, and tell it with them."""
+    """Measure the blocks that are added to a run, and report it with them."""
 
     def told() -> Findings:
         found = stored(output.path)
@@ -225,7 +226,7 @@ def refuse_contradictions(
 
 
 def _told(option: str, value: object) -> str:
-    """The option as it is written on a command line."""
+    """Format the option as on a command line."""
     if isinstance(value, bool):
         return option if value else f"--no-{option.removeprefix('--')}"
     if value is None or value == []:
@@ -245,8 +246,8 @@ def _session(
     directory: Path | None = None,
     told: Callable[[], Findings] | None = None,
 ) -> Findings:
-    """Where blocks are added to another run: `began` is the first session of that, `directory` is
-    what the user names to go on, and `told` publishes both.
+    """Run one session. If blocks are added to another run: `began` is the first session of that
+    run, `directory` is the one that the user names to resume, and `told` publishes both.
     """
     stopped: Interrupted | LabError | None = None
     options = run.options
@@ -265,7 +266,7 @@ def _session(
             read = experiment.read_options(options)
             plan = experiment.plan(read)
             few = [] if told else _too_few_blocks(run.design, experiment.judged_in)
-            # Who polls would keep the kernel's softirqs from the CPU.
+            # A poller would keep the kernel's softirqs from the CPU.
             softirq = any(read.link(name).receives_by_softirq for name in plan.needs.links)
             times = 1 if softirq else read.cpu_weight
             with (
@@ -291,12 +292,12 @@ def _session(
             f"{weighs.why}; with {times} times that weight a generator beside a compiler has 19 of "
             "20 frames undisturbed"
         )
-    # A run that could not even pass what is on record keeps all of it.
+    # If a run could not even replay the trials on record, all of them are kept.
     trials = journal.trials if len(journal.trials) >= len(earlier) else earlier
     _close_session(session, running, len(trials), stopped)
     try:
         output.write(RUN, run_file.dump(run))
-        # What this session alone measured was in nobody's hands.
+        # Records of this session alone cannot have been changed by others.
         with made_of(output.path) if earlier else nullcontext():
             findings = told() if told else publish(experiment, run, output, trials, console)
     except LabError:
@@ -309,14 +310,16 @@ def _session(
 
 
 def _is_disturbed(trials: list[Trial]) -> bool:
-    """Whether more than one in `_MANY` trials or windows is void, because others had the CPUs."""
+    """Return True if more than one in `_MANY` trials or windows is void because others had the
+    CPUs.
+    """
     return sum(trial.invalid_code in DISTURBED for trial in trials) * _MANY > len(trials)
 
 
 def _name_the_way_on(error: Interrupted | LabError, name: str, directory: Path) -> None:
-    """Add to the hint the command that goes on with the run, where that can help.
+    """Add the command that resumes the run to the hint, if it can help.
 
-    A `UsageError` is of records that are not this run's: it says what to do instead.
+    Not for a `UsageError`, which is about records of another run: it says what to do instead.
     """
     if not isinstance(error, UsageError):
         way_on = shlex.join(["linerate", "run", name, "--resume", str(directory)])
@@ -326,7 +329,7 @@ def _name_the_way_on(error: Interrupted | LabError, name: str, directory: Path) 
 def _open_session(
     run: Run, running: Engine, journal: Journal, command: str, first: Session | None
 ) -> Session:
-    """`first`: with what the run was begun; None: it begins."""
+    """Open a session. `first`: the first session of the run; None if it begins."""
     started_at = now()
     running.prepare()
     bench = running.bench
@@ -356,7 +359,7 @@ def _open_session(
 
 
 def _arms(run: Run) -> list[str]:
-    """The forwarders that the run compares."""
+    """Return the forwarders that the run compares."""
     return [arm["forwarder"] for arm in run.design.get("arms", [])]
 
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""DPDK's telemetry: the client, the histograms that travel by it, spans; and `linerate top`."""
+"""DPDK's telemetry: the client, latency histograms, spans; and `linerate top`."""

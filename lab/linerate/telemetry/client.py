@@ -5,10 +5,10 @@ Lifecycle: a `Telemetry` holds one connection; use it as a context manager. Thre
 per connection. The socket is SOCK_SEQPACKET: one request is one packet, one answer is one packet of
 JSON, and the server greets with its version and the longest answer it sends.
 
-The program at the other end may be anybody's, and whatever it sends is a `TelemetryError` at worst:
-answers are at most `LONGEST_ANSWER` bytes, however long it says they are, and JSON is nested at
-most as `linerate.host.foreign.parsed` allows. Whether its user is trusted is for the caller to ask
-(`peer_user`). Files of others: `linerate.host.foreign`.
+The program at the other end is untrusted; the worst it can cause is a `TelemetryError`: answers are
+at most `LONGEST_ANSWER` bytes, whatever length it announces, and JSON is nested at most as
+`linerate.host.foreign.parsed` allows. The caller checks if its user is trusted (`peer_user`). Files
+of others: `linerate.host.foreign`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from linerate.host.foreign import parsed
 SOCKET_NAME = "dpdk_telemetry.v2"
 # sockaddr_un.sun_path, its terminating zero included.
 UNIX_PATH_LIMIT = 108
-# In bytes. DPDK says 16 KiB; a library that asks for more room gets up to so much from here.
+# In bytes. DPDK's limit is 16 KiB; a library that needs more gets up to this.
 LONGEST_ANSWER = 1 << 20
 _LONGEST_GREETING = 4096
 _LONGEST_VERSION = 200
@@ -39,13 +39,13 @@ _LONGEST_VERSION = 200
 _LARGEST_PID = 1 << 22
 _CREDENTIALS = struct.Struct("iII")
 _NAMES = TypeAdapter(list[str])
-# Some drivers have lists among them, one figure for each queue.
+# Some drivers report lists, one figure for each queue.
 _Counter = Annotated[int, Field(ge=0, lt=2**64)]
 _STATS = TypeAdapter(dict[str, _Counter | list[_Counter]])
 
 
 class _Greeting(BaseModel):
-    """What a server says first."""
+    """The first message of a server."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -76,17 +76,17 @@ class Reading:
 
 
 def socket_path(runtime_dir: Path, prefix: str) -> Path:
-    """Where a program with this file prefix puts its socket below `runtime_dir`."""
+    """Return the path of a program's socket below `runtime_dir`, from its file prefix."""
     return runtime_dir / "dpdk" / prefix / SOCKET_NAME
 
 
 def place_of(path: Path) -> tuple[Path, str]:
-    """The run-time directory and the file prefix of a `socket_path`."""
+    """Return the run-time directory and the file prefix of a `socket_path`."""
     return path.parents[2], path.parent.name
 
 
 class Telemetry:
-    """One connection to one program."""
+    """A connection to one program."""
 
     def __init__(self, path: Path, timeout_s: float = 5.0) -> None:
         self.path = path
@@ -149,11 +149,13 @@ class Telemetry:
         return Reading(answer[name], before, after)
 
     def ask(self, command: str) -> Any:
-        """The answer to `command` alone."""
+        """Return the answer to `command` alone."""
         return self.read(command).value
 
     def read_tight(self, command: str, within_ns: int = 400_000, attempts: int = 8) -> Reading:
-        """Read until the answer came within `within_ns`; the tightest of at most `attempts`."""
+        """Read until an answer came within `within_ns`; return the fastest of at most
+        `attempts`.
+        """
         best = self.read(command)
         for _ in range(attempts - 1):
             if best.after_ns - best.before_ns <= within_ns:
@@ -164,12 +166,12 @@ class Telemetry:
         return best
 
     def port_stats(self, port: int) -> Reading:
-        """The counters of a port; `value` has whole numbers from 0 to 2^64 - 1 only."""
+        """Return the counters of a port; `value` has whole numbers from 0 to 2^64 - 1 only."""
         command = f"/ethdev/stats,{port}"
         return self._counted(command, self.read(command))
 
     def port_stats_tight(self, port: int) -> Reading:
-        """The same by `read_tight`."""
+        """Return the same by `read_tight`."""
         command = f"/ethdev/stats,{port}"
         return self._counted(command, self.read_tight(command))
 
@@ -185,16 +187,17 @@ class Telemetry:
         return replace(reading, value=counters)
 
     def disconnected(self, timeout_s: float) -> bool:
-        """Wait, and say whether the program closed the connection meanwhile.
+        """Wait, and return True if the program closed the connection meanwhile.
 
-        It says nothing unasked, so that a readable socket is one at its end.
+        The program sends nothing unasked, so a readable socket means that it was closed.
         """
         poll = select.poll()
         poll.register(self._socket, select.POLLIN)
         return bool(poll.poll(timeout_s * 1000))
 
     def overdue(self, timeout_s: float) -> bool:
-        """After a `SilentError`: wait, and take the late answer, so that it answers nothing else.
+        """Wait after a `SilentError` for the late answer and discard it, so that it is not taken
+        for the next one.
 
         True: it has come, and the program may be asked again. Raises `DisconnectedError`.
         """
@@ -209,15 +212,17 @@ class Telemetry:
         return True
 
     def peer_pid(self) -> int:
-        """The program's pid as it is seen from here; in a container it knows itself by another."""
+        """Return the program's pid in our PID namespace; in a container it has another one
+        itself.
+        """
         return self._peer()[0] or self.pid
 
     def peer_user(self) -> int:
-        """The user id of the program, as it was when it began to listen."""
+        """Return the user id of the program when it began to listen."""
         return self._peer()[1]
 
     def _peer(self) -> tuple[int, int, int]:
-        """Process, user and group, by the kernel (struct ucred)."""
+        """Return process, user and group, from the kernel (struct ucred)."""
         raw = self._socket.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         pid, user, group = _CREDENTIALS.unpack(raw)
         return pid, user, group
@@ -230,7 +235,7 @@ class Telemetry:
 
 
 def complaint(error: ValidationError) -> str:
-    """What is wrong first, with its name."""
+    """Return the first error, with the name of its field."""
     first = error.errors(include_url=False, include_input=False)[0]
     where = ".".join(map(str, first["loc"]))
     return f"{where}: {first['msg']}" if where else f"{first['msg']}"

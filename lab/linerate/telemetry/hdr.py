@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency histograms as programs answer them: decoding, differences, percentiles.
+"""Latency histograms from programs' answers: decoding, differences, percentiles.
 
-A histogram travels as base64 of HDR V2 compressed encoding and counts since the program's start.
-Two of them, taken one after the other, are subtracted bucket by bucket, which loses nothing: the
-difference is the histogram of what happened between them.
+A histogram is sent as base64 of HDR V2 compressed encoding and counts since the program's start.
+The difference of two histograms, bucket by bucket, is exactly the histogram of the time between
+them.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ from hdrh.histogram import HdrHistogram
 _DECODING_ERRORS = (
     HdrCookieException, HdrHistogramSettingsException, HdrLengthException,
     zlib.error, struct.error, ValueError, TypeError, IndexError, OverflowError, MemoryError,
-    # What the library raises for a length of 0.
+    # The library raises this for a length of 0.
     RuntimeError,
 )  # fmt: skip
 # Our programs' have two digits; HdrHistogram's tools suggest three at most.
 _MOST_DIGITS = 3
 # In bytes: all buckets of three digits, at the nine bytes that a count can take.
 _MOST_PACKED, _MOST_UNPACKED = 1 << 20, 1 << 20
-# Cookie and length of the compressed form; then of what is in it: cookie, length, offset, digits.
+# Cookie and length of the compressed form; then of its content: cookie, length, offset, digits.
 _HEADER = 8
 _CONTENT = struct.Struct(">iiii")
 
 
 @dataclass(frozen=True)
 class Histogram:
-    """How often each value occurred. `buckets` ascend: (highest value of the bucket, count > 0)."""
+    """Counts of each value. `buckets` ascend: (highest value of the bucket, count > 0)."""
 
     buckets: tuple[tuple[int, int], ...] = ()
 
@@ -45,9 +45,10 @@ class Histogram:
         return sum(count for _, count in self.buckets)
 
     def percentile(self, percent: float) -> int | None:
-        """The smallest value that `percent` of all values do not exceed, rounded up to its bucket.
+        """Return the smallest value that `percent` of all values do not exceed, rounded up to its
+        bucket.
 
-        None when there are no values.
+        None if there are no values.
         """
         # Rounded first: binary fractions put 99.9 % of some totals just above a whole number.
         wanted = max(1, math.ceil(round(percent * self.total / 100, 6)))
@@ -60,7 +61,9 @@ class Histogram:
 
     @property
     def mean(self) -> float:
-        """Each value counts as the highest of its bucket: too high by a part of its width."""
+        """The mean. Each value counts as the highest of its bucket: too high by a part of
+        its width.
+        """
         return sum(value * count for value, count in self.buckets) / self.total
 
     @property
@@ -69,8 +72,8 @@ class Histogram:
 
 
 def decode(text: str) -> Histogram:
-    """Raises `ValueError` for anything that is no such histogram, and for one larger than any that
-    a program here makes: little text may stand for much memory.
+    """Decode a histogram. Raises `ValueError` for anything else, and for a histogram larger than
+    any that a program here makes: a short text may expand to much memory.
     """
     try:
         _refuse_large(text)
@@ -92,7 +95,9 @@ def decode(text: str) -> Histogram:
 
 
 def _refuse_large(text: str) -> None:
-    """Raise `ValueError`, `zlib.error` or `struct.error`."""
+    """Raise `ValueError`, `zlib.error` or `struct.error` for a text that is invalid or too
+    large.
+    """
     if len(text) > _MOST_PACKED:
         raise ValueError(f"longer than {_MOST_PACKED} bytes")
     packed = base64.b64decode(text)[_HEADER:]
@@ -105,7 +110,7 @@ def _refuse_large(text: str) -> None:
 
 
 def difference(now: Histogram, before: Histogram) -> Histogram | None:
-    """What was counted from `before` to `now`; None when counts fell (the program began anew)."""
+    """Return the counts from `before` to `now`; None if a count fell (the program restarted)."""
     left = Counter(dict(now.buckets))
     left.subtract(dict(before.buckets))
     if any(count < 0 for count in left.values()):
@@ -114,7 +119,7 @@ def difference(now: Histogram, before: Histogram) -> Histogram | None:
 
 
 def together(histograms: Sequence[Histogram]) -> Histogram:
-    """What all of them counted."""
+    """Return the sum of all histograms."""
     counts: Counter[int] = Counter()
     for each in histograms:
         counts.update(dict(each.buckets))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long frames are inside a forwarder, as it or the probe in it tells: /linerate/latency.
+"""How long frames are inside a forwarder, from its own or the probe's /linerate/latency.
 
 The figures count since the program's start; those of a window are differences of histograms.
 """
@@ -36,14 +36,16 @@ class Spans:
     """The spans of a window that begins when this is made."""
 
     def __init__(self, telemetry: Telemetry, command: str, ports: int) -> None:
-        """`ports`: how many there are. Raises `TelemetryError` for a program that does not tell."""
+        """Begin the window. `ports`: the number of ports. Raises `TelemetryError` if the program
+        does not answer.
+        """
         self._telemetry = telemetry
         self._command = command
         self._ports = ports
         self._before = self._read()
 
     def found(self) -> list[Span]:
-        """Since then; a place without any frame is left out."""
+        """Return the spans since the window began, without places that saw no frame."""
         result = []
         for place, now in self._read().items():
             before = self._before.get(place)
@@ -80,7 +82,7 @@ class Spans:
     def _read(self) -> dict[_Place, _Reading]:
         found: dict[_Place, _Reading] = {}
         for port in range(self._ports):
-            # One after the other: histograms are long, and left out where they have no room.
+            # One request per port: histograms are long, and left out if they have no room.
             command = f"{self._command},{port}"
             answer = self._telemetry.ask(command)
             try:
@@ -101,7 +103,7 @@ def _reading(entry: dict[str, Any]) -> _Reading:
 
 
 def read_clock(telemetry: Telemetry) -> Clock:
-    """What a program knows of its time stamp counter."""
+    """Return the program's time stamp counter: its frequency, and its cost in cycles."""
     answer = telemetry.ask(CLOCK)
     try:
         return Clock(tsc_hz=answer["tsc_hz"], cost_cycles=answer["clock_cost_cycles"])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The books of a trial: every frame is received, or named in a counter with a place.
+"""The books of a trial: every frame is received, or counted in a named counter with a place.
 
     attempted = accepted + lost_at_ingress + refused
     accepted  = received + forwarder_drops + link_drops + unattributed
@@ -15,14 +15,14 @@ from linerate.records.outcome import SOUND_SHARE, Frames
 from linerate.records.trial import Trial
 from linerate.traffic.sender import Sent
 
-# Lateness that the sender does not tell apart from the rest makes a trial invalid above this share
-# of its frames (docs/how-it-measures.md#paced-and-flood).
+# The largest share of late frames in a valid trial, if the sender does not count disturbed frames
+# separately (docs/how-it-measures.md#paced-and-flood).
 LATE_LIMIT = 0.001
 
 
 @dataclass(frozen=True)
 class Forwarded:
-    """What the forwarder's ports counted."""
+    """Counters of the forwarder's ports."""
 
     rx: int
     tx: int
@@ -32,12 +32,16 @@ class Forwarded:
 
 
 def unattributed(sent: Sent, forwarded: Forwarded, on_link: int = 0) -> int:
-    """Accepted frames that are neither received nor among the drops of forwarder and link."""
+    """Return the accepted frames that are neither received nor among the drops of forwarder and
+    link.
+    """
     return sent.accepted - sent.received - (forwarded.rx - forwarded.tx) - on_link
 
 
 def imbalance(sent: Sent) -> int:
-    """Attempted frames that the sender's own counters do not name; 0 in a sound generator."""
+    """Return the attempted frames missing from the sender's own counters; 0 in a sound
+    generator.
+    """
     if sent.attempted is None:
         return 0
     return sent.attempted - sent.accepted - (sent.lost_at_ingress or 0) - (sent.refused or 0)
@@ -46,7 +50,8 @@ def imbalance(sent: Sent) -> int:
 def enter(
     trial: Trial, sent: Sent, forwarded: Forwarded, on_link: dict[str, int] | None = None
 ) -> None:
-    """Make the figures the trial's outcome and judge them; rejects it where the rules say so.
+    """Store the figures as the trial's outcome and judge them; reject the trial if a rule is
+    broken.
 
     `on_link`: frames that were lost between the ends, by the counter that names them.
     """
@@ -80,12 +85,12 @@ def enter(
 
 
 def _tells_apart(trial: Trial) -> bool:
-    """Whether frames can be left out: a burst with a gap in it is none."""
+    """Return True if disturbed frames can be left out: not of a burst, which must have no gap."""
     return trial.request.load == "paced"
 
 
 def _judge_time(trial: Trial, sent: Sent) -> None:
-    """Whether enough frames left and arrived when they were to."""
+    """Reject the trial unless enough frames left and arrived in time."""
     if sent.late is None:
         _judge_count(trial, sent)
     elif not sent.attempted:
@@ -104,7 +109,7 @@ def _judge_time(trial: Trial, sent: Sent) -> None:
 
 
 def _judge_count(trial: Trial, sent: Sent) -> None:
-    """A sender that does not tell how late it was: had it sent what it was told to?"""
+    """Check the count of a sender that does not report lateness against its intended count."""
     if not sent.intended or sent.attempted is None:
         return
     share = sent.attempted / sent.intended - 1
@@ -115,10 +120,10 @@ def _judge_count(trial: Trial, sent: Sent) -> None:
 
 
 def checkable(trial: Trial) -> bool:
-    """True when the trial has books to close."""
+    """Return True if the trial has books to close."""
     return trial.valid and trial.has_frames and trial.frames.unattributed is not None
 
 
 def closed(trials: list[Trial]) -> bool:
-    """True when no frame of any valid trial is unattributed."""
+    """Return True if no frame of any valid trial is unattributed."""
     return all(trial.frames.unattributed == 0 for trial in trials if checkable(trial))

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that a user names, as capture files: a driver hands them out (drivers/nearfree), or a
-generator sends them.
+"""The user's frames as capture files: a driver emits them (drivers/nearfree), or a generator sends
+them.
 
-Our generator reads what is given, checks it and writes the frames, without sending any: captures in
-pcap and pcapng, configurations of the Open Traffic Generator (OTG), and flows as on its own command
-line.
+Our generator reads and checks the input and writes the frames, without sending any: captures in
+pcap and pcapng, configurations of the Open Traffic Generator (OTG), and flows in the syntax of its
+own command line.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from linerate.host.errors import UsageError
 from linerate.host.host import LOCAL
 from linerate.host.places import rust_binary
 
-# Of flows that do not say how many: few enough that they stay in a cache of the second level.
+# Frames of flows without a number: few enough to stay in a second-level cache.
 MOST_FRAMES = 8192
 _TIMEOUT_S = 120.0
-# What stands before the generator's words about a flow or a file.
+# The prefix of the generator's messages about a flow or a file.
 _OURS = re.compile(r'^--flow "f\d+": (pcap: \S*/given\d+: )?')
 # Bytes before all frames, and before each.
 _PCAP_HEADER, _PCAP_RECORD = 24, 16
@@ -37,7 +37,7 @@ _FCS = 4
 MAX_FRAME, MAX_FRAME_SENT = 9216, 1518
 _CAPTURES = (".pcap", ".pcapng", ".cap")
 _CONFIGURATIONS = (".json", ".yaml", ".yml")
-# What OTG calls a duration that comes to an end.
+# OTG's finite durations.
 _ENDING = ("fixed_packets", "fixed_seconds", "burst")
 # Bytes of a configuration.
 _LONGEST = 16 << 20
@@ -46,8 +46,8 @@ _LONGEST = 16 << 20
 def frame_files(
     words: Sequence[str], ports: int, directory: Path, max_frame: int = MAX_FRAME
 ) -> tuple[Path, ...]:
-    """A capture file in `directory` for each port, or one for all. `words`: one for each port, or
-    one for all; a configuration has flows for each. Raises `UsageError`, also for frames of more
+    """Make a capture file in `directory` for each port, or one for all. `words`: one for each port,
+    or one for all; a configuration has flows for each. Raises `UsageError`, also for frames of more
     than `max_frame` bytes.
     """
     if len(words) not in (1, ports):
@@ -70,14 +70,14 @@ def frame_files(
 
 @dataclass(frozen=True)
 class Contents:
-    """What a file of `frame_files` holds. `size`: bytes of all its frames, with FCS."""
+    """The content of a file of `frame_files`. `size`: bytes of all its frames, with FCS."""
 
     frames: int
     size: int
 
 
 def contents(file: Path) -> Contents:
-    """The contents of a file that `frame_files` made."""
+    """Return the contents of a file that `frame_files` made."""
     frames = 0
     with file.open("rb") as data:
         data.seek(_PCAP_HEADER)
@@ -94,7 +94,7 @@ def _suffix(word: str) -> str:
 
 
 def _flow(word: str, link: Path) -> str:
-    """As the generator's command line has it."""
+    """Return the flow in the syntax of the generator's command line."""
     if _suffix(word) not in _CAPTURES:
         if "=" not in word:
             raise UsageError(
@@ -143,7 +143,7 @@ def _of_configuration(word: str, ports: int, directory: Path, max_frame: int) ->
 
 
 def _read(path: Path) -> dict[str, Any]:
-    """Flows that ports send, of ports that are called p0, p1, ... in their order."""
+    """Read flows that ports send; the ports are called p0, p1, ... in their order."""
     text = foreign.text(path, _LONGEST)
     given = yaml.safe_load(text)
     names = {str(port["name"]): f"p{number}" for number, port in enumerate(given["ports"])}
@@ -152,12 +152,12 @@ def _read(path: Path) -> dict[str, Any]:
         ends = flow["tx_rx"].get("port")
         if ends is not None:
             flows.append({**flow, "tx_rx": {"port": {"tx_name": names[ends["tx_name"]]}}})
-    # Where its own ports are is of no interest here.
+    # The file's own port locations do not matter here.
     ports = [
         {"name": name, "location": f"ring:r{number}"} for number, name in enumerate(names.values())
     ]
     found = {"ports": ports, "flows": flows}
-    # Names that stand for each other can make little text very long.
+    # Aliases can expand a short text enormously.
     if sum(map(len, json.JSONEncoder().iterencode(found))) > _LONGEST:
         raise ValueError(f"longer than {_LONGEST} bytes")
     return found

@@ -30,8 +30,8 @@ from linerate.traffic.otg import Access, OtgClient, Traffic, flow_name
 from linerate.traffic.sender import Sender, Sent, Touched
 
 START_TIMEOUT_S = 15.0
-# The answer to a start is written, read and logged on the CPU that sends: a millisecond, in which
-# the first frames of every window were late. By then all who share that CPU sleep.
+# Writing, reading and logging the answer to a start takes a millisecond on the CPU that sends, and
+# made the first frames of every window late. After this time all other threads on that CPU sleep.
 LEAD_S = 0.01
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 _SOCKETS = ("memif", "vhost", "virtio_user")
@@ -40,7 +40,9 @@ _INTERFACE_ARGUMENTS = ("iface", "remote", "rx_iface", "rx_iface_in", "tx_iface"
 
 
 def _replays(wire: Wire, files: Sequence[Path]) -> list[str]:
-    """The options by which the first flow of each port sends the frames of a capture file."""
+    """Return the options that make the first flow of each port send the frames of a capture
+    file.
+    """
     if not files:
         return []
     given = [
@@ -51,10 +53,10 @@ def _replays(wire: Wire, files: Sequence[Path]) -> list[str]:
 
 
 def permissions(wire: Wire) -> list[str]:
-    """The options by which the generator takes the link's locations over its API.
+    """Return the options that permit the generator to use the link's locations over its API.
 
-    It refuses sockets outside its own directory, and devices with paths, unless who starts it
-    allows them; as root also interfaces of the kernel.
+    It refuses sockets outside its own directory, and devices with paths, unless an option permits
+    them; as root also interfaces of the kernel.
     """
     located = [location.partition(":") for location in wire.locations]
     directories = {Path(rest.split(",")[0]).parent for kind, _, rest in located if kind in _SOCKETS}
@@ -66,7 +68,7 @@ def permissions(wire: Wire) -> list[str]:
 
 
 def interfaces_of(location: str) -> list[str]:
-    """The interfaces of the kernel that an OTG location names."""
+    """Return the kernel interfaces that an OTG location names."""
     kind, colon, rest = location.partition(":")
     if not colon:
         return [] if location.partition(",")[0] == "null" else [location]
@@ -98,9 +100,11 @@ class Generator(Sender):
         late_after_us: int | None = None,
         files: Sequence[Path] = (),
     ) -> None:
-        """`late_after_us`: how long after its slot a frame is late; None: the generator's own.
-        `files`: capture files whose frames are sent instead of the flows' own: one for each port,
-        or one for all.
+        """Start the generator.
+
+        `late_after_us`: a frame is late if sent so long after its slot; None: the generator's own
+        limit. `files`: capture files whose frames are sent instead of the flows' own: one for each
+        port, or one for all.
         """
         self.flood = flood
         prefix = run.new_prefix("generator")
@@ -117,7 +121,7 @@ class Generator(Sender):
             *permissions(wire),
             *_replays(wire, files),
         ]
-        # Not in that namespace: the lab could not reach its API there.
+        # Not started in that namespace: the lab could not reach its API there.
         self.child = LOCAL.start(Command("generator", tuple(argv), (cpu,)), run)
         self._telemetry: Telemetry | None = None
         try:
@@ -131,7 +135,7 @@ class Generator(Sender):
         self._flows: list[str] = []
 
     def _token(self) -> tuple[str, str] | None:
-        """User and password, where it asks for them, as it does when root has started it."""
+        """Return user and password, if it requires them, as it does when started by root."""
         found = re.search(r"^token (.+) \(user (\w+)\)$", self.child.output(), re.MULTILINE)
         if not found:
             return None
@@ -210,7 +214,9 @@ class Generator(Sender):
         )
 
     def latency(self) -> LatencyFigures | None:
-        """As OTG has it, with the quantiles over all flows by the generator's histograms."""
+        """Return OTG's latency, with the quantiles over all flows from the generator's
+        histograms.
+        """
         found = super().latency()
         if found is None:
             return None
@@ -220,13 +226,13 @@ class Generator(Sender):
             # Absent where all frames of the flow were disturbed.
             with contextlib.suppress(UnknownCommandError):
                 delays.append(self._histogram(flow, "latency_hdr"))
-            # Absent where frames came to several lcores, too: nobody knows who were neighbours.
+            # Absent if frames came to several lcores: then their order is unknown.
             with contextlib.suppress(UnknownCommandError):
                 variations.append(self._histogram(flow, "ipdv_hdr"))
             own = self.telemetry.ask(f"/linerate/generator/flow,{flow}")
             if "jitter_rfc3550_ns" in own:
                 jitters.append(float(own["jitter_rfc3550_ns"]))
-        # It takes the clock's cost off each delay before it counts it.
+        # The generator subtracts the clock's cost from each delay before it counts it.
         found.net = True
         found.quantiles_ns = _quantiles_ns(delays, hz)
         if len(variations) == len(delays):
@@ -241,12 +247,16 @@ class Generator(Sender):
         }
 
     def _timed(self, flow: Any) -> int:
-        """Without those that a pause of the generator disturbed."""
+        """Return the number of timed frames, without those disturbed by a pause of the
+        generator.
+        """
         own = self.telemetry.ask(f"/linerate/generator/flow,{flow.name}")
         return int(own["received"]) - int(own["received_disturbed"])
 
     def _histogram(self, flow: str, name: str) -> Histogram:
-        """The histogram of a flow, in TSC cycles; raises `UnknownCommandError` when it has none."""
+        """Return the histogram of a flow, in TSC cycles; raises `UnknownCommandError` if it has
+        none.
+        """
         answer = self.telemetry.ask(f"/linerate/generator/histogram,{flow},{name}")
         try:
             return hdr.decode("".join(answer[name]))
@@ -262,8 +272,8 @@ class Generator(Sender):
 
 
 def _touched(flow: Mapping[str, Any]) -> Touched:
-    """The receiver does not see losses at the end of a flow, nor of a flow that lost all; the
-    sender knows what the link refused.
+    """Return the disturbed frames of a flow. The receiver does not see losses at the end of a flow,
+    nor of a flow that lost all; the sender knows what the link refused.
     """
     missing, refused = int(flow["missing_disturbed"]), int(flow["lost_disturbed"])
     lost = max(missing, refused)
@@ -272,7 +282,7 @@ def _touched(flow: Mapping[str, Any]) -> Touched:
 
 
 def _quantiles_ns(histograms: list[Histogram], hz: int) -> dict[str, float]:
-    """Over all flows; none of an empty histogram."""
+    """Return the quantiles in ns over all flows; none for an empty histogram."""
     whole = hdr.together(histograms)
     cycles = {quantile: whole.percentile(quantile * 100) for quantile in QUANTILES}
     return {f"{name:g}": value * 1e9 / hz for name, value in cycles.items() if value is not None}

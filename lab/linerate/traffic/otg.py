@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The Open Traffic Generator seam: everything the lab tells a generator goes through snappi.
+"""The Open Traffic Generator interface: everything the lab sends to a generator goes through
+snappi.
 
 Any OTG server can stand behind `OtgClient`. The published traffic is Ethernet/IPv4/UDP whose
 addresses and ports count over `flows` values.
@@ -23,9 +24,9 @@ from linerate.records.trial import Protocol
 
 REQUEST_TIMEOUT_S = 5.0
 CONNECT_TIMEOUT_S = 5.0
-# Of an answer, in bytes: metrics of a thousand flows have less than 1 MiB.
+# Limit of an answer, in bytes: metrics of a thousand flows have less than 1 MiB.
 LONGEST_ANSWER = 16 << 20
-# A timeout is for each piece that comes; all of them may take so many times that.
+# A timeout is for each piece; the whole answer may take so many times that.
 _WHOLE_ANSWER = 4
 _PIECE = 1 << 16
 UNTRUSTED = "no trusted connection"
@@ -39,7 +40,7 @@ _NETWORKS = {
 _STEPS = {4: "0.0.0.1", 6: "::1"}
 _T = TypeVar("_T")
 
-# What a generator may call latency (RFC 1242): from the last bit in, or from the first.
+# The two definitions of latency (RFC 1242): from the last bit in, or from the first.
 LatencyMode = Literal["store_forward", "cut_through"]
 Ip = Literal[4, 6]
 IPS: dict[str, Ip] = {"4": 4, "6": 6}
@@ -56,12 +57,12 @@ class Slice:
 
 @dataclass(frozen=True)
 class Traffic:
-    """What is sent: `pps` frames per second and port, for `seconds`. `pps` None: flood.
+    """The traffic to send: `pps` frames per second and port, for `seconds`. `pps` None: flood.
 
-    `numbered`: frames carry sequence numbers, by which they are known where they arrive.
-    `latency`: and time stamps. `frames`: so many per port, instead of `seconds`. `senders`: the
-    first so many ports send, and all receive; None: all send. `slices`: follow on the first flow of
-    each port, which has `frames` then. `lead_s`: the first frame is due so long after the start.
+    `numbered`: frames carry sequence numbers, by which the receiver recognises them. `latency`: and
+    time stamps. `frames`: frames per port, instead of `seconds`. `senders`: the number of ports
+    that send, from the first; all receive; None: all send. `slices`: follow on the first flow of
+    each port, which has `frames` then. `lead_s`: the time between the start and the first frame.
     `protocol`: `arp` are requests for the flows' destinations by their sources.
     """
 
@@ -81,21 +82,21 @@ class Traffic:
 
     @property
     def parts(self) -> tuple[Slice | None, ...]:
-        """The flows of each port that sends, in the order of their names; None is the first."""
+        """The flows of each sending port, in the order of their names; None is the first."""
         return (None, *self.slices)
 
 
 def flow_name(port: int, part: int) -> str:
-    """The name of a flow, from the generator's port and the place in `Traffic.parts`."""
+    """Return the name of a flow, from the generator's port and the place in `Traffic.parts`."""
     return f"f{port}" if part == 0 else f"f{port}.{part}"
 
 
 @dataclass(frozen=True)
 class Access:
-    """How a generator is spoken to.
+    """How to connect to a generator.
 
-    `name`: what errors call it. `user`: name and password. `verify`: whether its certificate must
-    be vouched for, or the file (PEM) of who vouches for it. `timeout_s`: for each request.
+    `name`: its name in errors. `user`: name and password. `verify`: whether to verify its
+    certificate, or the file (PEM) of the authority that signed it. `timeout_s`: for each request.
     """
 
     name: str = ""
@@ -106,12 +107,12 @@ class Access:
 
 
 def whole_pps(pps: float) -> int:
-    """OTG's rates are whole frames per second."""
+    """Round a rate to whole frames per second, as OTG requires."""
     return max(round(pps), 1)
 
 
 class _Adapter(HTTPAdapter):
-    """snappi gives its requests no timeout, and never verifies; an answer has no end for it."""
+    """Adds a timeout, verification and a size limit to snappi's requests, which have none."""
 
     def __init__(self, access: Access) -> None:
         self._access = access
@@ -134,7 +135,7 @@ class _Adapter(HTTPAdapter):
             if time.monotonic() > until:
                 response.close()
                 raise requests.ConnectionError("the answer took too long to come to its end")
-        # What requests keeps where it reads the whole answer itself.
+        # The attribute in which requests stores an answer that it has read itself.
         response._content = bytes(content)
         return response
 
@@ -155,7 +156,7 @@ class OtgClient:
         session.trust_env = False  # a proxy from the environment is not for the test setup
         session.max_redirects = 0
         if self._access.user:
-            # As text, requests would send it in Latin-1.
+            # requests would send text in Latin-1.
             user, password = (word.encode() for word in self._access.user)
             session.auth = HTTPBasicAuth(user, password)
         session.mount("http://", _Adapter(self._access))
@@ -170,7 +171,7 @@ class OtgClient:
             raise GeneratorError(f"{self.name}: {what}: {_reason(error)}") from error
 
     def version(self) -> str:
-        """What it says it is; raises `GeneratorError` when it does not speak OTG."""
+        """Return its version; raises `GeneratorError` if it does not speak OTG."""
         found = self._call("get version", self._api.get_version)
         spec = getattr(found, "api_spec_version", None)
         if not spec:
@@ -183,7 +184,7 @@ class OtgClient:
             self.reconfigure(traffic)
 
     def reconfigure(self, traffic: Traffic) -> list[str]:
-        """Set ports and flows in any case; returns what the generator warns of."""
+        """Set ports and flows in any case; return the generator's warnings."""
         self._configured = None
         config = self._configuration(traffic)
         answer = self._call("set_config", lambda: self._api.set_config(config))
@@ -191,7 +192,7 @@ class OtgClient:
         return [str(each) for each in getattr(answer, "warnings", None) or []]
 
     def clear(self) -> None:
-        """Leave it without ports and flows."""
+        """Remove all ports and flows."""
         self._configured = None
         self._call("set_config", lambda: self._api.set_config(self._api.config()))
 
@@ -210,7 +211,7 @@ class OtgClient:
         return config
 
     def _describe(self, flow: Any, traffic: Traffic, index: int, cut: Slice | None) -> None:
-        """All of a flow but its ports."""
+        """Set everything of a flow but its ports."""
         flow.size.fixed = traffic.size
         if cut is not None:
             flow.duration.fixed_packets.packets = cut.frames
@@ -248,7 +249,7 @@ class OtgClient:
 
     @staticmethod
     def _count_up(addresses: tuple[Any, Any], ip: Ip, count: int) -> None:
-        """Source and destination, each from the first of its network on."""
+        """Set source and destination to count up from the first address of their networks."""
         for field, start in zip(addresses, _NETWORKS[ip], strict=True):
             field.increment.start = str(start)
             field.increment.step = _STEPS[ip]

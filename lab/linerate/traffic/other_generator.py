@@ -1,14 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A generator of somebody else's, named by its Open Traffic Generator (OTG) API: `--generator URL`.
+"""A generator that is not ours, addressed by its Open Traffic Generator (OTG) API: `--generator
+URL`.
 
-Only OTG's own model is used, and of that what implementations agree on: ports, flows, pps, a
+Uses only OTG's own model, and only the part on which implementations agree: ports, flows, pps, a
 number of packets or of seconds, flow and port metrics, latency `cut_through` (the one mode that
-ixia-c has). Nobody tells lateness then, nor what found the link full: the generator's count of
-sent frames is held against what it was told to send, and those figures are absent.
+ixia-c has). Lateness and frames refused by a full link are not reported then: the generator's count
+of sent frames is compared with the number it was told to send, and those figures are absent.
 
 Lifecycle: `OtherGenerator` is checked by `prepare` before the first trial; `start` makes a sender
-for a block. What was configured is the lab's: traffic is stopped and the configuration emptied
-when the sender is closed.
+for a block. The configuration belongs to the lab: when the sender is closed, traffic is stopped and
+the configuration emptied.
 """
 
 from __future__ import annotations
@@ -34,13 +35,13 @@ GENERATOR = "--generator"
 CA, INSECURE = "--generator-ca", "--generator-insecure"
 PASSWORD = "--generator-password-file"
 
-# For a request; controllers of hardware take their time to configure it.
+# Timeout of a request; hardware controllers take long to configure.
 REQUEST_S = 30.0
 LINK_S = 12.0
-# For the traffic to begin and end, beside the time that it takes.
+# Time for the traffic to begin and end, beside its own duration.
 LAG_S = 15.0
 POLL_S = 0.05
-# For late frames, and for counters that are refreshed now and then (RFC 2544, section 23).
+# Time for late frames, and for counters that are refreshed periodically (RFC 2544, section 23).
 SETTLE_S = 2.0
 
 NOTE = (
@@ -52,7 +53,7 @@ NOTE = (
 
 @dataclass(frozen=True)
 class Named:
-    """What the options say of it; None: not given."""
+    """The generator's options; None: not given."""
 
     url: str
     ca: str | None = None
@@ -63,7 +64,7 @@ class Named:
 def named(
     url: str | None, ca: Path | None, password_file: Path | None, *, insecure: bool
 ) -> Named | None:
-    """What the options say, checked; None: the lab's own generator is to send."""
+    """Check the generator's options; None if the lab's own generator is to send."""
     if url is None:
         for option, given in ((CA, ca), (PASSWORD, password_file), (INSECURE, insecure)):
             if given:
@@ -76,10 +77,12 @@ def named(
 
 
 class OtherGenerator:
-    """Where it is and how it is spoken to."""
+    """The address of a generator, and how to connect to it."""
 
     def __init__(self, given: Named, *, latency: bool = False) -> None:
-        """`latency`: it will have to measure that. Raises `UsageError`, which names the option."""
+        """Check the address. `latency`: it will have to measure latency. Raises `UsageError`, which
+        names the option.
+        """
         self.latency = latency
         parts = _parts(given.url)
         address = parts.netloc.rpartition("@")[2]
@@ -95,9 +98,9 @@ class OtherGenerator:
         )
 
     def prepare(self, traffic: Traffic) -> list[str]:
-        """Have it take such traffic, and take it back; returns what is to be known of it.
+        """Configure such traffic as a test, and remove it again; return remarks on the generator.
 
-        Raises `LabError` when it cannot be reached, is no OTG API, sends already or refuses.
+        Raises `LabError` if it cannot be reached, is no OTG API, sends already or refuses.
         """
         client = OtgClient(self.url, self.access)
         try:
@@ -120,7 +123,7 @@ class OtherGenerator:
 
     def _must_be_idle(self, client: OtgClient) -> None:
         flows = []
-        # Some answer no metrics before a configuration.
+        # Some return no metrics before a configuration.
         with contextlib.suppress(GeneratorError):
             flows = [f.name for f in client.flow_metrics() if f.transmit == "started"]
         if flows:
@@ -130,12 +133,12 @@ class OtherGenerator:
             )
 
     def start(self, wire: Wire) -> OtherSender:
-        """A sender for the traffic of one setup; `wire` has no end that it could need."""
+        """Return a sender for the traffic of one setup; `wire` has no end that it could need."""
         return OtherSender(OtgClient(self.url, self.access))
 
 
 def exposure(file: str | None) -> list[str]:
-    """What other users of this machine may do with the password in this file."""
+    """Return warnings if other users of this machine can read or change this password file."""
     others = Path(file).stat().st_mode & 0o006 if file else 0
     if not others:
         return []
@@ -144,7 +147,7 @@ def exposure(file: str | None) -> list[str]:
 
 
 def _hint(message: str) -> str:
-    """What to do about an error at the start."""
+    """Return what to do about an error at the start."""
     if UNTRUSTED in message:
         return f"{CA} FILE: the authority that signed its certificate; or {INSECURE}"
     if "(HTTP 401)" in message:
@@ -168,7 +171,7 @@ def _parts(url: str) -> SplitResult:
     if parts.query or parts.fragment:
         raise refuse("a query or fragment has no meaning here")
     if parts.password is not None:
-        # Not told again: command lines are kept with the results.
+        # The password is not repeated: command lines are stored with the results.
         raise UsageError(
             f"{GENERATOR}: a password in a command line is read by everybody on this machine",
             f"write it into a file and give {PASSWORD} FILE",
@@ -214,13 +217,16 @@ def _verify(scheme: str, given: Named) -> bool | str:
 
 
 class OtherSender(Sender):
-    """Drives it for one setup. Every window is configured anew: that is what empties counters."""
+    """Drives the generator for one setup. Every window is configured anew, because that resets its
+    counters.
+    """
 
     def __init__(self, client: OtgClient) -> None:
         self.client = client
         self._asked: dict[str, int] = {}
         self._paced = True
-        # What flows had counted before they were started: 0, but for generators that count on.
+        # The flows' counts before they were started: 0, except for generators that do not reset
+        # them.
         self._before: dict[str, tuple[int, int]] = {}
         self._configured = self._sending = False
 
@@ -250,7 +256,7 @@ class OtherSender(Sender):
         self._sending = False
 
     def wait_stopped(self, timeout_s: float, alive: Callable[[], None]) -> None:
-        """Wait until it says that it has sent all, and then for what is still to be counted."""
+        """Wait until it reports that all is sent, and then for the remaining counters."""
         if not _until(self._stopped, max(timeout_s, LAG_S), alive):
             self.stop()
         self._sending = False
@@ -269,7 +275,7 @@ class OtherSender(Sender):
         return found.intended == found.attempted == found.received
 
     def _counts(self, metrics: Any = None) -> dict[str, tuple[int, int]]:
-        """Frames sent and received, by flow; `metrics`: those that were asked for already."""
+        """Return the frames sent and received, by flow; `metrics`: those that were read already."""
         found = {}
         for flow in self.client.flow_metrics() if metrics is None else metrics:
             for column in ("frames_tx", "frames_rx"):
@@ -284,10 +290,10 @@ class OtherSender(Sender):
         return found
 
     def sent(self) -> Sent:
-        """`intended`: what it was told to send.
+        """Return the counts; `intended`: the frames it was told to send.
 
-        Rate times seconds comes to one frame more or less with each clock and each rounding; such a
-        difference, within the limit of lateness, is no loss. What is beyond makes a window void.
+        Rate times seconds may differ by one frame with each clock and each rounding; such a
+        difference, within the limit of lateness, is no loss. A larger one makes a window void.
         """
         found = self._counts()
         counts = [found[name] for name in self._asked]
@@ -304,7 +310,7 @@ class OtherSender(Sender):
         return {name: count[1] for name, count in self._counts().items()}
 
     def close(self) -> None:
-        # Whoever cannot be reached any more cannot be told; the next request says so.
+        # An unreachable generator cannot be stopped; the next request reports it.
         with contextlib.suppress(GeneratorError):
             if self._sending:
                 self.stop()
@@ -315,9 +321,9 @@ class OtherSender(Sender):
 
 
 def asked_of(traffic: Traffic) -> dict[str, int]:
-    """How many frames each flow is told to send."""
+    """Return how many frames each flow is told to send."""
     if traffic.pps is None:
-        raise GeneratorError("OTG has no word for sending as fast as a port takes frames")
+        raise GeneratorError("OTG cannot request sending as fast as a port takes frames")
     first = traffic.frames
     if first is None:
         first = round(whole_pps(traffic.pps) * traffic.seconds)
@@ -330,7 +336,7 @@ def asked_of(traffic: Traffic) -> dict[str, int]:
 
 
 def _until(done: Callable[[], bool], timeout_s: float, alive: Callable[[], None]) -> bool:
-    """False: it was not within the time."""
+    """Wait for `done`; return False if it was not done in time."""
     deadline = time.monotonic() + timeout_s
     while not done():
         if time.monotonic() >= deadline:

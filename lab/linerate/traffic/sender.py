@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a trial asks of whatever sends its frames: any OTG generator can stand here.
+"""The interface of a sender of frames: any OTG generator can implement it.
 
-Traffic goes over OTG (`client`). What OTG's model lacks (lateness, back-pressure, loss at the
-link's ingress) only a sender that has it reports; in `Sent` it is absent otherwise.
+Traffic goes over OTG (`client`). Figures that OTG's model lacks (lateness, back-pressure, loss at
+the link's ingress) come only from a sender that has them; in `Sent` they are absent otherwise.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ _DELAYS = ("minimum_ns", "average_ns", "maximum_ns")
 
 @dataclass(frozen=True)
 class Sent:
-    """What the sender counted, over all its ports. `seconds`: how long the longest port sent.
+    """The sender's counters, over all its ports. `seconds`: how long the longest port sent.
 
     `disturbed`: frames that left or arrived while the sender was kept from its CPU, received or
     not; `disturbed_lost`: those of them that did not come back.
@@ -50,12 +50,12 @@ class Touched:
 
 
 class Sender(ABC):
-    """A generator that runs; `close` ends what belongs to it."""
+    """A running generator; `close` ends its processes and removes its configuration."""
 
     client: OtgClient
-    # How long after a start the first frame of a paced window is to be due.
+    # The time between a start and the first frame of a paced window.
     lead_s: float = 0.0
-    # None: the sender is not a process of the lab's.
+    # None: the sender is not a process of the lab.
     child: Child | None = None
 
     def check(self) -> None:
@@ -77,22 +77,23 @@ class Sender(ABC):
         self.client.stop()
 
     def wait_stopped(self, timeout_s: float, alive: Callable[[], None]) -> None:
-        """Wait until all is sent; `alive` raises when waiting is in vain."""
+        """Wait until all is sent; `alive` raises if waiting is useless."""
         self.client.wait_stopped(timeout_s, alive)
 
     @abstractmethod
     def links_up(self) -> bool:
-        """True when every port can send."""
+        """Return True if every port can send."""
 
     @abstractmethod
     def sent(self) -> Sent:
-        """Counts since the traffic was last started."""
+        """Return the counts since the traffic was last started."""
 
     def latency(self) -> LatencyFigures | None:
-        """Delays of the frames that came back since the traffic was last started, over all flows.
+        """Return the delays of the frames that came back since the traffic was last started, over
+        all flows.
 
         OTG has the least, mean and greatest of each flow; None: no flow measures latency. Raises
-        `GeneratorError` for a flow that has some of them only.
+        `GeneratorError` for a flow that has only some of them.
         """
         rows = [
             (timed, found)
@@ -111,12 +112,12 @@ class Sender(ABC):
         )
 
     def _timed(self, flow: Any) -> int:
-        """How many frames the latency of a flow is of, from its metrics."""
+        """Return how many frames the latency of a flow covers, from its metrics."""
         return int(flow.frames_rx)
 
     def _delays(self, latency: Any) -> dict[str, float] | None:
-        """The delays by their names in OTG; None: the flow does not measure latency, so that all
-        are 0.
+        """Return the delays by their names in OTG; None if the flow does not measure latency, so
+        that all are 0.
         """
         found: dict[str, Any] = {name: getattr(latency, name, None) for name in _DELAYS}
         if not any(found.values()):
@@ -127,20 +128,22 @@ class Sender(ABC):
         return found
 
     def disturbed_by_flow(self) -> dict[str, Touched]:
-        """For each flow, the frames that left or arrived while the sender was kept from its CPU;
-        empty where it does not tell.
+        """Return, for each flow, the frames that left or arrived while the sender was kept from its
+        CPU; empty if the sender does not report them.
         """
         return {}
 
     def received_by_flow(self) -> dict[str, int]:
-        """Frames that came back since the traffic was last started, by the flow's name."""
+        """Return the frames that came back since the traffic was last started, by the flow's
+        name.
+        """
         return {flow.name: int(flow.frames_rx) for flow in self.client.flow_metrics()}
 
     def tsc_hz(self) -> int | None:
         return None
 
     def clock(self) -> Clock | None:
-        """What it stamps frames with; None where it does not tell."""
+        """Return the clock that stamps frames; None if the sender does not report it."""
         return None
 
     @abstractmethod

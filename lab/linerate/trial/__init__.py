@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One trial: link, sender and forwarder put together, the window, and its CPU time."""
+"""One trial: link, sender and forwarder, the window, and its CPU time."""

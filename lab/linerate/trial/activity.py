@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the processes of a trial did with their CPUs, from the scheduler's counts.
+"""The CPU use of a trial's processes, from the scheduler's counters.
 
-On a link of the kernel's a thread of the kernel receives for each end. It works for the forwarder,
-or for the generator, on its core: it is named in the record beside them, and the time that it had
-is nobody else's.
+On a link of the kernel, a kernel thread receives for each end. It works for the forwarder or the
+generator, on its core: the record lists it beside them, and its CPU time does not count as used by
+other processes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ STARVED = 0.25
 
 
 class Watch:
-    """Watches from now on until `enter`."""
+    """Watches the processes until `enter`."""
 
     def __init__(
         self,
@@ -32,7 +32,9 @@ class Watch:
         children: Sequence[Child],
         threads: Sequence[KernelThread],
     ) -> None:
-        """Names them in the record, too. `host`: whose kernel has the threads."""
+        """Start watching, and list the processes in the record. `host`: the host whose kernel has
+        the threads.
+        """
         self._trial = trial
         self._host = host
         self._children = children
@@ -59,9 +61,9 @@ class Watch:
         return [*(child.activity() for child in self._children), *(threads[pid] for pid in pids)]
 
     def enter(self, *, others_wanted: bool = False) -> None:
-        """What each did meanwhile; a forwarder that was starved was not measured.
+        """Enter the activity of each process; reject the trial if the forwarder was starved.
 
-        `others_wanted`: that others have its CPU is what is measured.
+        `others_wanted`: the experiment measures with other users of the CPU.
         """
         for process, before, after in zip(
             self._trial.program.processes, self._before, self._now(), strict=True
@@ -80,10 +82,10 @@ class Watch:
 
 @dataclass(frozen=True)
 class Waiting:
-    """How long a process waited for its CPU, of the time that it wanted it.
+    """How long a process waited for its CPU while it was runnable.
 
-    `kernel_s`: while the link's threads of the kernel on that CPU ran, as far as their time goes.
-    `others_s`: the rest, that nothing of the lab's explains. `threads`: those of the kernel.
+    `kernel_s`: while the link's kernel threads ran on that CPU, at most their time. `others_s`: the
+    rest, which nothing of the lab's explains. `threads`: those kernel threads.
     """
 
     whole_s: float
@@ -93,7 +95,9 @@ class Waiting:
 
 
 def waiting_of(trial: Trial, process: Process) -> Waiting | None:
-    """The forwarder's waiting; None if the scheduler does not tell, or it never wanted its CPU."""
+    """Return the forwarder's waiting; None if the scheduler does not count it, or it never wanted
+    its CPU.
+    """
     if process.ran_s is None or process.waited_s is None:
         return None
     # XDP programs run where the kernel receives. Their process sleeps: one wake-up that is late is
@@ -105,7 +109,7 @@ def waiting_of(trial: Trial, process: Process) -> Waiting | None:
         for other in trial.program.processes
         if other.role == KernelThread.FORWARDER and other.cpus == process.cpus
     ]
-    # Such a thread runs while the forwarder sleeps, too: its time is a bound.
+    # Such a thread also runs while the forwarder sleeps: its time is an upper bound.
     kernel_s = min(process.waited_s, sum(thread.ran_s or 0.0 for thread in threads))
     whole_s = process.ran_s + process.waited_s
     if not whole_s:
@@ -115,13 +119,13 @@ def waiting_of(trial: Trial, process: Process) -> Waiting | None:
 
 
 def _starved(trial: Trial) -> float | None:
-    """The share of its time that the forwarder waited for others, if that is too much."""
+    """Return the share of its time that the forwarder waited for others, if that is too much."""
     for process in trial.program.processes:
         if process.role == FORWARDER:
             found = waiting_of(trial, process)
             if found is None:
                 return None
-            # What the link's threads had is no time that the forwarder was kept from.
+            # The time of the link's threads does not count as waiting.
             whole = found.whole_s - found.kernel_s
             if whole and found.others_s / whole > STARVED:
                 return found.others_s / whole

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The time stamp counter's frequency as programs tell it, held against CLOCK_MONOTONIC.
+"""Check the time stamp counter's frequency that programs assume against CLOCK_MONOTONIC.
 
-Python cannot read the counter. One of our programs tells how many cycles it has been running for;
-asked twice, with the kernel's clock read around each answer, it is a counter that can.
+Python cannot read the counter. One of our programs reports for how many cycles it has been running;
+two answers, each with the kernel's clock read around it, give the frequency.
 """
 
 from __future__ import annotations
@@ -21,14 +21,16 @@ from linerate.trial.trial import Bench
 
 _POLLING = "/linerate/polling"
 _APART_S = 1.0
-# DPDK rounds what it measures to 10 MHz. Further apart than this, and than the readings allow, is
-# another clock.
+# DPDK rounds its measurement to 10 MHz. A larger difference, beyond the uncertainty of the
+# readings, means another clock.
 LIMIT_PPM = 10_000.0
 
 
 @dataclass(frozen=True)
 class ClockCheck:
-    """`told_hz`: by the program; `checked_hz`: as measured, to `within_ppm`."""
+    """The result. `told_hz`: the program's frequency; `checked_hz`: the measured one, to
+    `within_ppm`.
+    """
 
     told_hz: int
     cost_cycles: int
@@ -40,7 +42,7 @@ class ClockCheck:
         return (self.checked_hz / self.told_hz - 1) * 1e6
 
     def complaint(self) -> str | None:
-        """What must be known of a clock that is wrong."""
+        """Return a warning if the clock is wrong, else None."""
         if abs(self.apart_ppm) <= LIMIT_PPM + self.within_ppm:
             return None
         return (
@@ -50,7 +52,7 @@ class ClockCheck:
         )
 
     def enter(self, trial: Trial) -> None:
-        """Put it beside what the program that stamped said."""
+        """Enter the check beside the clock of the program that stamped."""
         clock = trial.frames.clock if trial.has_frames else None
         if clock:
             clock.checked_hz = self.checked_hz
@@ -58,7 +60,7 @@ class ClockCheck:
 
 
 def check_clock(bench: Bench) -> ClockCheck:
-    """Takes two seconds. Raises `TrialError` when the program fails."""
+    """Check the clock, which takes two seconds. Raises `TrialError` if the program fails."""
     prefix = bench.run.new_prefix("clock")
     command = FORWARDERS["reflect"].command(
         bench.cores, bench.memory, prefix, Wire(vdevs=("net_null0",))
@@ -76,7 +78,7 @@ def check_clock(bench: Bench) -> ClockCheck:
 
 
 def check(telemetry: Telemetry, told_hz: int, cost_cycles: int) -> ClockCheck:
-    """Checks the clock of a program that polls."""
+    """Check the clock of a program that polls."""
     first = telemetry.read_tight(_POLLING)
     time.sleep(_APART_S)
     last = telemetry.read_tight(_POLLING)
@@ -90,7 +92,7 @@ def check(telemetry: Telemetry, told_hz: int, cost_cycles: int) -> ClockCheck:
 
 
 def _cycles(reading: Reading) -> int:
-    """Since the first poll."""
+    """Return the cycles since the first poll."""
     try:
         return int(reading.value[0]["total_tsc"])
     except (LookupError, TypeError, ValueError) as error:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a window of traffic cost the forwarder's core: its process, the kernel's threads, softirqs.
+"""The cost of a window of traffic on the forwarder's core: its process, kernel threads, softirqs.
 
-Of the process and of the threads that receive for it by the scheduler's counts, which are exact; of
-that core's softirqs by the ticks of /proc/stat. A kernel without CONFIG_IRQ_TIME_ACCOUNTING charges
-softirqs to whom they interrupt, so that they are within the other two: they are told beside these
-and never added.
+The time of the process and of the threads that receive for it is from the scheduler's counters,
+which are exact; the time of that core's softirqs is from the ticks of /proc/stat. A kernel without
+CONFIG_IRQ_TIME_ACCOUNTING charges softirqs to the interrupted process, so that they are within the
+other two: they are reported separately and never added.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _POLLS = 0.5
 
 @dataclass(frozen=True)
 class Look:
-    """What had been used of the core until then; None where the scheduler does not tell."""
+    """The use of the core until this moment; None if the scheduler does not count it."""
 
     at_s: float
     process_s: float | None
@@ -33,19 +33,19 @@ class Look:
 
 
 class CpuMeter:
-    """Looks at one forwarder's core."""
+    """Measures one forwarder's core."""
 
     def __init__(
         self, host: Host, child: Child | None, threads: Sequence[KernelThread], cpu: int
     ) -> None:
-        """`host`: the forwarder's. `child`: None where the kernel forwards alone."""
+        """Prepare. `host`: the forwarder's. `child`: None if the kernel forwards alone."""
         self._host = host
         self._child = child
         self._napi = [each for each in threads if each.role == KernelThread.FORWARDER]
         self._cpu = cpu
 
     def look(self) -> Look:
-        # Where there is no process, it took no time: that is known.
+        # Without a process, the time is known to be 0.
         process = [self._child.working_pid] if self._child else []
         napi = [thread.pid for thread in self._napi]
         sample = self._host.sample(Wanted(pids=(*process, *napi), cpus=True))
@@ -57,9 +57,10 @@ class CpuMeter:
         )
 
     def used(self, idle: Look, begin: Look, end: Look, window_s: float) -> list[CpuTime]:
-        """Within a window that lies between `begin` and `end`; from `idle` to `begin` nothing came.
+        """Return the CPU time of a window between `begin` and `end`; no traffic came from `idle` to
+        `begin`.
 
-        What polls, does so beside the window too, and that is not the window's.
+        A poller also uses CPU time beside the window, which is subtracted.
         """
         process_s = _since(begin.process_s, end.process_s)
         before_s = _since(idle.process_s, begin.process_s)

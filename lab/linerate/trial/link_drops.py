@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that were lost between a program and its interfaces of the kernel: each is named once.
+"""Frames lost between a program and its kernel interfaces, each counted once.
 
-What interfaces count as dropped does not tell: others name such a frame, too. Where an interface
-refuses a frame, Linux 6.6 and later tell the sender: a program that sends by calls counts it among
-its own drops, and a ring of a packet socket keeps it, and all behind it, and offers them again.
-What XDP programs could not send on a veth is in tx_dropped of one end and rx_dropped of the other.
-And what finds no room in a program's socket is in no counter of the interface. So it is looked at
-what passed: how many frames the program and its interfaces took for sent, and for received.
+The interfaces' drop counters do not tell this, because other counters include the same frames. If
+an interface refuses a frame, Linux 6.6 and later report it to the sender: a program that sends by
+system calls counts it among its own drops, and a ring of a packet socket keeps it and all later
+frames, and offers them again. Frames that XDP programs could not send on a veth are in tx_dropped
+of one end and rx_dropped of the other. And frames that find no room in a program's socket are in no
+counter of the interface. So this compares what passed: the frames that the program and its
+interfaces counted as sent, and as received.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from linerate.host.sampler import Wanted
 
 @dataclass(frozen=True)
 class Passed:
-    """Frames that were received and sent: by all interfaces of an end, or by its program."""
+    """Received and sent frames: of all interfaces of an end, or of its program."""
 
     received: int = 0
     sent: int = 0
@@ -31,9 +32,9 @@ class Passed:
 
 
 def read(interfaces: Sequence[Interface]) -> dict[str, Passed]:
-    """What the kernel counted so far, by end; nothing of an end without interfaces.
+    """Return the kernel's counts so far, by end; none for an end without interfaces.
 
-    Raises `LinkError` where one is gone: the others' sum would be taken for the end's.
+    Raises `LinkError` if an interface is gone: the sum of the others would be wrong.
     """
     found: dict[str, Passed] = {}
     for host in dict.fromkeys(each.host for each in interfaces):
@@ -53,9 +54,10 @@ def read(interfaces: Sequence[Interface]) -> dict[str, Passed]:
 def lost(
     before: Mapping[str, Passed], after: Mapping[str, Passed], programs: Mapping[str, Passed]
 ) -> dict[str, int]:
-    """Frames that were lost in between, by place; `programs`: what each end's counted meanwhile.
+    """Return the frames lost in between, by place; `programs`: the counts of each end's program in
+    that time.
 
-    `not sent` is below 0 where frames that a ring held back before left now.
+    `not sent` is below 0 if frames that a ring held before left now.
     """
     found = {}
     for end, counted in after.items():

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The test setup of a block: the open link and, where the link has one, the sender.
+"""The test setup of a block: the open link and, if the link has one, the sender.
 
-Lifecycle: a context manager. The sender is started when first asked for and lives for the block, so
-that all arms of a block meet the same one; when it has died, link and sender are made anew.
+Lifecycle: a context manager. The sender is started on first use and lives for the block, so that
+all arms of a block have the same one; after it has died, link and sender are made anew.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from linerate.traffic.sender import Sender
 
 
 class LinkSetup:
-    """Owns what the trials of one block share."""
+    """The shared setup of the trials of one block."""
 
     def __init__(
         self, link: Link, context: LinkContext, start: Callable[[Wire], Sender] | None = None
     ) -> None:
-        """`start` makes the sender at the wire's other end; None: the link has none."""
+        """Prepare. `start` makes the sender at the wire's other end; None if the link has none."""
         self.link = link
         self.context = context
         # Numbers the starts of programs on it, from 0.
@@ -33,7 +33,9 @@ class LinkSetup:
         self._sender: Sender | None = None
 
     def ready(self) -> tuple[Wire, Sender | None]:
-        """Wire and sender for the next trial; raises `TrialError` when the sender won't start."""
+        """Return wire and sender for the next trial; raises `TrialError` if the sender does not
+        start.
+        """
         if self._sender and not self._sender.running:
             self.close()
         if self._wire is None:
@@ -46,11 +48,15 @@ class LinkSetup:
 
     @property
     def kernel_threads(self) -> set[int]:
-        """The pids of the kernel's threads that receive for both ends; none while it is closed."""
+        """The pids of the kernel threads that receive for both ends; empty while the link is
+        closed.
+        """
         return {thread.pid for thread in self._wire.threads} if self._wire else set()
 
     def resize(self, size: int) -> None:
-        """The next trials send frames of this size, on a link that is made alike for all sizes."""
+        """Set the frame size of the next trials, on a link that is made in the same way for all
+        sizes.
+        """
         self.context = replace(self.context, size=size)
 
     def close(self) -> None:

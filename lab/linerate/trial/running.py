@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder at work: a process with telemetry, or the kernel with what it was told to do.
+"""A running forwarder: a process with telemetry, or the kernel as it was configured.
 
-Lifecycle: `begun` starts one, and `launch` waits for it, too; both are context managers. Processes
-that they started, and what they set in the kernel, end with them, however they end; so does a
-process that a script or a container engine started for them.
+Lifecycle: `begun` starts one, and `launch` also waits for it; both are context managers. At their
+end, the processes they started end, and their settings in the kernel are undone, in all cases; so
+do processes that a script or a container engine started for them.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from linerate.telemetry.client import Reading, Telemetry, connect, place_of, soc
 from linerate.trial import link_drops
 
 START_TIMEOUT_S = 10.0
-# From the end of a program's telemetry to that of its process, at most.
+# The longest time from the end of a program's telemetry to the end of its process.
 END_S = 1.0
 
 
@@ -47,15 +47,17 @@ class Ports(ABC):
 
     @abstractmethod
     def readings(self) -> list[Reading]:
-        """Their counters, by the names of /ethdev/stats, one port after the other."""
+        """Return the counters of the ports, by the names of /ethdev/stats, one port after the
+        other.
+        """
 
     @abstractmethod
     def up(self) -> bool:
-        """Whether all links are."""
+        """Return True if all links are up."""
 
 
 class ToldPorts(Ports):
-    """The forwarder itself."""
+    """Counters from the forwarder's telemetry."""
 
     def __init__(self, telemetry: Telemetry, count: int) -> None:
         self._telemetry = telemetry
@@ -70,7 +72,7 @@ class ToldPorts(Ports):
 
 
 class KernelPorts(Ports):
-    """The kernel, of its interfaces."""
+    """Counters of the kernel's interfaces."""
 
     def __init__(self, interfaces: Sequence[Interface]) -> None:
         self._interfaces = interfaces
@@ -92,9 +94,9 @@ def _reading(interface: Interface) -> Reading:
 
 @dataclass(frozen=True)
 class Running:
-    """`forwarder`: its process; None: the kernel forwards alone. `beside`: other processes that
-    work; `telemetry`: the forwarder's, if it serves some. `by_forwarding`: nothing but packets that
-    come out shows that it is ready.
+    """A running forwarder. `forwarder`: its process; None if the kernel forwards alone. `beside`:
+    other processes of it; `telemetry`: the forwarder's, if it serves some. `by_forwarding`: only
+    forwarded packets show that it is ready.
     """
 
     ports: Ports
@@ -105,24 +107,24 @@ class Running:
 
     @property
     def children(self) -> tuple[Child, ...]:
-        """The processes that work."""
+        """Its processes."""
         return (*((self.forwarder,) if self.forwarder else ()), *self.beside)
 
     def check(self) -> None:
-        """Raise when one of them has ended, or the lab should."""
+        """Raise if one of them has ended, or if the lab should end."""
         checkpoint()
         for child in self.children:
             child.check()
 
     def await_end(self) -> None:
-        """Wait a moment for one that closed its telemetry: it has ended, or will."""
+        """Wait a moment for a process that closed its telemetry: it has ended, or will."""
         for child in self.children:
             if child.wait(END_S):
                 return
 
     def carrying(self, receiving: int | None = None) -> Callable[[], bool]:
-        """What tells whether packets have come since now, to the first `receiving` ports or to all;
-        and gone, where nothing else shows that the program is ready.
+        """Return a function that tells if packets have been received since now, by the first
+        `receiving` ports or by all; and also sent, if nothing else shows that the program is ready.
         """
         # The kernel's interfaces count on from trial to trial.
         before = self.ports.readings()
@@ -136,7 +138,7 @@ class Running:
         return carried
 
     def wait_until(self, ready: Callable[[], object], timeout_s: float, otherwise: str) -> None:
-        """Look until the link is ready; raises `LinkError` when it is not in time."""
+        """Poll until the link is ready; raises `LinkError` if it is not in time."""
         wait_until(ready, self.check, timeout_s, otherwise)
 
 
@@ -145,7 +147,7 @@ def _more(name: str, before: Reading, after: Reading) -> bool:
 
 
 class Beginning:
-    """A forwarder that was started and need not be ready yet. `begun` makes them."""
+    """A started forwarder that may not be ready yet. `begun` makes them."""
 
     def __init__(
         self,
@@ -155,8 +157,8 @@ class Beginning:
         beside: tuple[Child, ...],
         connected: Callable[[Child, float], Telemetry],
     ) -> None:
-        """`child`: its process; None: the kernel forwards alone. `connected`: waits for the
-        telemetry of a child, so many seconds at most.
+        """Store the parts. `child`: its process; None if the kernel forwards alone. `connected`:
+        waits for the telemetry of a child, for a given time (s) at most.
         """
         self.child = child
         self._forwarder = forwarder
@@ -165,9 +167,9 @@ class Beginning:
         self._connected = connected
 
     def running(self, within_s: float | None = None) -> Running:
-        """Wait until it is ready. `within_s`: how long at most; None: as its definition has it.
+        """Wait until it is ready. `within_s`: for how long at most; default: as in its definition.
 
-        Raises `ProcessError` when it has ended, `LinkError` when it is not ready in time.
+        Raises `ProcessError` if it has ended, `LinkError` if it is not ready in time.
         """
         child, wire, ready = self.child, self._wire, self._forwarder.ready
         if within_s is not None:
@@ -195,14 +197,15 @@ def begun(
     probed: bool = False,
     told: Callable[[Command], Command] | None = None,
 ) -> Iterator[Beginning]:
-    """Start a forwarder at its end of the wire, and do not wait until it is ready; `told`: puts
-    more into its command.
+    """Start a forwarder at its end of the wire without waiting until it is ready; `told` adds to
+    its command.
     """
     with ExitStack() as stack:
-        # Entered first: what a child started is killed only after the child was asked to end it.
+        # Entered first: a child's own processes are killed only after the child was asked to end
+        # them.
         note = stack.enter_context(ended_with())
         prefix, companion_prefix = run.new_prefix("forwarder"), run.new_prefix("companion")
-        # What it refuses is refused before anything is set.
+        # Refuses before anything is set.
         command = forwarder.command(cores, memory, prefix, wire, probed=probed)
         wire = stack.enter_context(forwarder.networked(wire, prefix.rpartition("-")[2]))
         stack.enter_context(forwarder.configured(wire))
@@ -245,8 +248,8 @@ def launch(
 
 
 def started_by(child: Child, telemetry: Telemetry) -> bool:
-    """Whether who answers was started by this child, or for it: a container engine is not the
-    parent of what it starts.
+    """Return True if the answering process was started by this child, or for it: a container engine
+    is not the parent of the process it starts.
     """
     pid: int | None = telemetry.peer_pid()
     if pid in started_for(*place_of(telemetry.path)):
@@ -257,8 +260,8 @@ def started_by(child: Child, telemetry: Telemetry) -> bool:
 
 
 def check_stays(child: Child, run: RunDirectory, prefix: str, note: Callable[[int], None]) -> None:
-    """Raise when the child has ended, and say so if it left a process that goes on; `note` is told
-    of that, so that it ends, too.
+    """Raise if the child has ended, and mention a process that it left running; `note` is called
+    with that process, so that it is ended, too.
     """
     try:
         child.check()
@@ -275,9 +278,9 @@ def check_stays(child: Child, run: RunDirectory, prefix: str, note: Callable[[in
 
 
 def await_ready(child: Child, ready: Ready, host: Host) -> None:
-    """Wait until a program shows that it is ready; raises `LinkError` when it does not in time.
+    """Wait until a program shows that it is ready; raises `LinkError` if it is not in time.
 
-    By telemetry is for who connects to it, by forwarding for who sends.
+    Readiness by telemetry is checked where the lab connects to it, by forwarding where it sends.
     """
     if isinstance(ready, OutputReady):
         child.wait_until(

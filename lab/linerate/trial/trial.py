@@ -46,20 +46,21 @@ from linerate.trial.link_setup import LinkSetup
 from linerate.trial.running import START_TIMEOUT_S, Running, launch
 from linerate.trial.window import WARM_UP_S, Exchange, Polls, difference, total
 
-# Of a CPU's time, what others have at least to be named in a record, and how many are.
+# The least share of a CPU's time with which other processes are named in a record, and their
+# number.
 LEAST_SHARE = 0.001
 MOST_NAMES = 5
 # Packets per port that may be under way inside a forwarder when its counters are read.
 UNDER_WAY = 256
 # The forwarder's counters may be read this much apart before the window's length is in doubt.
 UNCERTAINTY_LIMIT = 0.005
-# How many times as long a window may become until they are not.
+# The limit for extending a window, as a multiple.
 LONGEST = 8
 
 
 @dataclass(frozen=True)
 class Bench:
-    """What all trials of a run share."""
+    """Everything that all trials of a run share."""
 
     run: RunDirectory
     cores: Cores
@@ -74,19 +75,19 @@ class Bench:
     directions: Directions = "both"
     # Numbers the starts of programs within the session, from 0.
     starts: Iterator[int] = field(default_factory=itertools.count)
-    # Where forwarders run.
+    # The host of the forwarders.
     host: Host = LOCAL
     # Capture files whose frames the generator sends: one for each port, or one for all. Without
     # them it sends frames of its own.
     frame_files: tuple[Path, ...] = ()
 
     def senders(self, ports: int) -> int:
-        """How many of the generator's ports send."""
+        """Return how many of the generator's ports send."""
         return 1 if self.directions == "one" else ports
 
     def context(self, size: int, number: int = 0, *, receive_first: bool = False) -> LinkContext:
-        """Where a link is opened for frames of `size` bytes. `number`: of links that are open at
-        once; each has a directory of its own.
+        """Return the context to open a link for frames of `size` bytes. `number`: distinguishes
+        links that are open at once; each has a directory of its own.
         """
         directory = self.run.path / f"link{number}" if number else self.run.path
         directory.mkdir(exist_ok=True)
@@ -104,7 +105,7 @@ class Bench:
 
 @dataclass(frozen=True)
 class Plan:
-    """One trial to come."""
+    """One planned trial."""
 
     arm: Arm
     load: Load
@@ -118,7 +119,7 @@ class Plan:
 
 
 def new_record(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
-    """What is known of a trial before it starts."""
+    """Return the record of a trial before it starts."""
     return Trial(
         identity=Identity(
             experiment=bench.experiment,
@@ -144,7 +145,7 @@ def new_record(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
 
 
 def cell_of(setup: LinkSetup) -> LinkCell | TableCell:
-    """What is measured on this setup: a link with a frame size, and tables where it has some."""
+    """Return the cell of this setup: a link with a frame size, and tables if it has some."""
     found, size = setup.link, setup.context.size
     if found.tables is None:
         return LinkCell(link=found.name, size=size)
@@ -173,21 +174,23 @@ class ProgramStart:
 
 @contextmanager
 def watched(bench: Bench, trial: Trial, setup: LinkSetup) -> Iterator[None]:
-    """What fails inside makes the trial invalid; who else has the CPUs is recorded (`stolen`)."""
+    """Record a failure inside as the trial's, which makes it invalid; record other users of the
+    CPUs (`stolen`).
+    """
     with stolen(bench, [trial], setup):
         try:
             yield
         except TrialError as error:
-            # The cause is better news than what was noticed on the way.
+            # The cause is more useful than a symptom noticed before.
             trial.rejected = None
             trial.reject(cast(InvalidCode, error.code), str(error.message))
 
 
 @contextmanager
 def stolen(bench: Bench, trials: Sequence[Trial], setup: LinkSetup) -> Iterator[None]:
-    """Count the ticks that the hypervisor takes meanwhile, and see which other processes have the
-    lab's CPUs, for each of the trials that run now. The programs that the lab started are not other
-    processes, and neither are the kernel's threads that receive for the link of this setup.
+    """Count the ticks that the hypervisor takes meanwhile, and the other processes on the lab's
+    CPUs, for each of the trials that run now. Programs that the lab started, and the kernel threads
+    that receive for the link of this setup, are not other processes.
     """
 
     def is_own(pid: int) -> bool:
@@ -210,20 +213,22 @@ def stolen(bench: Bench, trials: Sequence[Trial], setup: LinkSetup) -> Iterator[
 
 
 def _polled(bench: Bench, trial: Trial) -> set[int]:
-    """The CPUs whose programs poll, so that watching their switches costs next to nothing."""
+    """Return the CPUs whose programs poll, so that watching their context switches costs almost
+    nothing.
+    """
     if isinstance(trial.cell, LinkCell | TableCell) and link(trial.cell.link).interfaces:
         return {bench.cores.control}
     return {bench.cores.control, bench.cores.forwarder}
 
 
 def worth_a_line(shares: Mapping[str, float]) -> dict[str, float]:
-    """The shares of a CPU that a record has: the greatest."""
+    """Return the greatest shares of a CPU, for the record."""
     kept = [(name, share) for name, share in shares.items() if share >= LEAST_SHARE]
     return dict(kept[:MOST_NAMES])
 
 
 def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
-    """Run one trial on this setup and return its record, whatever happens in it."""
+    """Run one trial on this setup and return its record, even if it fails."""
     trial = new_record(bench, plan, setup)
     with watched(bench, trial, setup):
         _Attempt(bench, plan, setup, trial).go()
@@ -289,7 +294,7 @@ class _Attempt:
     # -- a link whose ports make their own frames ------------------------------------------------
 
     def _self_driven(self, running: Running, polls: Polls) -> None:
-        """Differences of running counters: nothing is lost here, so nothing must settle."""
+        """Measure differences of running counters: nothing is lost here, so nothing must settle."""
         telemetry = running.telemetry
         # On such a link the kernel has no interfaces to forward between.
         assert telemetry is not None
@@ -313,7 +318,7 @@ class _Attempt:
         )
         kept, allowed = _kept(first, last)
         if kept > allowed:
-            # Whoever drops what it receives is fast for the wrong reason.
+            # A program that drops what it receives is fast for the wrong reason.
             self.trial.reject(
                 "kept", f"{kept} packets were received and not sent on this lossless link"
             )
@@ -326,10 +331,10 @@ class _Attempt:
 def read_window(
     running: Running, telemetry: Telemetry, ports: int, window_s: float
 ) -> tuple[list[Reading], list[Reading]]:
-    """The counters of all ports at the beginning and at the end of a window.
+    """Return the counters of all ports at the beginning and at the end of a window.
 
-    On a busy machine an answer takes as long as the scheduler's time slices, and it is not known
-    when in that time the program counted. The window is then made longer, until this matters less.
+    On a busy machine an answer takes as long as the scheduler's time slices, and the moment of
+    counting within that time is unknown. The window is then extended, until this matters less.
     """
     first = [telemetry.port_stats_tight(port) for port in range(ports)]
     for _ in range(LONGEST):
@@ -351,11 +356,12 @@ def _uncertainty_s(first: list[Reading], last: list[Reading]) -> float:
 
 
 def _kept(first: list[Reading], last: list[Reading]) -> tuple[int, int]:
-    """Packets received and not sent, and how many of them may be.
+    """Return the packets received and not sent, and how many of them are allowed.
 
-    Some are under way. And ports are read one after the other: where a forwarder chooses the port
-    by the packet, one port may send more than it receives, and what passes while the next one is
-    read would seem to be kept or made. Where each port sends what it receives, that cannot be.
+    Some are on their way. And ports are read one after the other: if a forwarder chooses the port
+    by the packet, one port may send more than it receives, and packets that pass while the next one
+    is read appear as lost or as additional. If each port sends what it receives, that cannot
+    happen.
     """
     moved = [
         (

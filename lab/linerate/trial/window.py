@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One window of traffic between a sender and a forwarder that both run: start, stop, settle, read.
+"""One window of traffic between a running sender and a running forwarder: start, stop, settle,
+read.
 
-A trial of `linerate.trial.trial` has one of them, a search (`linerate.trial.search.setup_device`)
+A trial of `linerate.trial.trial` has one window, a search (`linerate.trial.search.setup_device`)
 many with the same forwarder. Failures are `TrialError`s.
 """
 
@@ -32,7 +33,7 @@ LINK_TIMEOUT_S = 12.0
 SETTLE_TIMEOUT_S = 2.0
 WARM_UP_S = 0.05
 AFTER_S = 0.02
-# Share of the window at its beginning and end that the figures of polls leave out.
+# The share of the window at its beginning and end that poll figures leave out.
 EDGE = 0.15
 
 
@@ -41,7 +42,7 @@ PROBE = "/linerate/probe"
 
 @dataclass(frozen=True)
 class Settled:
-    """What was counted when nothing changed any more."""
+    """The counters after they stopped changing."""
 
     sent: Sent
     forwarded: books.Forwarded
@@ -49,7 +50,7 @@ class Settled:
     interfaces: dict[str, Passed]
 
     def lost_since(self, before: Settled) -> dict[str, int]:
-        """Frames that neither program has, by place. The traffic began in between."""
+        """Return the frames that neither program has, by place. The traffic began in between."""
         missed = {place: count - before.missed[place] for place, count in self.missed.items()}
         forwarded = self.forwarded.since(before.forwarded)
         programs = {
@@ -60,7 +61,7 @@ class Settled:
 
 
 def settle(sent: Callable[[], Sent], running: Running, interfaces: Sequence[Interface]) -> Settled:
-    """Read until nothing changes any more."""
+    """Read the counters until they stop changing."""
     deadline = time.monotonic() + SETTLE_TIMEOUT_S
     before: Settled | None = None
     while True:
@@ -77,23 +78,23 @@ def settle(sent: Callable[[], Sent], running: Running, interfaces: Sequence[Inte
 
 
 class Polls:
-    """What the probe in a forwarder says of its polls; where it does not look, nothing."""
+    """The poll figures of the probe in a forwarder; none if it does not count."""
 
     def __init__(self, forwarder: Forwarder, telemetry: Telemetry | None, *, probed: bool) -> None:
-        """`telemetry`: None where there is no program, which has no polls either."""
+        """Prepare. `telemetry`: None if there is no program, and so no polls."""
         self.command = forwarder.polling or ""
         self.telemetry = telemetry if forwarder.polling else None
         self.probed = probed and self.telemetry is not None
 
     def await_known(self, alive: Callable[[], None]) -> None:
-        """Commands may come some time after the socket; look for them only once."""
+        """Wait for the commands, which may be registered some time after the socket; only once."""
         if self.probed and self.telemetry:
             ask_when_known(self.telemetry, self.command, START_TIMEOUT_S, alive)
 
     def look(self, wanted: bool) -> None:
-        """Put the probe's callbacks on or take them off; a program without the probe stays so.
+        """Install or remove the probe's callbacks; no effect on a program without the probe.
 
-        Off, the program runs as if there were none.
+        Without callbacks, the program runs as if there were no probe.
         """
         if wanted == self.probed or self.telemetry is None:
             return
@@ -128,7 +129,9 @@ class Exchange:
         interfaces: Sequence[Interface] = (),
         cpu: CpuMeter | None = None,
     ) -> None:
-        """`interfaces`: of the kernel, on the way. `cpu`: what looks at the forwarder's core."""
+        """Connect both. `interfaces`: kernel interfaces on the way. `cpu`: the meter of the
+        forwarder's core.
+        """
         self.running = running
         self.sender = sender
         self.polls = polls
@@ -145,10 +148,10 @@ class Exchange:
     def begin(
         self, receiving: int | None = None, otherwise: str = "the forwarder received nothing"
     ) -> None:
-        """Send until every port that is sent to has received: the first `receiving`, or all; and
-        send on.
+        """Start sending, and return when every destination port has received: the first
+        `receiving`, or all.
 
-        Programs look for their links every 100 ms and forward only then; with the link just up, a
+        Programs check their links every 100 ms and forward only then; right after the link is up, a
         third of the window would be spent waiting for that.
         """
         carried = self.running.carrying(receiving)
@@ -163,16 +166,16 @@ class Exchange:
         self.polls.await_known(self.running.check)
 
     def run(self, trial: Trial, seconds: float, *, rest_s: float = 0.0) -> None:
-        """Send what the sender is configured to, for `seconds`, and enter the counts in the books.
+        """Send the sender's configured traffic for `seconds`, and enter the counts in the books.
 
-        `rest_s`: how long to wait for late frames at least, before counters are read.
+        `rest_s`: the minimum time to wait for late frames before counters are read.
         """
         before = self.polls.read()
         idle_cpu = self.cpu.look() if self.cpu else None
         at_start = self._settled()
-        # A paced sender must not share its CPU with the lab for a moment: between start and end
-        # the lab sleeps, and polls are read around the window; `idle` then tells how many of them
-        # were beside it. A flood does not mind; its polls are read inside.
+        # A paced sender must never share its CPU with the lab: between start and end the lab
+        # sleeps, and polls are read around the window; `idle` then gives the number of polls
+        # outside it. A flood does not need this; its polls are read inside.
         polls = [self.polls.read()]
         idle = difference(before, polls[0])
         begin_cpu = self.cpu.look() if self.cpu else None
@@ -214,7 +217,9 @@ class Exchange:
 
 
 def missed(readings: list[Reading]) -> dict[str, int]:
-    """Frames that found no room at the forwarder's ports; 0 where a driver does not say."""
+    """Return frames that found no room at the forwarder's ports; 0 if a driver does not count
+    them.
+    """
     return {
         f"forwarder port {n} imissed": int(reading.value.get("imissed", 0))
         for n, reading in enumerate(readings)
@@ -226,7 +231,7 @@ def total(readings: list[Reading], name: str) -> int:
 
 
 def difference(before: list[Polling] | None, after: list[Polling] | None) -> list[Polling] | None:
-    """What was counted in between, by those who polled in between."""
+    """Return the counts in between, of the queues that were polled in between."""
     if before is None or after is None:
         return None
     earlier = {(entry.lcore, entry.port, entry.queue): entry for entry in before}
@@ -242,9 +247,10 @@ def difference(before: list[Polling] | None, after: list[Polling] | None) -> lis
 def inside(
     found: list[Polling] | None, idle: list[Polling] | None, cycles: int
 ) -> list[Polling] | None:
-    """Polls of a window of so many cycles, of those that were counted around it.
+    """Return the polls of a window of so many cycles, from those counted around it.
 
-    Beside the window nothing comes, and polls are empty and as many as in `idle`, the time before.
+    Outside the window nothing comes, and polls are empty and as frequent as in `idle`, the time
+    before.
     """
     if found is None or idle is None:
         return found
@@ -269,7 +275,7 @@ def _inside(entry: Polling, idle: Polling | None, cycles: int) -> Polling:
 
 
 def _since(entry: Polling, old: Polling) -> Polling:
-    # A histogram is as long as what was asked for or found until then.
+    # A histogram is as long as the largest burst requested or found so far.
     both = zip_longest(entry.burst_histogram, old.burst_histogram, fillvalue=0)
     return entry.model_copy(
         update={
@@ -284,7 +290,9 @@ def _since(entry: Polling, old: Polling) -> Polling:
 
 
 def _sleep_until(moment: float, alive: Callable[[], None]) -> None:
-    """Sleep until `time.monotonic()` says so, then see whether every process still runs."""
+    """Sleep until `time.monotonic()` reaches the moment, then check that every process still
+    runs.
+    """
     if (rest := moment - time.monotonic()) > 0:
         pause(rest)
     alive()

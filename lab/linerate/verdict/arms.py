@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the trials of an arm to its figures: quartiles, the flood's table, the lower loads."""
+"""Compute an arm's figures from its trials: quartiles, the flood's table, the lower loads."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from linerate.records.trial import DISTURBED, NAMED_SHARE, InvalidCode, Trial
 from linerate.verdict.programs import program_of
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 
-# Of those who had the CPUs in windows that do not count, so many are named.
+# The most users of the CPUs that are named for invalid windows.
 MOST_NAMED = 3
 
 
 def quartiles(values: Iterable[float | None]) -> Quartiles | None:
-    """Quartiles and the median's interval by order statistics; absent without values."""
+    """Return quartiles and the median's interval by order statistics; None without values."""
     data = sorted(value for value in values if value is not None)
     if not data:
         return None
@@ -37,7 +37,9 @@ def quartiles(values: Iterable[float | None]) -> Quartiles | None:
 
 
 def median_cut(count: int) -> int:
-    """Observations to leave out at each end for the interval of the median (sign test)."""
+    """Return how many observations to leave out at each end for the interval of the median (sign
+    test).
+    """
     tail, cut = 0.0, 0
     for k in range(count):
         tail += math.comb(count, k) * 0.5**count
@@ -57,7 +59,7 @@ def median_of(values: Iterable[float | None]) -> float | None:
 
 
 def arm_of(arm: Arm, trials: list[Trial], **figures: Any) -> ArmSummary:
-    """What it is and how many trials it has, with these figures."""
+    """Return an arm's program and number of trials, with these figures."""
     program = program_of(trials, arm.forwarder)
     return ArmSummary(
         arm=arm.label,
@@ -71,7 +73,9 @@ def arm_of(arm: Arm, trials: list[Trial], **figures: Any) -> ArmSummary:
 
 
 def summarise_arm(label: str, trials: list[Trial], probed: list[Trial]) -> ArmSummary:
-    """`probed`: trials of the same program with the probe in it, for the figures of its polls."""
+    """Summarise an arm. `probed`: trials of the same program with the probe in it, for the figures
+    of its polls.
+    """
     valid = [trial for trial in trials if trial.valid]
     polls = [trial for trial in probed if trial.valid]
     frames = {}
@@ -131,7 +135,7 @@ def mega(value: float | None) -> float | None:
 
 
 def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
-    """The commonest first."""
+    """Return the reasons of invalid trials, most frequent first."""
     found: dict[InvalidCode, InvalidReason] = {}
     others: dict[InvalidCode, Counter[str]] = {}
     for trial in trials:
@@ -151,7 +155,7 @@ def invalid_reasons(trials: list[Trial]) -> list[InvalidReason]:
 
 
 def last_windows(trials: list[Trial]) -> list[Trial]:
-    """One of each trial: the window that counts, or the last of those that were void."""
+    """Return one window of each trial: the one that counts, or the last void one."""
     found: dict[tuple[object, ...], Trial] = {}
     for trial in trials:
         asked_for = (trial.arm, trial.block, trial.request.test, trial.request.load_share)
@@ -161,7 +165,7 @@ def last_windows(trials: list[Trial]) -> list[Trial]:
 
 
 def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
-    """Figures by load and arm; a trial whose windows were repeated counts once."""
+    """Return figures by load and arm; a trial whose windows were repeated counts once."""
     trials = last_windows(every)
     keys = sorted({(trial.request.load_share or 0.0, trial.arm) for trial in trials})
     return [
@@ -173,7 +177,7 @@ def summarise_lower_load(every: list[Trial]) -> list[LowerLoad]:
 
 
 def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
-    """The figures of these trials together."""
+    """Return the figures of these trials together."""
     valid = [t for t in trials if t.valid]
     return LowerLoad(
         arm=arm,
@@ -197,14 +201,16 @@ def lower_load(arm: str, share: float, trials: list[Trial]) -> LowerLoad:
 
 
 def typical_loss(trials: Sequence[Trial]) -> float | None:
-    """The share of frames that the median trial lost: a few in which others had the CPU do not
-    decide whether a program carries a load.
+    """Return the share of frames that the median trial lost: a few disturbed trials do not decide
+    whether a program carries a load.
     """
     return median_of(_loss([trial]) for trial in trials if trial.valid)
 
 
 def _loss(trials: list[Trial]) -> float | None:
-    """Loss over all trials together: neither one gap of the machine nor their number decides."""
+    """Return the loss over all trials together: neither one gap of the machine nor their number
+    decides.
+    """
     counted = [
         (frames.attempted - (frames.disturbed_frames or 0),
          frames.attempted - frames.received - (frames.disturbed_lost or 0))

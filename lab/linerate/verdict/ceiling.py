@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""100 % of a link without a physical rate, and who is limited by it.
+"""100 % of a link without a physical rate, and the forwarders that it limits.
 
 The rules: docs/how-it-measures.md#100-percent and
 docs/how-it-measures.md#limited-by-generator-or-link.
@@ -20,9 +20,9 @@ from linerate.records.types import Limiter
 from linerate.verdict.arms import median_of
 
 LINE_RATE = "--line-rate"
-# A forwarder this near to the ceiling is not what limits the cell.
+# A forwarder this near to the ceiling is not the limit.
 CEILING_SHARE = 0.95
-# Nor is one that is busy for less of its time than this.
+# Nor is one that is busy for less than this share of its time.
 MOSTLY_BUSY = 0.5
 # One this far above it shows that the peers did not reach the ceiling.
 UNPROVEN_SHARE = 1.05
@@ -33,7 +33,7 @@ _LISTED = 4
 
 
 def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
-    """The best reference peer of the cell, or what the user gave."""
+    """Return the best reference peer of the cell, or the user's line rate."""
     measured = {
         name: value
         for name in sorted({trial.forwarder for trial in tests})
@@ -53,7 +53,7 @@ def ceiling_of(tests: list[Trial], line_rate: float | None) -> Ceiling | None:
 
 
 def share_of_peer(own: list[Trial], tests: list[Trial], peer: str) -> float | None:
-    """Median over blocks of an arm's received_pps over the peer's on the same setup."""
+    """Return the median over blocks of an arm's received_pps over the peer's on the same setup."""
     reached = {
         trial.pairing: rate
         for trial in tests
@@ -76,9 +76,9 @@ def place(
     ceiling: Ceiling | None,
     busy_share: float | None = None,
 ) -> None:
-    """Say in `arm` how near to the ceiling it came and what limits it, if not the forwarder.
+    """Set in `arm` how near to the ceiling it came and what limits it, if not the forwarder.
 
-    `busy_share`: for how much of its time the forwarder was busy with packets, where that is known.
+    `busy_share`: the share of time for which the forwarder was busy with packets, if known.
     """
     if ceiling is None or arm.received_mpps is None:
         return
@@ -89,7 +89,7 @@ def place(
         arm.ceiling_unproven = arm.ceiling_share is not None and arm.ceiling_share > UNPROVEN_SHARE
     if arm.ceiling_share is None or arm.ceiling_unproven:
         return
-    # Who waits for packets for most of its time would carry more of them.
+    # A forwarder that mostly waits for packets could carry more of them.
     idle = busy_share is not None and busy_share < MOSTLY_BUSY
     if arm.ceiling_share < CEILING_SHARE and not idle:
         return
@@ -97,9 +97,9 @@ def place(
 
 
 def limits(cell: CellSummary) -> dict[Limiter, list[str]]:
-    """The arms that something else held back, by what it was.
+    """Return the arms that something other than the forwarder limited, by the limiter.
 
-    The A/A arm alone limits no cell: it is the baseline once more, which then was not held back.
+    The A/A arm alone limits no cell: it is the baseline again, and the baseline was not limited.
     """
     found: dict[Limiter, list[str]] = {}
     for arm in cell.arms:
@@ -110,26 +110,30 @@ def limits(cell: CellSummary) -> dict[Limiter, list[str]]:
 
 
 def cost_loads(cell: CellSummary) -> list[float]:
-    """The loads at which the cost of a packet is known, rising."""
+    """Return the loads at which the cost of a packet is known, rising."""
     return sorted({each.load_share for each in cell.lower_load if each.busy_cycles_per_packet})
 
 
 def cost_leads(cell: CellSummary) -> bool:
-    """Whether the cost of a packet at lower loads comes before what could be carried: where not
-    every forwarder was the limit, and that cost is known.
+    """Return True if the cost of a packet at lower loads decides instead of the rates: some
+    forwarder was not the limit, and that cost is known.
     """
     return bool(limits(cell)) and bool(cost_loads(cell))
 
 
 def _limiter(arm: ArmSummary) -> Limiter:
-    """The generator, unless it offered more than the link took or brought to the forwarder."""
+    """Return the limiter: the generator, unless it offered more than the link took or delivered to
+    the forwarder.
+    """
     lost = arm.lost_before_share or 0.0
     offered_all = arm.refused_share is not None and arm.refused_share < REFUSED_SHARE
     return "generator" if offered_all and lost < REFUSED_SHARE else "link"
 
 
 def unproven(cells: Sequence[CellSummary]) -> list[str]:
-    """A warning for each forwarder and link where it carried more than the reference peers."""
+    """Return a warning for each forwarder and link where it carried more than the reference
+    peers.
+    """
     found: dict[tuple[str, str], list[tuple[CellSummary, float]]] = {}
     for cell in cells:
         for arm in cell.arms:

@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Arms against their baseline, paired in blocks: first all pairs, then Holm, then the verdicts.
+"""Compare arms with their baseline, paired in blocks: first all pairs, then Holm, then the
+verdicts.
 
-A family of Holm's is one arm on one link by one metric, over its frame sizes and loads. What is not
-primary is told as exploratory (`sentences`): there are as many such families as metrics.
+A family of Holm's correction is one arm on one link by one metric, over its frame sizes and loads.
+Comparisons that are not primary are labelled exploratory (`sentences`): there are as many such
+families as metrics.
 
-Where link or generator held arms of a cell back, cycles per packet at fixed lower loads answer the
-question (docs/how-it-measures.md#limited-by-generator-or-link): they are primary there,
-and the rates are not.
+If link or generator limited arms of a cell, cycles per packet at fixed lower loads answer the
+question (docs/how-it-measures.md#limited-by-generator-or-link): they are primary there, and the
+rates are not.
 """
 
 from __future__ import annotations
@@ -27,21 +29,21 @@ from linerate.verdict.judgement import Judgement, found_difference, found_shift,
 from linerate.verdict.metrics import COST, FORWARDED, METRICS, RECEIVED, Metric, TrialMetric
 from linerate.verdict.stats import Paired, Shifted
 
-# Block and session: what was measured together.
+# Block and session: the key of trials measured together.
 Pairing = tuple[int, int]
 
 
 def metrics_of(cell: CellSummary) -> list[TrialMetric]:
-    """The rates by which a cell is compared; the first answers the experiment's question."""
+    """Return the rates by which a cell is compared; the first answers the experiment's question."""
     return [RECEIVED, FORWARDED] if link(cell.link).has_generator else [FORWARDED]
 
 
 @dataclass(frozen=True)
 class Pair:
-    """Two arms over the pairings in which both are valid; `paired` is None when there is no such.
+    """Two arms over the pairings in which both are valid; `paired` is None if there are none.
 
-    `zero_blocks` are left out: a value of 0 has no logarithm. By a metric where it is a result, and
-    one there is, `shifted` takes the place of `paired`. `unknown`: why there is neither.
+    `zero_blocks` are left out: a value of 0 has no logarithm. For a metric where 0 is a valid
+    result, and one occurs, `shifted` replaces `paired`. `unknown`: why there is neither.
     """
 
     paired: Paired | None
@@ -62,8 +64,8 @@ def pair(trials: list[Trial], arm: str, baseline: str, metric: TrialMetric) -> P
 def pairs_of(
     trials: list[Trial], arm: str, baseline: str, metric: TrialMetric
 ) -> tuple[list[tuple[float, float]], int]:
-    """The metric of arm and baseline for each pairing that both have, in the order of blocks; and
-    how many were left out because one of the two was 0.
+    """Return the metric of arm and baseline for each pairing that both have, in the order of
+    blocks; and how many were left out because one of the two was 0.
     """
     by_pairing: dict[Pairing, dict[str, float]] = {}
     for trial in trials:
@@ -76,7 +78,9 @@ def pairs_of(
 def both_of(
     values: Mapping[Pairing, Mapping[str, float]], arm: str, baseline: str
 ) -> tuple[list[tuple[float, float]], int]:
-    """What both have for each pairing of theirs, and how many have a value of 0."""
+    """Return the values for each pairing that both have, and how many were left out because of
+    a 0.
+    """
     return _without_zeros(_both(values, arm, baseline))
 
 
@@ -106,8 +110,8 @@ class CellPairs:
     """All pairs of one cell by one metric. `control` is the baseline against itself.
 
     `load_share`: of a metric at a fixed load. `lost`: by arm, the share of the frames that it lost
-    at that load in the median trial. `planned`: blocks that were begun; a run that ended before the
-    others did not lose them.
+    at that load in the median trial. `planned`: blocks that were begun; blocks that the run did not
+    reach do not count as lost.
     """
 
     cell: CellSummary
@@ -121,13 +125,15 @@ class CellPairs:
     lost: Mapping[str, float] = field(default_factory=dict)
 
     def lost_by(self, label: str) -> float | None:
-        """Return the larger of the losses of this arm and the baseline; None: neither is known."""
+        """Return the larger of the losses of this arm and the baseline; None if neither is
+        known.
+        """
         known = [self.lost[name] for name in (label, self.baseline) if name in self.lost]
         return max(known, default=None)
 
 
 def low_load_loss(cell: CellSummary) -> float | None:
-    """Return the largest loss of any arm at a low load, of all its frames; None: not measured."""
+    """Return the largest share of frames that any arm lost at a low load; None if not measured."""
     return max(
         (
             entry.loss_share
@@ -139,7 +145,7 @@ def low_load_loss(cell: CellSummary) -> float | None:
 
 
 def _losses(trials: Sequence[Trial], labels: Sequence[str]) -> dict[str, float]:
-    """What each arm lost in the median of its trials at one load, where that was counted."""
+    """Return the median loss of each arm's trials at one load, if it was counted."""
     found = {
         label: typical_loss([trial for trial in trials if trial.arm == label]) for label in labels
     }
@@ -147,7 +153,7 @@ def _losses(trials: Sequence[Trial], labels: Sequence[str]) -> dict[str, float]:
 
 
 def blocks_of(trials: list[Trial]) -> int:
-    """The number of blocks that have some of these trials."""
+    """Return the number of blocks that have some of these trials."""
     return len({trial.block for trial in trials})
 
 
@@ -161,9 +167,9 @@ def pair_arms(
     primary: bool = False,
     load_share: float | None = None,
 ) -> CellPairs:
-    """Every arm with the baseline, the first label, by one metric of these trials.
+    """Pair every arm with the baseline, the first label, by one metric of these trials.
 
-    `planned`: blocks in which there should be some. `load_share`: where all are at that load.
+    `planned`: blocks in which there should be some. `load_share`: if all are at that load.
     """
     baseline, *others = labels
     return CellPairs(
@@ -184,7 +190,7 @@ def pair_arms(
 
 
 def pair_cell(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[CellPairs]:
-    """Every arm with the baseline, the first label, by every metric of the cell."""
+    """Pair every arm with the baseline, the first label, by every metric of the cell."""
     planned = blocks_of(trials)
     return [
         pair_arms(cell, metric, trials, labels, planned=planned, primary=place == 0)
@@ -203,7 +209,8 @@ def pair_searched(
     load_share: float | None = None,
     unknown: Mapping[str, str] | None = None,
 ) -> CellPairs:
-    """As `pair_cell`, of what searches found: each arm's value, if any, by pairing and label.
+    """Pair the results of searches like `pair_cell`: each arm's value, if any, by pairing and
+    label.
 
     `planned`: blocks in which a search was begun. `unknown`: arms that cannot be compared, and why.
     """
@@ -236,7 +243,9 @@ def pair_searched(
 def pair_costs(
     cell: CellSummary, trials: list[Trial], labels: list[str], planned: int
 ) -> list[CellPairs]:
-    """Every arm with the baseline by its cycles per packet, at each load where they are known."""
+    """Pair every arm with the baseline by its cycles per packet, at each load where they are
+    known.
+    """
     return pair_at_loads(cell, trials, labels, planned, COST, cost_loads(cell))
 
 
@@ -248,7 +257,7 @@ def pair_at_loads(  # noqa: PLR0917
     metric: TrialMetric,
     loads: Sequence[float],
 ) -> list[CellPairs]:
-    """Every arm with the baseline by a metric at fixed loads.
+    """Pair every arm with the baseline by a metric at fixed loads.
 
     `trials`: those at fixed loads. `planned`: blocks in which there should be some.
     """
@@ -266,7 +275,9 @@ def pair_at_loads(  # noqa: PLR0917
 
 
 def led(rates: list[CellPairs], costs: list[CellPairs], *, costs_lead: bool) -> list[CellPairs]:
-    """Both, primary being what answers the experiment's question in this cell, and first."""
+    """Return both, with those that answer the experiment's question in this cell marked primary,
+    and first.
+    """
     if not (costs and costs_lead):
         return [*rates, *costs]
     return [
@@ -275,21 +286,21 @@ def led(rates: list[CellPairs], costs: list[CellPairs], *, costs_lead: bool) -> 
     ]
 
 
-# Metric, link and arm; of its members, the load and the size.
+# Family: metric, link and arm; member: load and size.
 _Family = tuple[str, str, str]
 _Member = tuple[float | None, int, str]
 
 
 @dataclass(frozen=True)
 class Corrected:
-    """Holm's p, and over how many comparisons it was corrected."""
+    """Holm's p, and the number of comparisons in the correction."""
 
     p: float
     family: int
 
 
 def adjusted(cells: list[CellPairs]) -> dict[tuple[_Family, _Member], Corrected]:
-    """Holm's p of each family and member: over the sizes, tables and loads of one arm."""
+    """Return Holm's p of each family and member: over the sizes, tables and loads of one arm."""
     families: dict[_Family, dict[_Member, float]] = {}
     for each in cells:
         for label, found in each.pairs.items():
@@ -314,7 +325,7 @@ def _member(pairs: CellPairs) -> _Member:
 
 
 def control_of(pairs: CellPairs) -> AA | None:
-    """The A/A arm's result, where it has one."""
+    """Return the A/A arm's result, or None."""
     control = pairs.control
     if control.p is None:
         return None
@@ -338,7 +349,7 @@ def control_of(pairs: CellPairs) -> AA | None:
 
 
 def compare(cells: list[CellPairs]) -> list[Comparison]:
-    """All comparisons with their verdicts; the sentences come later."""
+    """Return all comparisons with their verdicts; the sentences come later."""
     corrected = adjusted(cells)
     return [
         _comparison(each, label, corrected.get((_family(each, label), _member(each))))

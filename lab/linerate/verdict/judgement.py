@@ -1,22 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a comparison to one word. All rules are here.
+"""Derive a verdict from a comparison. All rules are here.
 
 In words: docs/how-it-measures.md#how-a-verdict-is-made.
 
-faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below the
-                 level, which is ALPHA unless the run has been looked at before
-equal            the whole interval lies inside the margin: an equivalence claim, tested first
-undecided        neither: the run was too small or too noisy to tell, or both were held back
-invalid          the A/A arm found a difference, one of the two lost frames of a load at which both
-                 must do the same work, or too few blocks were valid
+    faster, slower   better or worse by the metric: the interval excludes 1, Holm's p is below the
+                     level, which is ALPHA unless the run has been looked at before
+    equal            the whole interval lies inside the margin: an equivalence claim, tested first
+    undecided        neither: the run was too small or too noisy to tell, or both were limited
+    invalid          the A/A arm found a difference, one of the two lost frames of a load at which
+                     both must do the same work, or too few blocks were valid
 
-Spread forbids nothing: it is in the interval. A wide one is named beside a verdict, because the
+Spread forbids nothing: it is in the interval. A wide one is mentioned beside a verdict, because the
 size of the effect then depends on the machine's state more than the interval's middle says.
 
 The A/A arm is itself a test. At ALPHA it would forbid the verdict in every twentieth sound cell, so
-that not even a difference of 10 % could count on one. A cell is forbidden when the control's whole
-interval lies outside the margin: a difference that matters, shown. One that only reaches ALPHA
-takes away the verdicts that it could explain.
+that not even a difference of 10 % could count on one. A cell is forbidden if the control's whole
+interval lies outside the margin: that shows a difference that matters. A control that only reaches
+ALPHA removes the verdicts that its difference could explain.
 """
 
 from __future__ import annotations
@@ -31,33 +31,33 @@ MARGIN = 0.02
 MIN_BLOCKS = MIN_COUNT
 # Robust spread of the paired log-ratios above which the size of an effect is not to be quoted.
 WIDE_SPREAD = 0.15
-# Share of the frames of a fixed load that a program may lose and still count as having carried it:
-# what is compared there, a cost or a delay per packet, then differs by no more than the margin.
+# The share of the frames of a fixed load that a program may lose and still count as having carried
+# it: the compared figure, a cost or a delay per packet, then differs by no more than the margin.
 LOAD_LOSS = MARGIN
-# Share of blocks that may be lost to invalid trials.
+# The share of blocks that may be lost to invalid trials.
 LOST_BLOCKS = 0.5
 _AA_TOO_FEW = "the A/A arm has too few valid blocks"
-# True of sizes and loads, of tables, and of the cells of graphs.
+# Correct for sizes and loads, for tables, and for the cells of graphs.
 _FAMILY = "this arm's family of comparisons"
 
 
 @dataclass(frozen=True)
 class Judgement:
-    """`reason` says what decided it, for the report."""
+    """A verdict. `reason` says what decided it, for the report."""
 
     verdict: Verdict
     reason: str
 
 
 def found_difference(paired: Paired) -> bool:
-    """What makes an A/A comparison fail: the whole interval lies outside the margin."""
+    """Return True if an A/A comparison failed: the whole interval lies outside the margin."""
     if paired.n < MIN_BLOCKS or paired.ci_low is None or paired.ci_high is None:
         return False
     return paired.ci_low > 1 + MARGIN or paired.ci_high < 1 - MARGIN
 
 
 def _explained(paired: Paired, control: Paired) -> bool:
-    """Whether the interval reaches as far as the baseline differed from itself.
+    """Return True if the difference of the baseline from itself could explain the interval.
 
     Then the arm is not shown to differ from the baseline under both of its labels.
     """
@@ -81,11 +81,11 @@ def judge(
     higher_is_better: bool = True,
     family: str = _FAMILY,
 ) -> Judgement:
-    """Apply the rules, in the order of what forbids a verdict first.
+    """Apply the rules; those that forbid a verdict come first.
 
     `planned`: blocks that there should be. `lost`: at a fixed load, the larger of the shares of
-    frames that arm and baseline lost, of which each may lose `most_lost`; `limited_by` is what held
-    back the arm and the baseline; `family`: over what Holm's p was corrected, in words.
+    frames that arm and baseline lost, each of which must not exceed `most_lost`; `limited_by`: what
+    limited the arm and the baseline; `family`: the comparisons of Holm's correction, in words.
     """
     if paired is None or p_holm is None:
         lacking = "can be compared" if zero_blocks else "has a valid trial of both"
@@ -121,21 +121,21 @@ def judge(
 
 
 def greater(verdict: Verdict) -> Answer:
-    """Whether the first of two is greater, of which `judge` said this: no, where they are alike."""
+    """Convert a verdict to whether the first of two is greater: "no" if they are equal."""
     if verdict == "faster":
         return "yes"
     return "no" if verdict in {"slower", "equal"} else "untold"
 
 
 def alike(verdict: Verdict) -> Answer:
-    """Whether two are the same, of which `judge` said this."""
+    """Convert a verdict to whether the two are equal."""
     if verdict == "equal":
         return "yes"
     return "no" if verdict in {"faster", "slower"} else "untold"
 
 
 def found_shift(found: Shifted) -> bool:
-    """The same where zeros allow no ratio, and so no margin: any difference that is shown."""
+    """Return the same if zeros allow no ratio, and so no margin: any significant difference."""
     if found.n < MIN_BLOCKS or found.low is None or found.high is None:
         return False
     return found.p < ALPHA and not found.low <= 0 <= found.high
@@ -150,8 +150,8 @@ def judge_shift(
     higher_is_better: bool = True,
     zeros_alike: bool = True,
 ) -> Judgement:
-    """`judge` for values that may be 0, by their differences. Equal are only two that are always 0:
-    what share of nothing would be little enough? `zeros_alike`: False where not even those are.
+    """`judge` for values that may be 0, by their differences. Only two that are always 0 are equal:
+    zeros have no meaningful margin. `zeros_alike`: False if not even those are.
     """
     forbidden = _too_few(found, planned, 0)
     if forbidden:
@@ -180,8 +180,8 @@ def _holm_says(p_holm: float | None, family: str = _FAMILY) -> str:
 
 
 def too_few(n: int, planned: int, zero_blocks: int) -> str | None:
-    """Why so few blocks forbid a verdict, however many are left: what spoilt so many of them may
-    have chosen which.
+    """Return why too few blocks are left for a verdict, regardless of their number: the cause of so
+    many failures may have selected them.
     """
     if planned >= MIN_BLOCKS and n < planned * LOST_BLOCKS:
         return f"only {n} of {planned} blocks were valid{_zeros(zero_blocks)}"
@@ -197,8 +197,8 @@ def _too_few(paired: Paired | Shifted, planned: int, zero_blocks: int) -> Judgem
 
 
 def unsound(aa: Paired | None) -> Judgement | None:
-    """Return why the control forbids every verdict by a metric in a cell, at a load; None: it does
-    not.
+    """Return why the control forbids every verdict by a metric in a cell, at a load; None if it
+    does not.
     """
     if aa is None or aa.n < MIN_BLOCKS:
         return Judgement("invalid", _AA_TOO_FEW)
@@ -212,8 +212,8 @@ def unsound(aa: Paired | None) -> Judgement | None:
 
 
 def unequal_work(lost: float | None, most: float) -> Judgement | None:
-    """Return why arm and baseline cannot be compared at a fixed load, of which one of them lost the
-    share `lost`, which is above `most`; None: they can. A program that drops packets is cheap.
+    """Return why arm and baseline cannot be compared at a fixed load: one of them lost the share
+    `lost`, which is above `most`; None if they can. A program that drops packets is cheap.
     """
     if lost is None or lost <= most:
         return None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is something slower by more than a margin? One rule, for an arm against its baseline in one run
-(`linerate.runs.fail_if`) and for two runs (`linerate.runs.compare`).
+"""Decide if something is slower by more than a margin. One rule, for an arm against its baseline in
+one run (`linerate.runs.fail_if`) and for two runs (`linerate.runs.compare`).
 
-slower      the interval lies beyond the margin
-not slower  the interval lies on the near side of the margin: tested, not assumed
-undecided   the interval holds the margin, or what was left out could change the answer
+    slower      the interval lies beyond the margin
+    not slower  the interval lies on the near side of the margin: tested, not assumed
+    undecided   the interval contains the margin, or left-out values could change the answer
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ Side = Literal["slower", "not slower", "undecided"]
 
 
 def border(better: Better, margin: float) -> float:
-    """The ratio that is slower by just the margin: less of what is good, more of what costs."""
+    """Return the ratio that is slower by exactly the margin: less of a good figure, more of a
+    cost.
+    """
     return 1 - margin if better == "higher" else 1 + margin
 
 
@@ -30,7 +32,7 @@ def beyond(
     arm_limited: bool = False,
     baseline_limited: bool = False,
 ) -> tuple[Side, str]:
-    """The side of the margin on which an interval of ratios lies, and why.
+    """Return the side of the margin on which an interval of ratios lies, and why.
 
     `zero_blocks`: blocks that have no ratio because a value was 0. `arm_limited`,
     `baseline_limited`: link or generator limit it, so that it may be able to do more.
@@ -49,11 +51,11 @@ def beyond(
             "the baseline is limited by link or generator and may be able to do more"
         )
     if zero_blocks:
-        # They may be what became slower.
+        # The left-out values may be the slower ones.
         return "undecided", left_out(zero_blocks)
     return "not slower", "the interval excludes a slow-down by the margin"
 
 
 def left_out(zero_blocks: int) -> str:
-    """Why blocks are missing from an interval."""
+    """Return why blocks are missing from an interval."""
     return f"blocks left out because a value was 0, which has no logarithm: {zero_blocks}"

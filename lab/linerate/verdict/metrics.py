@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""By what programs are compared, and how that is said."""
+"""The metrics of comparisons, and their words in sentences."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ Better = Literal["higher", "lower"]
 class Metric:
     """One figure of each arm and block.
 
-    `words`: what it is, `plural` or not. `wins` and `loses`: what an arm does that is better or
-    worse than its baseline; `better_word` and `worse_word`: the same in a word or two, for a
-    verdict without its sentence. `more` and `less`: what the higher and the lower figure is called.
+    `words`: its name, `plural` or not. `wins` and `loses`: verb phrases for an arm that is better
+    or worse than its baseline; `better_word` and `worse_word`: the same in a word or two, for a
+    verdict without its sentence. `more` and `less`: adjectives for the higher and the lower figure.
     """
 
     name: str
@@ -35,25 +35,26 @@ class Metric:
     less: str = "fewer"
     # A rate that generator or link may hold back.
     rate: bool = False
-    # Of what its load is a share.
+    # The quantity of which its load is a share.
     load_of: str = "load"
-    # At a fixed load: what share of the frames an arm may lose and still have done the same work.
+    # At a fixed load: the share of the frames that an arm may lose and still have done the same
+    # work.
     most_lost: float = LOAD_LOSS
-    # What a run is called whose figure is 0; None: zeros are no result, and have no ratio.
+    # The name of a run whose figure is 0; None: zeros are no result, and have no ratio.
     zero: str | None = None
-    # For differences, which take the place of ratios where there are zeros.
+    # The unit of differences, which replace ratios if there are zeros.
     unit: str = ""
     scale: float = 1.0
 
 
-# What is lost would have been among the slowest. If 5 % are, the median of all frames is the 52.6 %
-# quantile of those that came.
+# Lost frames would have been among the slowest. If 5 % are lost, the median of all frames is the
+# 52.6 % quantile of the received ones.
 _MEDIAN_LOSS = 0.05
 
 
 @dataclass(frozen=True, kw_only=True)
 class TrialMetric(Metric):
-    """One that each trial has by itself."""
+    """A metric that each trial has by itself."""
 
     value: Callable[[Trial], float | None]
 
@@ -81,7 +82,7 @@ COST = TrialMetric(
     value=lambda trial: trial.frames.busy_cycles_per_packet,
 )
 
-# At rates that all paths of a cell carry, of experiment paths.
+# Loads of experiment paths, at rates that all paths of a cell carry.
 _COMMON = "the common rate"
 CPU_TIME = TrialMetric(
     name="cpu_ns_per_packet",
@@ -182,12 +183,12 @@ def _inside(protocol: Protocol) -> TrialMetric:
 
 
 _PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
-# By kind of frame.
+# Keys are kinds of frames.
 ROUND_TRIP = {each: _round_trip(each, "0.5", "median") for each in _PROTOCOLS}
 HIGH_ROUND_TRIP = {each: _round_trip(each, "0.99", "99 % quantile") for each in _PROTOCOLS}
 INSIDE = {each: _inside(each) for each in _PROTOCOLS}
 
-# By name; experiments add those of their own.
+# Keys are names; experiments add their own.
 METRICS: dict[str, Metric] = {
     each.name: each
     for each in (
@@ -202,19 +203,19 @@ MetricOf = TypeVar("MetricOf", bound=Metric)
 
 
 def registered(metric: MetricOf) -> MetricOf:
-    """Make a metric known by its name to whatever reads summaries, and return it."""
+    """Register a metric under its name for readers of summaries, and return it."""
     METRICS[metric.name] = metric
     return metric
 
 
 def words_of(metric: str, load_share: float | None = None) -> str:
-    """What the metric counts, and at which load."""
+    """Return the metric's name, and its load."""
     found = METRICS[metric]
     return found.words + at_load(found, load_share)
 
 
 def at_load(metric: Metric, load_share: float | None) -> str:
-    """The load, for the end of a phrase; nothing without one."""
+    """Format the load for the end of a phrase; empty without one."""
     if load_share is None:
         return ""
     if load_share == 0:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What records say of a program. Reports ask here, never the list of forwarders of this build."""
+"""Facts about a program from records. Reports use these, never the list of forwarders of this
+build.
+"""
 
 from __future__ import annotations
 
@@ -10,10 +12,10 @@ from linerate.records.trial import Program, Trial
 
 
 def program_of(trials: Iterable[Trial], forwarder: str) -> Program:
-    """Return what the first of its trials says.
+    """Return the facts in the first of its trials that has any.
 
-    Records of older versions say nothing: for these it is what this build knows of a program of
-    that name, or an unknown language and kind.
+    Records of older versions have none: then it is this build's program of that name, or an unknown
+    language and kind.
     """
     for trial in trials:
         if trial.forwarder == forwarder and trial.program.described:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An arm of a cell beside its baseline, for tables."""
+"""Format an arm of a cell beside its baseline, for tables."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def shown_arms(cell: CellSummary) -> list[ArmSummary]:
 
 
 def ratio_words(found: Comparison | CellRatio | None) -> str:
-    """The ratio with its interval; a dash for the baseline and what cannot be compared."""
+    """Format the ratio with its interval; a dash for the baseline and arms that cannot be
+    compared.
+    """
     if found is None or found.ratio is None:
         return "-"
     if found.ci_low is None or found.ci_high is None:

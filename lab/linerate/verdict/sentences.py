@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was found, in words. Decides nothing: the verdict stands already."""
+"""Describe results in words. Decides nothing: the verdict is already made."""
 
 from __future__ import annotations
 
@@ -11,17 +11,18 @@ from linerate.records.summary import AA, CellSummary, Comparison
 from linerate.verdict.judgement import MARGIN, MIN_BLOCKS, WIDE_SPREAD
 from linerate.verdict.metrics import METRICS, Metric, at_load, words_of
 
-# Before what does not answer the experiment's question: it is compared by its own families alone.
+# The label of comparisons that do not answer the experiment's question: they have families of their
+# own.
 EXPLORATORY = "exploratory"
 
 
 def standing(found: Comparison) -> str:
-    """What must stand beside a verdict for a reader to know how far to trust it; "" if primary."""
+    """Return the label that tells a reader how far to trust a verdict; "" if primary."""
     return "" if found.primary else EXPLORATORY
 
 
 def verdict_word(found: Comparison) -> str:
-    """The verdict as the sentence has it, such as dearer where a cost is compared."""
+    """Return the verdict as in the sentence, such as dearer if a cost is compared."""
     metric = METRICS[found.metric]
     words = {"faster": metric.better_word, "slower": metric.worse_word}
     return words.get(found.verdict, found.verdict)
@@ -78,7 +79,7 @@ def _sentence(found: Comparison) -> str:
 
 
 def _numbers(found: Comparison, metric: Metric) -> str | None:
-    """The effect with its interval, as a ratio or a difference; None without either."""
+    """Format the effect with its interval, as a ratio or a difference; None without either."""
     if difference := found.difference:
         numbers = f"difference {_scaled(difference.shift, metric, '+')}"
         if difference.low is not None and difference.high is not None:
@@ -108,7 +109,7 @@ def _numbers(found: Comparison, metric: Metric) -> str | None:
 
 
 def _effect(found: Comparison, metric: Metric) -> str:
-    """How much more or less of what."""
+    """Describe by how much the metric is higher or lower."""
     load = at_load(metric, found.load_share)
     if difference := found.difference:
         word = metric.more if difference.shift > 0 else metric.less
@@ -118,7 +119,9 @@ def _effect(found: Comparison, metric: Metric) -> str:
 
 
 def _caution(found: Comparison) -> str:
-    """Say so where the ratio moves so much between blocks that its size is not to be quoted."""
+    """Return a warning if the ratio varies so much between blocks that its size should not be
+    quoted.
+    """
     if found.spread is None or found.spread <= WIDE_SPREAD:
         return ""
     return (
@@ -136,12 +139,12 @@ def _percent(found: Comparison) -> str:
 
 
 def _faster_is_limited(found: Comparison) -> bool:
-    """True when only the faster one of the two was held back."""
+    """Return True if only the faster one of the two was limited."""
     return found.limited == ("arm" if found.verdict == "faster" else "baseline")
 
 
 def _limited(found: Comparison) -> str:
-    """Names which of the two was limited, if only one was."""
+    """Name which of the two was limited, if only one was."""
     if found.limited not in ("arm", "baseline"):
         return ""
     name = found.arm if found.limited == "arm" else found.baseline
@@ -149,14 +152,18 @@ def _limited(found: Comparison) -> str:
 
 
 def control(found: AA) -> str:
-    """What an A/A arm says. Where no test could reject, not having found anything says nothing."""
+    """Describe the result of an A/A arm. If no test could reject, no difference found means
+    nothing.
+    """
     if found.found_difference:
         return "found a difference: no verdict"
     return "found nothing" if found.n >= MIN_BLOCKS else "too few blocks to tell"
 
 
 def controls(found: list[AA]) -> str:
-    """What all A/A arms of a run say together; none where no block has valid trials of both."""
+    """Summarise all A/A arms of a run; "nothing to compare" if no block has valid trials of
+    both.
+    """
     if not found:
         return "nothing to compare"
     differed = sum(each.found_difference for each in found)
@@ -171,7 +178,9 @@ def controls(found: list[AA]) -> str:
 
 
 def no_lower_load(cell: CellSummary) -> str | None:
-    """Why a cell has no figure at its lower loads; None when it has some, or no such trials."""
+    """Return why a cell has no figure at its lower loads; None if it has some, or no such
+    trials.
+    """
     trials = sum(entry.trials for entry in cell.lower_load)
     if not trials or any(entry.trials > entry.invalid for entry in cell.lower_load):
         return None

@@ -3,8 +3,8 @@
 
 Each block gives one log-ratio of an arm to the baseline. The test is conditional on ties: its null
 distribution is the exact sign-flip distribution of the observed midranks, at any n used here. The
-interval is the classical one by Walsh averages, without tie correction. Without ties it holds the
-shifts which the test does not reject; with ties the two may differ at the edge.
+interval is the classical one by Walsh averages, without tie correction. Without ties it contains
+the shifts that the test does not reject; with ties the two may differ at the edge.
 
 Sources: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., sections 3.1 to
 3.3 (signed rank, Hodges-Lehmann estimate, interval by Walsh averages); Vargha and Delaney, J. Educ.
@@ -32,14 +32,14 @@ Floats = NDArray[np.float64]
 ALPHA = 0.05
 # Below this no two-sided signed-rank or sign test can reject at ALPHA, and no interval exists.
 MIN_COUNT = 6
-# Up to so many values a sign-flip test tries all signs.
+# Up to this many values a sign-flip test tries all signs.
 EXACT_COUNT = 15
 # ARE of the signed-rank test to the t test for normal data.
 _EFFICIENCY = 3 / math.pi
-# Up to so many values the power of the signed-rank test is simulated; beyond, the t test's rule is
-# as good. So many Walsh averages are drawn for it.
+# Up to this many values the power of the signed-rank test is simulated; beyond, the t test's rule
+# is as good. The second number is how many Walsh averages are drawn.
 _SIMULATED_COUNT, _DRAWN = 60, 2_000_000
-# The power of what is called detectable.
+# The power for a detectable difference.
 POWER = 0.8
 
 
@@ -47,13 +47,13 @@ _LEVEL: ContextVar[float] = ContextVar("level", default=ALPHA)
 
 
 def level() -> float:
-    """The level of the tests of the run that is reported now; intervals are at 1 less this."""
+    """Return the level of the tests of the current run; intervals have 1 less this."""
     return _LEVEL.get()
 
 
 @contextmanager
 def tested_at(level: float) -> Iterator[None]:
-    """The tests in here are at this level: of a run that has been looked at before."""
+    """Set the level of the tests in this context, for a run that has been looked at before."""
     token = _LEVEL.set(level)
     try:
         yield
@@ -62,21 +62,23 @@ def tested_at(level: float) -> Iterator[None]:
 
 
 def level_after(looks: int) -> float:
-    """The level for a run after this number of looks, each with more blocks: half of the last. All
-    looks together stay below 2 ALPHA.
+    """Return the level for a run after this number of looks, each with more blocks: half of the
+    previous level. All looks together stay below 2 ALPHA.
     """
     return math.ldexp(ALPHA, 1 - looks)
 
 
 def scipy_stats() -> ModuleType:
-    """`scipy.stats`, imported when it is first needed: that takes longer than a duel to begin."""
+    """Return `scipy.stats`, imported on first use: the import takes longer than the start of a
+    duel.
+    """
     return import_module("scipy.stats")
 
 
 def midranks(values: Sequence[float] | Floats) -> Floats:
-    """The rank of each value, from 1; equal values share the mean of their ranks.
+    """Return the rank of each value, from 1; equal values share the mean of their ranks.
 
-    As `scipy.stats.rankdata`, without the time that it takes to import scipy.
+    Like `scipy.stats.rankdata`, without the time to import scipy.
     """
     _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
     last: Floats = np.cumsum(counts) - (counts - 1) / 2
@@ -84,7 +86,7 @@ def midranks(values: Sequence[float] | Floats) -> Floats:
 
 
 def signed_rank_pmf(ranks_doubled: Sequence[int]) -> Floats:
-    """P(sum of ranks with a positive sign = k/2) for k = 0, 1, ..., signs being fair coins.
+    """Return P(sum of ranks with a positive sign = k/2) for k = 0, 1, ..., signs being fair coins.
 
     Ranks are passed doubled, so that midranks are integers.
     """
@@ -100,7 +102,9 @@ def signed_rank_pmf(ranks_doubled: Sequence[int]) -> Floats:
 
 
 def signed_rank_p(differences: Sequence[float]) -> float:
-    """Two-sided p value of Wilcoxon's signed-rank test; differences of 0 are left out."""
+    """Return the two-sided p value of Wilcoxon's signed-rank test; differences of 0 are left
+    out.
+    """
     values = np.asarray([value for value in differences if value != 0.0])
     if values.size == 0:
         return 1.0
@@ -112,20 +116,20 @@ def signed_rank_p(differences: Sequence[float]) -> float:
 
 
 def walsh_averages(values: Sequence[float]) -> Floats:
-    """Sorted means of all pairs of values, each with itself too."""
+    """Return the sorted means of all pairs of values, including each value with itself."""
     data = np.asarray(values, dtype=np.float64)
     rows, columns = np.triu_indices(data.size)
     return np.sort((data[rows] + data[columns]) / 2)
 
 
 def hodges_lehmann(values: Sequence[float]) -> float:
-    """Median of the Walsh averages."""
+    """Return the median of the Walsh averages."""
     return float(np.median(walsh_averages(values)))
 
 
 @dataclass(frozen=True)
 class Interval:
-    """`level` is the coverage that the discrete distribution really gives."""
+    """An interval. `level` is the actual coverage of the discrete distribution."""
 
     low: float
     high: float
@@ -133,7 +137,7 @@ class Interval:
 
 
 def shift_interval(values: Sequence[float], alpha: float | None = None) -> Interval | None:
-    """Interval for the centre of symmetry; None when n is too small for this level.
+    """Return an interval for the centre of symmetry; None if n is too small for this level.
 
     `alpha`: it covers with a probability of 1 - alpha; None: at the run's level.
     """
@@ -152,7 +156,7 @@ def shift_interval(values: Sequence[float], alpha: float | None = None) -> Inter
 
 
 def a12(first: Sequence[float], second: Sequence[float]) -> float:
-    """P(a value of `first` exceeds one of `second`), ties counting one half."""
+    """Return P(a value of `first` exceeds one of `second`), ties counting one half."""
     ranks = midranks([*first, *second])
     count_1, count_2 = len(first), len(second)
     total = float(np.sum(ranks[:count_1]))
@@ -160,27 +164,27 @@ def a12(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def spread(values: Sequence[float]) -> float:
-    """Robust standard deviation: 1.4826 times the median absolute deviation."""
+    """Return the robust standard deviation: 1.4826 times the median absolute deviation."""
     data = np.asarray(values, dtype=np.float64)
     return float(1.4826 * np.median(np.abs(data - np.median(data))))
 
 
 def deviation(values: Sequence[float]) -> float:
-    """The larger of robust and ordinary standard deviation; 0 where most values are the same.
+    """Return the larger of robust and ordinary standard deviation; 0 if most values are the same.
 
-    Such values were held at a limit or fall on a grid: how they spread is not known then.
+    Such values were limited or fall on a grid: their spread is not known then.
     """
     robust = spread(values)
-    # Not 0: the logarithms of equal ratios differ by their last bit.
+    # A threshold, not 0: the logarithms of equal ratios differ by their last bit.
     return max(robust, float(np.std(values, ddof=1))) if robust > 1e-12 else 0.0
 
 
 def smallest_detectable(count: int, deviation: float, family: int = 1) -> float:
-    """The shift of log-ratios that the signed-rank test finds with `POWER`.
+    """Return the shift of log-ratios that the signed-rank test finds with `POWER`.
 
-    `count` values of this standard deviation; `family`: so many comparisons are corrected together
-    (Holm), of which this may be the only one with a difference. Infinite where no test can reject,
-    and for values that are constant (`deviation` 0), whose noise is not known.
+    `count` values of this standard deviation; `family`: the number of comparisons corrected
+    together (Holm), of which this may be the only one with a difference. Infinite if no test can
+    reject, and for constant values (`deviation` 0), whose noise is not known.
     """
     if count < MIN_COUNT or deviation == 0:
         return math.inf
@@ -189,12 +193,12 @@ def smallest_detectable(count: int, deviation: float, family: int = 1) -> float:
 
 @cache
 def _detectable(count: int, alpha: float) -> float:
-    """`smallest_detectable` in standard deviations, for normal values.
+    """Return `smallest_detectable` in standard deviations, for normal values.
 
     The test rejects upwards when the c-th least Walsh average is above 0, c being the number of
-    sums of ranks whose two-sided p is below alpha. A shift moves all averages alike: the one that
-    a sample needs is that average with its sign changed, and `POWER` of the samples need less than
-    their quantile.
+    sums of ranks whose two-sided p is below alpha. A shift moves all averages equally: the shift
+    that a sample needs is that average with its sign changed, and `POWER` of the samples need less
+    than their quantile.
     """
     below = np.cumsum(signed_rank_pmf(range(1, count + 1)))
     cut = int(np.searchsorted(below, alpha / 2, side="left"))
@@ -210,7 +214,8 @@ def _detectable(count: int, alpha: float) -> float:
 
 
 def fewest_pairs(family: int) -> int:
-    """The fewest pairs with which a signed-rank test passes Holm's correction over this family.
+    """Return the fewest pairs with which a signed-rank test passes Holm's correction over this
+    family.
 
     The least p of n pairs is 2 / 2^n, two-sided.
     """
@@ -218,7 +223,7 @@ def fewest_pairs(family: int) -> int:
 
 
 def holm(p_values: Sequence[float]) -> list[float]:
-    """Holm's adjusted p values, in the order given."""
+    """Return Holm's adjusted p values, in the order given."""
     count = len(p_values)
     adjusted = [1.0] * count
     running = 0.0
@@ -229,8 +234,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
 
 
 def _every_sign_p(differences: Sequence[float]) -> float:
-    """Each value doubles the sums that there are, which is a hundred times as fast as to form each
-    of them by itself. Sums that differ by rounding are the same.
+    """Return the p value over all signs. Each value doubles the sums, which is a hundred times as
+    fast as computing each sum by itself. Sums that differ by rounding are the same.
     """
     sums = np.zeros(1)
     for value in differences:
@@ -240,11 +245,12 @@ def _every_sign_p(differences: Sequence[float]) -> float:
 
 
 def sign_flip_p(differences: Sequence[float]) -> float:
-    """Two-sided p value of Fisher's permutation test for paired data: each sign is a fair coin.
+    """Return the two-sided p value of Fisher's permutation test for paired data: each sign is a
+    fair coin.
 
-    All signs are tried up to `EXACT_COUNT` values; beyond, so many drawn from a fixed seed.
+    All signs are tried up to `EXACT_COUNT` values; beyond, a fixed number drawn from a fixed seed.
     """
-    # One value is as far from 0 with either sign.
+    # A single value is equally far from 0 with either sign.
     if len(differences) < 2 or not any(differences):
         return 1.0
     if len(differences) <= EXACT_COUNT:
@@ -296,7 +302,7 @@ def shifted(arm: Sequence[float], baseline: Sequence[float]) -> Shifted:
 
 @dataclass(frozen=True)
 class Paired:
-    """A paired comparison on the log scale, told as ratios (arm over baseline).
+    """A paired comparison on the log scale, reported as ratios (arm over baseline).
 
     `spread` and `deviation` are of the log-ratios.
     """

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two independent samples: does the second lie higher or lower, and by how much?
+"""Compare two independent samples: does the second lie higher or lower, and by how much?
 
 The shift is the Hodges-Lehmann estimate, the median of all differences. Interval and test are those
-of Mann and Whitney; where the spreads differ (Brown and Forsythe's test), they are those of Brunner
-and Munzel, which asks only which sample tends to the larger values: the interval then holds the
+of Mann and Whitney; if the spreads differ (Brown and Forsythe's test), they are those of Brunner
+and Munzel, which asks only which sample tends to the larger values: the interval then contains the
 shifts that this test does not reject.
 
 Sources: Hollander, Wolfe and Chicken, Nonparametric Statistical Methods, 3rd ed., sections 4.1 to
@@ -33,10 +33,10 @@ _ENOUGH = 10
 
 @functools.lru_cache(maxsize=32)
 def mann_whitney_pmf(first: int, second: int) -> Floats:
-    """P(U = k), k = 0 to first * second, when both samples come from one distribution.
+    """Return P(U = k), k = 0 to first * second, when both samples come from one distribution.
 
     The numbers of partitions are coefficients of a Gaussian binomial: a product of (1 - q^(second +
-    i)) / (1 - q^i) over i = 1 to first, here in whole numbers, so that nothing is rounded.
+    i)) / (1 - q^i) over i = 1 to first, computed in integers, so that nothing is rounded.
     """
     size = first * second + 1
     counts = [1] + [0] * (size - 1)
@@ -50,13 +50,15 @@ def mann_whitney_pmf(first: int, second: int) -> Floats:
 
 
 def differences(first: Sequence[float], second: Sequence[float]) -> Floats:
-    """All differences, a value of the second less one of the first, sorted."""
+    """Return all differences, a value of the second less one of the first, sorted."""
     every = np.subtract.outer(np.asarray(second, float), np.asarray(first, float))
     return np.sort(every.ravel())
 
 
 def mann_whitney_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """Two-sided; exact without ties up to 2500 pairs, else normal with ties and continuity."""
+    """Return Mann and Whitney's two-sided p; exact without ties up to 2500 pairs, else normal with
+    ties and continuity.
+    """
     count = len(first) * len(second)
     tied = len({*first, *second}) < len(first) + len(second)
     method = "asymptotic" if tied or count > _EXACT else "exact"
@@ -67,10 +69,10 @@ def mann_whitney_p(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def brunner_munzel_p(first: Sequence[float], second: Sequence[float]) -> float:
-    """Two-sided, by the t approximation.
+    """Return Brunner and Munzel's two-sided p, by the t approximation.
 
-    Never below what the most extreme of all orders has by chance: where the samples do not overlap
-    the estimated variance is 0, and the approximation knows no bound.
+    Never below the probability of the most extreme order: if the samples do not overlap the
+    estimated variance is 0, and the approximation has no bound.
     """
     least = 2 / math.comb(len(first) + len(second), len(first))
     if min(first) > max(second) or max(first) < min(second):
@@ -82,7 +84,7 @@ def brunner_munzel_p(first: Sequence[float], second: Sequence[float]) -> float:
 
 
 def spreads_differ(first: Sequence[float], second: Sequence[float]) -> bool:
-    """Brown and Forsythe's test at ALPHA."""
+    """Return the answer of Brown and Forsythe's test at ALPHA."""
     with np.errstate(all="ignore"):
         p = float(scipy_stats().levene(first, second, center="median").pvalue)
     return p < ALPHA
@@ -115,7 +117,7 @@ def _mann_whitney_interval(
 def _brunner_munzel_interval(
     first: Sequence[float], second: Sequence[float], level: float
 ) -> Interval | None:
-    """The shifts between differences at which the test changes its mind."""
+    """Return the shifts between differences at which the test changes its answer."""
     every = np.unique(differences(first, second))
     # The statistic changes only where the shift passes a difference.
     inside = (every[:-1] + every[1:]) / 2
@@ -142,7 +144,7 @@ def _brunner_munzel_interval(
 
 @dataclass(frozen=True)
 class Shift:
-    """The second sample against the first. `test` made the interval, and makes every p."""
+    """The second sample against the first. `test` produced the interval, and every p."""
 
     counts: tuple[int, int]
     estimate: float
@@ -152,7 +154,7 @@ class Shift:
     _second: tuple[float, ...]
 
     def p(self, shift: float = 0.0) -> float:
-        """Two-sided p value of the hypothesis that the shift is this one."""
+        """Return the two-sided p value of the hypothesis of this shift."""
         moved = [value + shift for value in self._first]
         if self.test == "Brunner-Munzel":
             return brunner_munzel_p(moved, self._second)

@@ -117,11 +117,11 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
         Ok(())
     }
 
-    /// Where in a packet the layout begins.
+    /// Returns the start of the layout in a packet.
     #[inline]
     fn start(&self, packet: &Mbuf<'_>, offset: usize) -> Result<*const u8, InputError> {
         if let Some(start) = packet.bytes_at(offset, self.needed) {
-            // SAFETY: it has so many bytes from there on, and is borrowed meanwhile.
+            // SAFETY: the packet has this many bytes from there on, and is borrowed meanwhile.
             let bytes = unsafe { std::slice::from_raw_parts(start, self.needed) };
             if is_in_place(self.ip, bytes) {
                 return Ok(start);
@@ -154,7 +154,7 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
         self.len
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -172,7 +172,7 @@ impl<const N: usize> Moved<N> {
     }
 }
 
-/// Whether the fields of a packet are where its layout has them.
+/// Returns true if the fields of a packet are at the places of its layout.
 #[inline]
 fn is_in_place(ip: Option<Ip>, packet: &[u8]) -> bool {
     ip.is_none_or(|ip| matches!(ip.five_tuple(packet), Some(FiveTuple::InPlace)))
@@ -183,7 +183,7 @@ fn is_in_place(ip: Option<Ip>, packet: &[u8]) -> bool {
 fn refused(ip: Option<Ip>, packet: &[u8], needed: usize) -> InputError {
     match ip.and_then(|ip| ip.five_tuple(packet)) {
         Some(FiveTuple::Moved(bytes)) => InputError::Moved(bytes),
-        // The last one may be shorter than what a layout needs.
+        // The last fragment may be shorter than a layout needs.
         Some(FiveTuple::Fragment(bytes)) => InputError::Fragment(bytes),
         _ if packet.len() < needed => InputError::Short { len: packet.len(), needed },
         _ => InputError::Malformed,
@@ -263,7 +263,7 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
                 nothing[place] = !inputs.push_instead(&mut moved, error);
                 count += usize::from(nothing[place]);
             }
-            // SAFETY: as many inputs as verdicts, all of this list; what was moved is still there.
+            // SAFETY: as many inputs as verdicts, all of this list; the moved bytes still exist.
             unsafe { self.look_up(inputs.starts.as_ptr().cast(), verdicts) };
             if count > 0 {
                 clear(verdicts, &nothing);
@@ -291,7 +291,8 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
                 count += usize::from(*nothing);
             }
         }
-        // SAFETY: all inputs are of this list, and there are at most N; what was moved is still there.
+        // SAFETY: all inputs are of this list, and there are at most N; the moved bytes still
+        // exist.
         unsafe { self.look_up(inputs.starts.as_ptr().cast(), &mut verdicts[..inputs.len]) };
         if count > 0 {
             clear(verdicts, &nothing);
@@ -311,9 +312,10 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
             verdicts.fill([None; CATEGORIES]);
             return;
         }
-        // SAFETY: the context was built for this layout and these categories; DPDK reads the pointers and
-        // what the layout covers of each packet, and writes a number for each category, 0 for none, which
-        // is `None`. The number of categories is one that it takes, so that it does not fail.
+        // SAFETY: the context was built for this layout and these categories; DPDK reads the
+        // pointers and the bytes of each packet that the layout covers, and writes a number for
+        // each category, 0 for none, which is `None`. DPDK accepts this number of categories, so
+        // the call does not fail.
         unsafe {
             dpdk_sys::rte_acl_classify(
                 self.context.raw.as_ptr(),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with an ACL.
+//! Errors of ACLs.
 
 use super::Algorithm;
 use crate::errno::Errno;
@@ -17,9 +17,9 @@ pub enum AclError {
         most: usize,
     },
     /// Names are unique in a process.
-    #[error("there is an ACL named {0:?}: choose another name, or drop that ACL first")]
+    #[error("an ACL named {0:?} already exists: choose another name, or drop that ACL first")]
     Taken(String),
-    /// No rules, or so many that DPDK's arithmetic has no room for them.
+    /// No rules, or too many for DPDK's arithmetic.
     #[error("ACL {name:?} for {rules} rules: 1 to {most} of so many fields are possible")]
     Rules {
         /// The ACL's name.
@@ -58,8 +58,8 @@ pub enum BuildError {
     Refused(Errno),
 }
 
-/// Why packets were not classified. Nothing was written, except after [`Short`](Self::Short): verdicts of packets before that
-/// one may have been.
+/// Why packets were not classified. Nothing was written, except with [`Short`](Self::Short):
+/// verdicts of packets before that one may have been.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClassifyError {

@@ -1,25 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where the ports of a packet are: behind options, behind extension headers, or in another fragment.
+//! Finds the ports of a packet: behind options, behind extension headers, or in another fragment.
 
-/// Bytes that hold what [`IPV6_5TUPLE_FLAGS`](super::IPV6_5TUPLE_FLAGS) reads, and more than the other layouts do.
+/// Bytes for everything that [`IPV6_5TUPLE_FLAGS`](super::IPV6_5TUPLE_FLAGS) reads, which is more
+/// than the other layouts read.
 pub(super) const LEN: usize = ipv6::LEN + FLAGS_END;
 
-/// Which header a layout begins with.
+/// The header that a layout begins with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Version {
     V4,
     V6,
 }
 
-/// What a layout reads of a packet of IP.
+/// The part of an IP packet that a layout reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Ip {
     pub(super) version: Version,
-    /// Whether it reads the TCP header's word with the flags.
+    /// True if it reads the TCP header's word with the flags.
     pub(super) flags: bool,
 }
 
-/// Where protocol, addresses and ports of a packet are.
+/// The place of protocol, addresses and ports of a packet.
 ///
 /// Bytes in here are a header as [`IPV4_5TUPLE`](super::IPV4_5TUPLE) or [`IPV6_5TUPLE`](super::IPV6_5TUPLE) reads it, with the
 /// ports right behind it: hand them in in the packet's place
@@ -28,7 +29,7 @@ pub(super) struct Ip {
 /// Protocols without ports have the first four bytes behind the header in their place, as in DPDK's `l3fwd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FiveTuple {
-    /// Where the layout has them.
+    /// At the places of the layout.
     InPlace,
     /// Further behind: there are options or extension headers.
     Moved([u8; LEN]),
@@ -38,8 +39,9 @@ pub enum FiveTuple {
 }
 
 impl FiveTuple {
-    /// Of a packet, from its IPv4 header on. `None`: it ends before the ports, its header has less than five words, or it is a
-    /// fragment that would overwrite the flags of a TCP header (RFC 1858, section 3.2).
+    /// Examines a packet, from its IPv4 header on. `None`: it ends before the ports, its header has
+    /// less than five words, or it is a fragment that would overwrite the flags of a TCP header
+    /// (RFC 1858, section 3.2).
     #[inline]
     #[must_use]
     pub fn of_ipv4(packet: &[u8]) -> Option<Self> {
@@ -50,8 +52,8 @@ impl FiveTuple {
         ipv4::elsewhere(header)?.with_ports(packet)
     }
 
-    /// Of a packet, from its IPv6 header on. `None`: it ends before the ports. A fragment has the protocol that its fragment
-    /// header names.
+    /// Examines a packet, from its IPv6 header on. `None`: it ends before the ports. A fragment has
+    /// the protocol that its fragment header names.
     #[inline]
     #[must_use]
     pub fn of_ipv6(packet: &[u8]) -> Option<Self> {
@@ -64,8 +66,9 @@ impl FiveTuple {
 }
 
 impl Ip {
-    /// As [`FiveTuple::of_ipv4`] and [`FiveTuple::of_ipv6`]. For a layout with flags, a packet that ends before the word
-    /// with the flags has zeros there, unless it is TCP, which is cut short then: `None`.
+    /// Does the same as [`FiveTuple::of_ipv4`] and [`FiveTuple::of_ipv6`]. For a layout with flags,
+    /// a packet that ends before the word with the flags has zeros there, unless it is TCP, which
+    /// is then truncated: `None`.
     #[inline]
     pub(super) fn five_tuple(self, packet: &[u8]) -> Option<FiveTuple> {
         match self {
@@ -142,7 +145,7 @@ fn in_place_or_short<const N: usize>(
     Plain::At { header: *header, protocol: header[protocol], at: N }.with_flags(packet)
 }
 
-/// A header and what follows it, `FLAGS_END` bytes at most; zeros where there is nothing.
+/// Returns a header and the bytes after it, `FLAGS_END` bytes at most, filled with zeros.
 fn followed_by<const N: usize>(header: &[u8; N], rest: &[u8]) -> [u8; LEN] {
     let mut bytes = [0; LEN];
     bytes[..N].copy_from_slice(header);
@@ -156,13 +159,13 @@ mod ipv4 {
     pub const LEN: usize = 20;
     pub const PROTOCOL: usize = 9;
 
-    /// Whether it has no options and is no later fragment.
+    /// Returns true if it has no options and is not a later fragment.
     #[inline(always)]
     pub fn is_in_place(header: &[u8; LEN]) -> bool {
         header[0] & 0x0f == 5 && offset(header) == 0
     }
 
-    /// Where in the whole packet a fragment begins, in units of eight bytes.
+    /// The offset of a fragment in the whole packet, in units of eight bytes.
     #[inline(always)]
     pub fn offset(header: &[u8; LEN]) -> u16 {
         u16::from_be_bytes([header[6], header[7]]) & 0x1fff
@@ -196,7 +199,7 @@ mod ipv6 {
     const AUTHENTICATION: u8 = 51;
     const DESTINATION: u8 = 60;
 
-    /// Whether this is a header that another one follows (RFC 8200, section 4; RFC 4302).
+    /// Returns true if another header follows this one (RFC 8200, section 4; RFC 4302).
     #[inline(always)]
     pub fn is_extension(protocol: u8) -> bool {
         matches!(protocol, HOP_BY_HOP | ROUTING | FRAGMENT | AUTHENTICATION | DESTINATION)
@@ -288,7 +291,7 @@ mod tests {
         (0..24).for_each(|len| assert_eq!(FiveTuple::of_ipv4(&whole[..len]), None, "{len} bytes"));
     }
 
-    /// How a layout with flags reads.
+    /// Examines a packet for a layout with flags.
     fn with_flags(version: Version, packet: &[u8]) -> Option<FiveTuple> {
         Ip { version, flags: true }.five_tuple(packet)
     }
@@ -348,7 +351,8 @@ mod tests {
         (prop::sample::select(vec![0u8, 43, 44, 51, 60]), 0u8..6)
     }
 
-    /// A packet with these extension headers, and what follows them; the first byte of each is the next one's number.
+    /// A packet with these extension headers, and the bytes after them; the first byte of each is
+    /// the next one's number.
     fn ipv6(extensions: &[(u8, u8)], protocol: u8, offset: u16) -> Vec<u8> {
         let mut packet = vec![0xab; 40];
         let mut numbers = extensions.iter().map(|it| it.0).chain([protocol]);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where in a packet the fields lie that rules are about.
+//! The places in a packet of the fields that rules are about.
 
 use dpdk_sys::rte_acl_field_def;
 
@@ -8,7 +8,7 @@ use super::five_tuple::{Ip, Version};
 /// How the values of a field are compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matching {
-    /// By their first bits, as addresses are (`RTE_ACL_FIELD_TYPE_MASK`).
+    /// Compares the first bits, as for addresses (`RTE_ACL_FIELD_TYPE_MASK`).
     Prefix,
     /// Between two bounds, as ports are (`RTE_ACL_FIELD_TYPE_RANGE`).
     Range,
@@ -25,7 +25,7 @@ pub struct Field {
 }
 
 impl Field {
-    /// `size` bytes at `offset`, of which rules name the first bits.
+    /// `size` bytes at `offset`, whose first bits are in rules.
     #[must_use]
     pub const fn prefix(offset: usize, size: usize) -> Self {
         Self { matching: Matching::Prefix, offset, size }
@@ -37,7 +37,7 @@ impl Field {
         Self { matching: Matching::Range, offset, size }
     }
 
-    /// `size` bytes at `offset`, of which rules name bits.
+    /// `size` bytes at `offset`, single bits of which are in rules.
     #[must_use]
     pub const fn bits(offset: usize, size: usize) -> Self {
         Self { matching: Matching::Bits, offset, size }
@@ -59,7 +59,7 @@ pub enum LayoutError {
     /// The first field is of another size.
     #[error("field 0 has {0} bytes: the first field has one, put a small one there (the protocol)")]
     First(usize),
-    /// A size that is none.
+    /// An invalid size.
     #[error("field {field} has {size} bytes: 1, 2, 4 or 8 are possible")]
     Size {
         /// Its place in the layout.
@@ -111,7 +111,7 @@ pub struct Layout<const FIELDS: usize> {
     pub(super) ip: Option<Ip>,
 }
 
-/// What every layout lies in.
+/// Every layout lies within this many bytes.
 pub(super) const MAX_INPUT: usize = 1024;
 /// `RTE_ACL_MAX_FIELDS`: fields, and words that a lookup walks through.
 const MAX_FIELDS: usize = dpdk_sys::RTE_ACL_MAX_FIELDS as usize;
@@ -198,13 +198,14 @@ impl<const FIELDS: usize> Layout<FIELDS> {
         Self { ip: None, ..self }
     }
 
-    /// Bytes that a lookup reads, from the offset 0 on: packets have at least so many.
+    /// The number of bytes that a lookup reads, from the offset 0 on: packets have at least as
+    /// many.
     #[must_use]
     pub const fn input_len(&self) -> usize {
         self.input_len
     }
 
-    /// As DPDK wants them.
+    /// The definitions for DPDK.
     pub(super) fn definitions(&self) -> [rte_acl_field_def; MAX_FIELDS] {
         let unused =
             rte_acl_field_def { type_: 0, size: 0, field_index: 0, input_index: 0, offset: 0 };
@@ -247,8 +248,9 @@ const IPV4_FIELDS: [Field; 5] = [
     Field::range(22, 2),
 ];
 
-/// [`IPV4_5TUPLE`], and the word of a TCP header that has the flags, in the bits [`TCP_FLAGS`]. Packets of other protocols may end
-/// before it; rules about flags should be about TCP alone, for in others something else is there.
+/// [`IPV4_5TUPLE`], and the word of a TCP header that has the flags, in the bits [`TCP_FLAGS`].
+/// Packets of other protocols may end before it; rules about flags should be about TCP alone,
+/// because other protocols have other data there.
 pub const IPV4_5TUPLE_FLAGS: Layout<6> = known(
     {
         let [protocol, source, destination, from, to] = IPV4_FIELDS;

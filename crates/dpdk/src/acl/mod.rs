@@ -80,7 +80,7 @@ pub struct Configuring(());
 #[derive(Debug)]
 pub struct Built(());
 
-/// Which of DPDK's implementations classifies.
+/// DPDK's implementations of the lookup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
     /// The quickest that the CPU has.
@@ -141,7 +141,7 @@ pub struct AclConfig {
     /// The most bytes that [`Acl::build`] may spend on tables; 0 for no limit, with which lookups are
     /// quicker.
     pub max_memory: usize,
-    /// How packets are classified.
+    /// The implementation that classifies packets.
     pub algorithm: Algorithm,
 }
 
@@ -171,8 +171,8 @@ pub struct Acl<'eal, State, const FIELDS: usize, const CATEGORIES: usize = 1> {
 
 impl_debug!([S, const FIELDS: usize, const CATEGORIES: usize] Acl<'_, S, FIELDS, CATEGORIES>, acl => rules: acl.rules, layout: acl.layout);
 
-// SAFETY: through `&Acl<Built>` the context is only read, by rte_acl_classify, which keeps what it needs on
-// the stack.
+// SAFETY: `&Acl<Built>` only gives access for rte_acl_classify, which reads the context and keeps
+// its own data on the stack.
 unsafe impl<const FIELDS: usize, const CATEGORIES: usize> Sync
     for Acl<'_, Built, FIELDS, CATEGORIES>
 {

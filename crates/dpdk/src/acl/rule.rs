@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What matches, and what that means.
+//! The conditions of a rule, and its result.
 
 use std::num::NonZeroU32;
 
@@ -10,10 +10,11 @@ use super::layout::{Field, Layout, Matching};
 /// The largest priority of a rule; the smallest is 1.
 pub const MAX_PRIORITY: i32 = dpdk_sys::RTE_ACL_MAX_PRIORITY as i32;
 
-/// What a rule asks of one field. Numbers are in host byte order: the address 10.0.0.1 is `0x0a00_0001`.
+/// The condition of a rule on one field. Numbers are in host byte order: the address 10.0.0.1 is
+/// `0x0a00_0001`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Match {
-    /// Nothing.
+    /// No condition.
     Any,
     /// The first `len` bits of `value`; those behind are ignored. For fields made by [`Field::prefix`].
     Prefix {
@@ -33,7 +34,7 @@ pub enum Match {
     Bits {
         /// The bits.
         value: u64,
-        /// Those that count.
+        /// The bits that are compared.
         mask: u64,
     },
 }
@@ -57,14 +58,14 @@ pub enum Match {
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Rule<const FIELDS: usize> {
-    /// What lookups give for packets that match.
+    /// The result of lookups for packets that match.
     pub userdata: NonZeroU32,
-    /// Of the rules that match, the one with the highest priority wins; of several with that, any. From 1
-    /// to [`MAX_PRIORITY`].
+    /// The matching rule with the highest priority wins; among several with that, any. From 1 to
+    /// [`MAX_PRIORITY`].
     pub priority: i32,
     /// Categories that it belongs to: bit `n` is category `n`. Each has a winner of its own.
     pub categories: u32,
-    /// What it asks of each field of the layout, in its order.
+    /// The conditions on the layout's fields, in their order.
     pub fields: [Match; FIELDS],
 }
 
@@ -73,7 +74,7 @@ pub struct Rule<const FIELDS: usize> {
 #[non_exhaustive]
 pub enum RuleError {
     /// Too low or too high.
-    #[error("priority {0}: it is from 1 to {MAX_PRIORITY}")]
+    #[error("invalid priority {0}: must be 1 to {MAX_PRIORITY}")]
     Priority(i32),
     /// In no category, or in one that the ACL lacks.
     #[error("categories {given:#x}: name some of the {categories} that the ACL has, one bit each")]
@@ -84,7 +85,7 @@ pub enum RuleError {
         categories: usize,
     },
     /// A field is of another kind.
-    #[error("field {field} is compared by {expected:?}, the rule has another kind of value for it")]
+    #[error("field {field} is compared by {expected:?}, but the rule has another kind of value")]
     Kind {
         /// Its place in the layout.
         field: usize,
@@ -98,7 +99,7 @@ pub enum RuleError {
         field: usize,
         /// Bits that it has.
         bits: usize,
-        /// What did not fit.
+        /// The value that did not fit.
         given: u64,
     },
     /// A prefix is longer than the field.
@@ -221,7 +222,7 @@ fn field(index: usize, field: &Field, asked: Match) -> Result<RawField, RuleErro
     Ok(RawField { value: raw(value, field.size), mask_range: raw(mask_range, mask_size) })
 }
 
-/// A number of so many bytes, in the host's order.
+/// A number of `size` bytes, in host byte order.
 fn raw(value: u64, size: usize) -> RawValue {
     let mut bytes = [0; 8];
     let number = value.to_ne_bytes();

@@ -22,7 +22,7 @@ pub struct DynFlagReader {
 pub struct DynFlag(DynFlagReader);
 
 impl DynFlagReader {
-    /// A flag that somebody has registered (`rte_mbuf_dynflag_lookup`).
+    /// Returns a flag that has been registered (`rte_mbuf_dynflag_lookup`).
     ///
     /// # Errors
     /// [`DynError::Missing`], [`DynError::Name`].
@@ -36,7 +36,7 @@ impl DynFlagReader {
         Self { mask }
     }
 
-    /// Whether the packet has the flag.
+    /// Returns true if the packet has the flag.
     #[inline]
     #[must_use]
     pub fn is_set(&self, mbuf: &Mbuf<'_>) -> bool {
@@ -62,7 +62,8 @@ impl DynFlag {
         // SAFETY: zeros are valid for a struct of numbers.
         let mut wanted: dpdk_sys::rte_mbuf_dynflag = unsafe { std::mem::zeroed() };
         name::fill(&mut wanted.name, c_name);
-        // SAFETY: EAL runs (there is an Eal), and DPDK copies what it is told, under a lock of its own.
+        // SAFETY: EAL runs (there is an Eal), and DPDK copies the arguments, under a lock of its
+        // own.
         let bit = unsafe { dpdk_sys::rte_mbuf_dynflag_register(&raw const wanted) };
         if bit < 0 {
             return Err(name::full_or(name, Errno::last()));
@@ -70,13 +71,13 @@ impl DynFlag {
         Ok(Self(DynFlagReader { mask: 1 << bit }))
     }
 
-    /// A flag that C code has registered, for changing.
+    /// Returns a flag that C code has registered, for writing.
     ///
     /// # Errors
     /// As [`DynFlagReader::lookup`].
     ///
     /// # Safety
-    /// All that ask for the flag may find it set or clear in any mbuf that the program has.
+    /// Every reader of the flag accepts both values in any mbuf of the program.
     pub unsafe fn adopt(eal: &Eal, name: &str) -> Result<Self, DynError> {
         DynFlagReader::lookup(eal, name).map(Self)
     }
@@ -92,7 +93,7 @@ impl DynFlag {
         self.0
     }
 
-    /// Whether the packet has the flag.
+    /// Returns true if the packet has the flag.
     #[inline]
     #[must_use]
     pub fn is_set(&self, mbuf: &Mbuf<'_>) -> bool {
@@ -102,8 +103,8 @@ impl DynFlag {
     /// Sets or clears it.
     #[inline]
     pub fn set(&self, mbuf: &mut Mbuf<'_>, on: bool) {
-        // SAFETY: the first mbuf is this owner's, as for `Mbuf::set_port`. The bit is one of those that
-        // DPDK gives out, none of which says where bytes are or whose.
+        // SAFETY: the first mbuf is this owner's, as for `Mbuf::set_port`. The bit is one of those
+        // that DPDK assigns, none of which says where bytes are or who owns them.
         unsafe {
             let flags: u64 = field(mbuf.as_ptr(), layout::MBUF_OL_FLAGS);
             let flags = if on { flags | self.0.mask } else { flags & !self.0.mask };

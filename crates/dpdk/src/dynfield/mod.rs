@@ -77,7 +77,9 @@ unsafe impl<T: DynData, const N: usize> DynData for [T; N] {}
 #[non_exhaustive]
 pub enum DynError {
     /// The name cannot be one.
-    #[error("{name:?} is no name for a field or flag of mbufs: use 1 to {most} bytes without NUL")]
+    #[error(
+        "invalid name {name:?} for a field or flag of mbufs: use 1 to {most} bytes without NUL"
+    )]
     Name {
         /// The name.
         name: String,
@@ -91,12 +93,12 @@ pub enum DynError {
     Reserved(String),
     /// C code, or another process, has registered it.
     #[error(
-        "{0:?} is in use by C code, to which its values may mean something: choose another name, or read it by a reader"
+        "{0:?} is in use by C code, which may interpret its values: choose another name, or read it by a reader"
     )]
     Taken(String),
-    /// Nobody has registered it (`ENOENT`).
+    /// It is not registered (`ENOENT`).
     #[error(
-        "nobody has registered {0:?}: start the driver or library that does, or register it first"
+        "{0:?} is not registered: start the driver or library that registers it, or register it first"
     )]
     Missing(String),
     /// It is there in another shape (`EEXIST`).
@@ -159,7 +161,7 @@ impl<T: DynData> DynReader<T> {
         "fields of mbufs are aligned to 8 bytes at most, and not empty"
     );
 
-    /// A field that somebody has registered (`rte_mbuf_dynfield_lookup`), of this size and alignment.
+    /// Returns a registered field (`rte_mbuf_dynfield_lookup`) of this size and alignment.
     ///
     /// # Errors
     /// [`DynError::Missing`], [`DynError::Shape`], [`DynError::Name`].
@@ -173,7 +175,7 @@ impl<T: DynData> DynReader<T> {
         Ok(Self { offset, data: PhantomData })
     }
 
-    /// The packet's value: what was last written, or whatever was there before.
+    /// Returns the packet's value: the last written one, or an arbitrary one.
     #[inline]
     #[must_use]
     pub fn read(&self, mbuf: &Mbuf<'_>) -> T {
@@ -202,7 +204,8 @@ impl<T: DynData> DynField<T> {
         let mut wanted: dpdk_sys::rte_mbuf_dynfield = unsafe { std::mem::zeroed() };
         name::fill(&mut wanted.name, c_name);
         (wanted.size, wanted.align) = (size_of::<T>(), align_of::<T>());
-        // SAFETY: EAL runs (there is an Eal), and DPDK copies what it is told, under a lock of its own.
+        // SAFETY: EAL runs (there is an Eal), and DPDK copies the arguments, under a lock of its
+        // own.
         let offset = unsafe { dpdk_sys::rte_mbuf_dynfield_register(&raw const wanted) };
         match usize::try_from(offset) {
             Ok(offset) => Ok(Self(DynReader { offset, data: PhantomData })),
@@ -213,14 +216,14 @@ impl<T: DynData> DynField<T> {
         }
     }
 
-    /// A field that C code has registered, for writing.
+    /// Returns a field that C code has registered, for writing.
     ///
     /// # Errors
     /// As [`DynReader::lookup`].
     ///
     /// # Safety
-    /// All that read the field do so for what any value of `T` is sound for, in every mbuf that the program
-    /// may write it in.
+    /// Every reader of the field accepts any value of `T`, in every mbuf that the program may write
+    /// it in.
     pub unsafe fn adopt(eal: &Eal, name: &str) -> Result<Self, DynError> {
         DynReader::lookup(eal, name).map(Self)
     }
@@ -231,7 +234,7 @@ impl<T: DynData> DynField<T> {
         self.0
     }
 
-    /// The packet's value: what was last written, or whatever was there before.
+    /// Returns the packet's value: the last written one, or an arbitrary one.
     #[inline]
     #[must_use]
     pub fn read(&self, mbuf: &Mbuf<'_>) -> T {
@@ -246,7 +249,7 @@ impl<T: DynData> DynField<T> {
     }
 }
 
-/// Where a field is, and what it was registered as.
+/// Returns the offset of a field, and the parameters of its registration.
 fn find(name: &CStr) -> Result<(usize, dpdk_sys::rte_mbuf_dynfield), Errno> {
     // SAFETY: zeros are valid for a struct of numbers, which DPDK fills in; the name is a C string.
     let (offset, there) = unsafe {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Names of fields and flags, and what DPDK's numbers say about them.
+//! Names of fields and flags, and the meaning of DPDK's error numbers.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, c_char};
@@ -13,14 +13,15 @@ use crate::names::c_name;
 /// The room for a name, its NUL included.
 const SIZE: usize = dpdk_sys::RTE_MBUF_DYN_NAMESIZE as usize;
 
-/// Names that safe code has registered: what is registered under others is C's, whose values mean something to it.
+/// Names that safe code has registered: all others are registered by C code, which interprets their
+/// values.
 pub(super) struct Ours(Mutex<BTreeSet<CString>>);
 
 pub(super) static FIELDS: Ours = Ours(Mutex::new(BTreeSet::new()));
 pub(super) static FLAGS: Ours = Ours(Mutex::new(BTreeSet::new()));
 
 impl Ours {
-    /// Registers a name that is ours, or nobody's: `is_there` says whether somebody has it.
+    /// Registers a name that is ours or unused: `is_there` says whether it is in use.
     pub(super) fn register<T>(
         &self,
         name: &CStr,

@@ -57,8 +57,8 @@ impl TxTimestamp {
         Ok(Self { field, flag: DynFlag::of(mask) })
     }
 
-    /// Has the packet leave at that time, no earlier; `None` takes it back. What an [`RxTimestamp`] reads of
-    /// the packet afterwards is this.
+    /// Sets the earliest time at which the packet is sent; `None` removes it. An [`RxTimestamp`] of
+    /// the packet reads this value afterwards.
     #[inline]
     pub fn write(&self, mbuf: &mut Mbuf<'_>, when: Option<u64>) {
         if let Some(when) = when {

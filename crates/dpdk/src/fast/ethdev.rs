@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The parts of `rte_eth_rx_burst` and `rte_eth_tx_burst`. The queues put them together, so that what only
-//! callbacks need is not kept ready for them.
+//! The parts of `rte_eth_rx_burst` and `rte_eth_tx_burst`. The queues combine them, so that values
+//! needed only by callbacks do not occupy registers.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicPtr, Ordering};
@@ -76,7 +76,8 @@ pub(crate) unsafe fn rx_driver(
     }
 }
 
-/// The callbacks of an RX queue, which `rte_eth_rx_burst` runs on what it received, also on none.
+/// The callbacks of an RX queue, which `rte_eth_rx_burst` runs on received packets, even if there
+/// are none.
 ///
 /// # Safety
 /// `ops` is `fp_ops(port)` of a started port with this RX queue.
@@ -86,7 +87,8 @@ pub(crate) unsafe fn rx_callbacks(ops: *const u8, queue: usize) -> *mut c_void {
     unsafe { callbacks(ops, layout::FP_RXQ_CLBK, queue) }
 }
 
-/// The callbacks of a TX queue, which `rte_eth_tx_burst` runs on what it will offer.
+/// The callbacks of a TX queue, which `rte_eth_tx_burst` runs on the packets before they are
+/// offered.
 ///
 /// # Safety
 /// `ops` is `fp_ops(port)` of a started port with this TX queue.

@@ -5,7 +5,8 @@ use dpdk_sys::{layout, rte_mbuf};
 
 use super::mbuf::{SHARED, field, has_header, refcnt};
 
-/// Whether an mbuf has one owner, bytes of its own, and `len` of those (see [`has_header`]).
+/// Returns true if an mbuf has one owner, bytes of its own, and at least `len` of them (see
+/// [`has_header`]).
 ///
 /// # Safety
 /// `mbuf` is valid; `len` is 64 at most.
@@ -20,7 +21,8 @@ pub(crate) unsafe fn is_own(mbuf: *const rte_mbuf, len: u16) -> bool {
     }
 }
 
-/// Whether [`is_own`] holds for all. May say no although it does when one has 32,768 bytes or more.
+/// Returns true if [`is_own`] holds for all. May return false although it holds if one has 32,768
+/// bytes or more.
 ///
 /// # Safety
 /// The mbufs are valid and the caller owns a reference to each; `len` is 64 at most.
@@ -50,13 +52,13 @@ mod sse2 {
     /// The 16 bytes that hold the reference count and the flags, and those that hold the length.
     const OWNERS: usize = layout::MBUF_REFCNT / 16 * 16;
     const LENGTHS: usize = layout::MBUF_DATA_LEN / 16 * 16;
-    /// Where in them, in units of 16 bits.
+    /// Its place in them, in units of 16 bits.
     const REFCNT: usize = (layout::MBUF_REFCNT - OWNERS) / 2;
     const FLAGS: usize = (layout::MBUF_OL_FLAGS + 6).wrapping_sub(OWNERS) / 2;
     const LENGTH: usize = (layout::MBUF_DATA_LEN - LENGTHS) / 2;
 
-    /// Whether the mbuf of this release is laid out so that this can be asked: count and flags side by
-    /// side, and the flags in question the uppermost 16.
+    /// True if this release's mbuf has the layout for this test: count and flags side by side, and
+    /// the tested flags the uppermost 16.
     pub(super) const FITS: bool = FLAGS < LANES && SHARED << 16 >> 16 == 0;
 
     /// # Safety
@@ -94,7 +96,8 @@ mod sse2 {
         };
         let own =
             refcnt == 1 && flags & (SHARED >> 48) as i32 == 0 && shortest as i16 >= len as i16;
-        // As `refcnt` does: what other owners did before they counted themselves out has happened.
+        // As in `refcnt`: everything that other owners did before they gave up their references has
+        // happened.
         fence(Ordering::Acquire);
         own
     }

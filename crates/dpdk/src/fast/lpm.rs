@@ -77,7 +77,7 @@ unsafe fn follow(lpm: *const rte_lpm, entry: u32, address: u32) -> u32 {
 
 const _: () = {
     assert!(layout::LPM_TBL24_ENTRIES == 1 << 24 && layout::LPM_GROUP_ENTRIES == 1 << 8);
-    // Next hops and flags share an entry; what names a group is found, too.
+    // Next hops and flags share an entry; an entry that names a group is also marked as found.
     assert!(layout::LPM_EXTENDED & VALUE == 0 && layout::LPM_FOUND & layout::LPM_EXTENDED != 0);
 };
 
@@ -106,7 +106,7 @@ pub(crate) unsafe fn lookup(lpm: *const rte_lpm, address: u32) -> Option<u32> {
     (entry & layout::LPM_FOUND != 0).then_some(entry & VALUE)
 }
 
-/// One of `rte_lpm_lookup_bulk`: `missed` where there is no route.
+/// One lookup of `rte_lpm_lookup_bulk`: `missed` if there is no route.
 ///
 /// # Safety
 /// As [`entry`].

@@ -8,7 +8,7 @@ use dpdk_sys::{layout, rte_mbuf, rte_mempool};
 
 use super::mempool;
 
-/// Flags of an mbuf whose bytes somebody else may see.
+/// Flags of an mbuf whose bytes other owners may see.
 pub(crate) const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
 
 /// Flags by which a device is asked to write into a packet that it sends, or to cut it, at lengths that lie
@@ -45,7 +45,7 @@ pub(crate) unsafe fn field<T: Copy>(mbuf: *const rte_mbuf, offset: usize) -> T {
 /// Writes a field.
 ///
 /// # Safety
-/// `mbuf` is valid, has a `T` at `offset`, and nobody else reads or writes that now.
+/// `mbuf` is valid, has a `T` at `offset`, and nobody else reads or writes it now.
 #[inline(always)]
 pub(crate) unsafe fn set_field<T: Copy>(mbuf: *mut rte_mbuf, offset: usize, value: T) {
     // SAFETY: the contract is the caller's.
@@ -119,7 +119,7 @@ pub(crate) unsafe fn alloc_bulk(
     mbufs: *mut *mut rte_mbuf,
     n: usize,
 ) -> bool {
-    // SAFETY: the contract is the caller's; what comes out of the pool is nobody else's.
+    // SAFETY: the contract is the caller's; mbufs from the pool have no other owner.
     unsafe {
         if !mempool::get_bulk(pool, mbufs.cast::<*mut c_void>(), n) {
             return false;
@@ -131,7 +131,7 @@ pub(crate) unsafe fn alloc_bulk(
     }
 }
 
-// What `reset` writes as one number lies side by side.
+// The fields that `reset` writes as one number are side by side.
 const _: () = {
     assert!(layout::MBUF_PORT == layout::MBUF_NB_SEGS + 2);
     assert!(layout::MBUF_PKT_LEN == layout::MBUF_PACKET_TYPE + 4);

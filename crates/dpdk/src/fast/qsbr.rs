@@ -15,7 +15,7 @@ unsafe fn number<'v>(variable: *mut rte_rcu_qsbr, offset: usize) -> &'v AtomicU6
     unsafe { AtomicU64::from_ptr(variable.cast::<u8>().add(offset).cast()) }
 }
 
-/// What a reader has acknowledged; 0 while it is offline.
+/// The token that a reader has acknowledged; 0 while it is offline.
 ///
 /// # Safety
 /// `variable` is valid for `'v` and was made for more threads than `thread`.
@@ -39,7 +39,7 @@ pub(crate) unsafe fn online(variable: *mut rte_rcu_qsbr, thread: u32) {
         // comes before what the writer then frees. On x86 it costs nothing.
         counter(variable, thread).store(token, Ordering::Release);
     }
-    // Whoever does not see the store has exchanged before what is read from here on.
+    // A writer that does not see the store has exchanged the table before the reads that follow.
     fence(Ordering::SeqCst);
 }
 
@@ -84,7 +84,7 @@ pub(crate) unsafe fn start(variable: *mut rte_rcu_qsbr) -> u64 {
     token
 }
 
-/// Has C believe that every reader has acknowledged `token`; what it believed before.
+/// Sets the token that C believes every reader has acknowledged; returns the previous one.
 ///
 /// # Safety
 /// `variable` is valid. Until what C believed is put back, it asks only for what no reader uses.

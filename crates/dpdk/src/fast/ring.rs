@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys::{layout, rte_ring};
 
-/// Where the two counters of an end lie.
+/// The places of the two counters of an end.
 struct End {
     head: usize,
     tail: usize,
@@ -34,7 +34,7 @@ unsafe fn counter<'r>(ring: *mut rte_ring, offset: usize) -> &'r AtomicU32 {
     unsafe { AtomicU32::from_ptr(ring.cast::<u8>().add(offset).cast()) }
 }
 
-/// What is written when a ring is made, and never again.
+/// Reads a number that is written when a ring is made, and never again.
 ///
 /// # Safety
 /// `ring` is valid, and has a number of 32 bits at `offset`.

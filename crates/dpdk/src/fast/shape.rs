@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What changes a packet's shape: `rte_pktmbuf_prepend`, `append`, `adj`, `trim`, `chain`,
+//! Changes of a packet's shape: `rte_pktmbuf_prepend`, `append`, `adj`, `trim`, `chain`,
 //! `linearize`, and the split that DPDK lacks.
 //!
-//! They differ from C where a driver has lied about lengths: what does not lie inside a buffer is
-//! never given out. Nothing here looks at reference counts; the safe callers do. And where headers move, or
-//! may end behind the data, what a device was asked to do to them is taken back (see `REQUESTS`).
+//! They differ from C if a driver has reported wrong lengths: bytes outside of a buffer are never
+//! given out. Nothing here checks reference counts; the safe callers do. And if headers move, or
+//! may end after the data, requests to the device about them are withdrawn (see `REQUESTS`).
 
 use std::ptr::{copy_nonoverlapping, null_mut};
 
@@ -91,8 +91,9 @@ unsafe fn shrink(packet: *mut rte_mbuf, segment: *mut rte_mbuf, len: u16) {
     }
 }
 
-/// Bytes that a driver claims behind the buffer's end: what shortens a segment takes them away as well,
-/// for a segment whose start has moved must not say that it has more than it has (see `has_header`).
+/// Bytes that a driver claims past the buffer's end: shortening a segment removes them as well,
+/// because a segment whose start has moved must not report more bytes than it has (see
+/// `has_header`).
 ///
 /// # Safety
 /// `mbuf` is valid and `inside` its `data_len`.
@@ -146,7 +147,7 @@ pub(crate) unsafe fn append(mbuf: *mut rte_mbuf, last: *mut rte_mbuf, len: u16) 
 /// `mbuf` is a valid packet whose first mbuf is the caller's alone.
 #[inline]
 pub(crate) unsafe fn adj(mbuf: *mut rte_mbuf, len: u16) -> bool {
-    // SAFETY: the contract is the caller's. What is in the buffer ends at 65,535 at most.
+    // SAFETY: the contract is the caller's. The bytes in the buffer end at 65,535 at most.
     unsafe {
         let inside = data_len(mbuf);
         if usize::from(len) > inside {

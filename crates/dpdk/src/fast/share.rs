@@ -16,7 +16,7 @@ use dpdk_sys::{layout, rte_mbuf, rte_mbuf_ext_shared_info, rte_mempool};
 use super::mbuf::{REQUESTS, SHARED, alloc_bulk, data_len, field, free, set_field};
 use super::shape::next;
 
-/// Half of what the counter holds: threads that raise it at the same moment overshoot by one each.
+/// Half of the counter's range: threads that raise it at the same moment overshoot by one each.
 const MAX_OWNERS: u16 = u16::MAX / 2;
 
 /// Why nothing was shared; everything is as it was.
@@ -137,7 +137,7 @@ unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refuse
     }
 }
 
-/// What `rte_pktmbuf_attach` does to say where the bytes are, and whose.
+/// The part of `rte_pktmbuf_attach` that sets where the bytes are, and who owns them.
 ///
 /// # Safety
 /// `clone` is a fresh mbuf with a buffer of its own, the caller's alone; `mbuf` is a valid segment that
@@ -181,12 +181,14 @@ pub(crate) unsafe fn add_external_owner(
     unsafe { raise(AtomicU16::from_ptr(shared.cast::<u8>().add(layout::SHINFO_REFCNT).cast())) }
 }
 
-/// One owner less. Says whether it was the last, who has to call what frees the bytes.
+/// Removes one owner. Returns true if it was the last, whose task is to call the function that
+/// frees the bytes.
 ///
 /// # Safety
 /// `shared` is valid, and the caller gives up a reference to it.
 pub(crate) unsafe fn drop_external_owner(shared: *mut rte_mbuf_ext_shared_info) -> bool {
-    // SAFETY: as above. As `Arc` does: what other owners did with the bytes comes before their end.
+    // SAFETY: as above. As in `Arc`: all accesses of other owners happen before the bytes are
+    // freed.
     unsafe {
         AtomicU16::from_ptr(shared.cast::<u8>().add(layout::SHINFO_REFCNT).cast())
             .fetch_sub(1, Ordering::AcqRel)
@@ -297,7 +299,8 @@ unsafe fn bytes_of(
     Ok(fresh)
 }
 
-/// What `rte_pktmbuf_copy` takes over from a packet beside its bytes, without requests.
+/// Copies everything that `rte_pktmbuf_copy` copies from a packet besides its bytes, without
+/// requests.
 ///
 /// # Safety
 /// Both mbufs are valid and different, and `to` is the caller's alone.

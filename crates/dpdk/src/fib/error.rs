@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with forwarding tables.
+//! Errors of forwarding tables.
 
 use crate::errno::Errno;
 
@@ -20,16 +20,16 @@ pub enum FibError {
     Limit {
         /// The table's name.
         name: String,
-        /// What there is too little or too much of.
+        /// The limit that was violated.
         what: &'static str,
-        /// How much was asked for.
+        /// The requested value.
         given: u64,
         /// The most.
         most: u64,
     },
-    /// The default next hop is larger than what entries have room for.
+    /// The default next hop is too large for the entries.
     #[error(
-        "FIB {name:?}: default next hop {given}: it is {most} at most; choose larger entries (NextHopSize)"
+        "FIB {name:?}: invalid default next hop {given}: must be at most {most}; choose larger entries (NextHopSize)"
     )]
     DefaultNextHop {
         /// The table's name.
@@ -72,8 +72,10 @@ pub enum RouteError {
         /// Bits of an address.
         bits: u8,
     },
-    /// Larger than what entries have room for.
-    #[error("next hop {given}: it is {most} at most; choose larger entries (NextHopSize)")]
+    /// The next hop is too large for the entries.
+    #[error(
+        "invalid next hop {given}: must be at most {most}; choose larger entries (NextHopSize)"
+    )]
     NextHop {
         /// The next hop.
         given: u64,
@@ -89,7 +91,7 @@ pub enum RouteError {
     /// This change of a table of IPv6 puts all routes into a new one (see [`Fib6::add`](super::Fib6::add)), for which there is
     /// not the memory.
     #[error(
-        "no memory for a second table, which this change takes: give EAL more (-m, --socket-mem)"
+        "no memory for a second table, which this change needs: give EAL more (-m, --socket-mem)"
     )]
     Memory,
     /// There is no such route.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which groups of entries the routes of a table need.
+//! Counts the groups of entries that the routes of a table need.
 //!
-//! DPDK counts them as well, and wrongly: where a route's next hop is that of the one around it, or that one is removed
-//! first. A table that runs out of groups in the middle of a change is left half changed, which DPDK does not always
-//! tell. So no change is begun that could.
+//! DPDK counts them as well, but wrongly: if a route's next hop is that of the surrounding one, or
+//! if that one is removed first. A table that runs out of groups in the middle of a change is left
+//! half changed, which DPDK does not always report. So changes that could run out are not begun.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ fn of(prefix: u128, len: u8) -> impl Iterator<Item = (u128, u8)> {
 }
 
 impl Groups {
-    /// Whether a further route leaves them `most` at most.
+    /// Returns true if a further route leaves them `most` at most.
     pub(super) fn fits(&self, prefix: u128, len: u8, most: u32) -> bool {
         let new = of(prefix, len).filter(|group| !self.users.contains_key(group)).count();
         self.users.len() + new <= most as usize

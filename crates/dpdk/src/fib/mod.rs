@@ -55,7 +55,7 @@ pub use error::{FibError, RouteError};
 pub use v4::{Fib, Routes};
 pub use v6::{Fib6, Routes6};
 
-/// How large an entry of a table is. One bit of it is DPDK's.
+/// The size of a table's entries. One bit of each is DPDK's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHopSize {
     /// 1 byte: next hops up to 127, groups up to 126. For IPv4 only.
@@ -86,14 +86,14 @@ impl NextHopSize {
     }
 }
 
-/// How a table finds routes.
+/// The lookup method of a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FibType {
-    /// By walking the tree of routes.
+    /// Walks the tree of routes.
     Dummy,
-    /// By tables, of IPv4 `RTE_FIB_DIR24_8`, of IPv6 `RTE_FIB6_TRIE`.
+    /// Uses tables: for IPv4 `RTE_FIB_DIR24_8`, for IPv6 `RTE_FIB6_TRIE`.
     Table {
-        /// How large its entries are, of which there are 2^24.
+        /// The size of its 2^24 entries.
         next_hop: NextHopSize,
         /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24 bits that a longer prefix
         /// has, for IPv6 one for each 8 bits behind the first 24 that no other has. DPDK counts those of IPv6 as if
@@ -110,15 +110,15 @@ pub struct FibConfig {
     pub name: String,
     /// The most routes; 2^28 at most.
     pub max_routes: u32,
-    /// How it finds routes.
+    /// The lookup method.
     pub kind: FibType,
-    /// What lookups give for addresses without a route.
+    /// The result of lookups for addresses without a route.
     pub default_next_hop: u64,
     /// NUMA node; `None` for any.
     pub socket: Option<u32>,
 }
 
-/// What DPDK's own work may need beside the groups of the routes, for a moment.
+/// The groups that DPDK's own work may need temporarily, besides those of the routes.
 const SPARE: u32 = 16;
 
 impl FibConfig {
@@ -173,7 +173,7 @@ fn spare(size: NextHopSize) -> u32 {
     if size == NextHopSize::One { 1 } else { SPARE }
 }
 
-/// Whether C can be told of a prefix and a next hop.
+/// Checks that C accepts a prefix and a next hop.
 fn check_route(len: u8, bits: u8, next_hop: u64, most: u64) -> Result<(), RouteError> {
     if !(1..=bits).contains(&len) {
         return Err(RouteError::Length { given: len, bits });

@@ -44,7 +44,7 @@ impl<'eal> Fib<'eal> {
     /// See [`FibError`].
     pub fn new(_eal: &'eal Eal, config: &FibConfig) -> Result<Self, FibError> {
         let (name, most, max_groups) = config.check()?;
-        // SAFETY: plain numbers, of which all zeroes are values.
+        // SAFETY: plain numbers, for which all zeroes are valid.
         let mut limits: rte_fib_conf = unsafe { std::mem::zeroed() };
         limits.default_nh = config.default_next_hop;
         limits.max_routes = config.max_routes as i32; // 2^28 at most
@@ -109,8 +109,8 @@ impl<'eal> Fib<'eal> {
         Ok(())
     }
 
-    /// Changes a route while no longer one ends where it does, at the last of all addresses. Where such a one begins at
-    /// the end of another DPDK runs over, and writes the whole table.
+    /// Changes a route while no longer one ends with it at the last of all addresses. If such a one
+    /// begins at the end of another, DPDK's arithmetic overflows, and it writes the whole table.
     fn alone_at_the_end(
         &mut self,
         prefix: u32,
@@ -163,7 +163,7 @@ impl<'eal> Fib<'eal> {
         self.len as usize
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -192,7 +192,7 @@ impl<'eal> Fib<'eal> {
         NonNull::new(unsafe { dpdk_sys::rte_rib_lookup_exact(self.rib(), prefix, len) })
     }
 
-    /// The next hop of the longest route around a prefix that there is none for.
+    /// Returns the next hop of the longest route around a prefix that has no route.
     fn around(&self, prefix: u32, len: u8) -> Option<u64> {
         (1..len).rev().find_map(|len| self.exact(mask(prefix.into(), len), len)).map(next_hop)
     }
@@ -236,7 +236,7 @@ impl Drop for Fib<'_> {
     }
 }
 
-/// The first `len` bits, of which there is one at least.
+/// Returns the first `len` bits, at least one.
 fn mask(prefix: Ipv4Addr, len: u8) -> u32 {
     u32::from(prefix) >> (BITS - len) << (BITS - len)
 }

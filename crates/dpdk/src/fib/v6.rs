@@ -42,7 +42,7 @@ pub struct Fib6<'eal> {
     groups: Groups,
     /// Routes were removed since DPDK began to count groups: it may have lost count.
     removed: bool,
-    /// How often the table was made anew, so that the next one has a name of its own.
+    /// The number of times that the table was rebuilt, so that the next one has a unique name.
     remade: u32,
     eal: PhantomData<&'eal Eal>,
 }
@@ -130,15 +130,17 @@ impl<'eal> Fib6<'eal> {
         Ok(())
     }
 
-    /// Whether DPDK could write the whole table when it is told to change this route: it runs over where a longer one
-    /// ends, as this does, at the last of all addresses, and begins at the end of another.
+    /// Returns true if DPDK could write the whole table when this route changes: its arithmetic
+    /// overflows if a longer route ends, like this one, at the last of all addresses, and begins at
+    /// the end of another.
     fn runs_over(&self, prefix: u128, len: u8) -> bool {
         let last = |len| mask(Ipv6Addr::from(u128::MAX), len);
         prefix == last(len) && (len + 1..=BITS).any(|len| self.exact(last(len), len).is_some())
     }
 
-    /// Puts all routes into a new table, this one with another next hop or not at all; the shortest first: then each is
-    /// told while it has none inside it, and DPDK counts at least the groups that are needed.
+    /// Puts all routes into a new table, this one with another next hop or not at all; the shortest
+    /// first: then no route has another one inside when it is added, and DPDK counts at least the
+    /// required groups.
     fn make_anew(&mut self, prefix: u128, len: u8, hop: Option<u64>) -> Result<(), RouteError> {
         let changed = (Ipv6Addr::from(prefix), len);
         let mut routes: Vec<_> =
@@ -147,7 +149,7 @@ impl<'eal> Fib6<'eal> {
         routes.sort_unstable_by_key(|(_, len, _)| *len);
         let remade = self.remade.wrapping_add(1);
         let name = format!("{}~{:x}", self.config.name, remade & 0xff);
-        // The name was checked when the table was made: what is refused is its memory.
+        // The name was checked when the table was made: an error can only mean memory.
         let name = CString::new(name).map_err(|_| RouteError::Memory)?;
         let new = create(&name, &self.config).map_err(|_| RouteError::Memory)?;
         let told = routes
@@ -169,7 +171,7 @@ impl<'eal> Fib6<'eal> {
         self.len as usize
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len == 0
@@ -238,9 +240,9 @@ impl Drop for Fib6<'_> {
     }
 }
 
-/// A table that is nobody's yet, of a configuration that was checked.
+/// Makes a table without an owner yet, from a checked configuration.
 fn create(name: &CString, config: &FibConfig) -> Result<NonNull<rte_fib6>, FibError> {
-    // SAFETY: plain numbers, of which all zeroes are values.
+    // SAFETY: plain numbers, for which all zeroes are valid.
     let mut limits: rte_fib6_conf = unsafe { std::mem::zeroed() };
     limits.default_nh = config.default_next_hop;
     limits.max_routes = config.max_routes as i32; // 2^28 at most
@@ -268,7 +270,7 @@ fn tell(fib: NonNull<rte_fib6>, prefix: u128, len: u8, next_hop: u64) -> Result<
     if code < 0 { Err(RouteError::Full) } else { Ok(()) }
 }
 
-/// The first `len` bits, of which there is one at least.
+/// Returns the first `len` bits, at least one.
 fn mask(prefix: Ipv6Addr, len: u8) -> u128 {
     u128::from(prefix) >> (BITS - len) << (BITS - len)
 }

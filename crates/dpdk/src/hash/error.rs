@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with hash tables.
+//! Errors of hash tables.
 
 use crate::errno::Errno;
 
@@ -23,7 +23,7 @@ pub enum HashError {
     Capacity {
         /// The table's name.
         name: String,
-        /// What was asked for.
+        /// The requested value.
         given: u32,
         /// The most.
         most: u32,
@@ -66,9 +66,9 @@ pub enum LookupError {
     Lengths {
         /// Keys to look up.
         keys: usize,
-        /// What does not fit them.
+        /// The argument that does not fit the keys.
         what: &'static str,
-        /// How many of them there are.
+        /// Its number of elements.
         others: usize,
     },
     /// More than a mask has bits.

@@ -25,8 +25,8 @@ impl<K: Plain, V: Plain> Iterator for Iter<'_, K, V> {
 
     fn next(&mut self) -> Option<(K, V)> {
         let (mut key, mut value) = (ptr::null(), ptr::null_mut());
-        // SAFETY: the table is not changed while it is borrowed. What DPDK points to is a key of it, and what
-        // it has for a pointer a value; both were put there as such.
+        // SAFETY: the table is not changed while it is borrowed. DPDK's pointer leads to one of its
+        // keys, and the "pointer" that it stores is a value; both were stored as such.
         unsafe {
             let table = self.table.as_ptr();
             let (key_at, value_at) = (&raw mut key, &raw mut value);

@@ -13,11 +13,12 @@ use crate::debug::impl_debug;
 
 /// `RTE_HASH_LOOKUP_BULK_MAX`: as many as a mask has bits.
 pub(super) const MOST: usize = 64;
-/// Where C, behind the buckets, looks at further ones, or whether the table has changed: unless it has found all
-/// keys, which it asks by `hits == (1 << keys) - 1`. For 64 keys that is true when it has found none.
+/// The most keys for tables in which C, after the buckets, checks further ones, or whether the
+/// table has changed: unless it has found all keys, which it tests by `hits == (1 << keys) - 1`.
+/// For 64 keys that is true when it has found none.
 pub(super) const MOST_WITH_MORE_TO_DO: usize = 32;
 
-/// What a table answers to those who look up: a [`Hash`](super::Hash), or a [`SharedHash`](super::SharedHash) for as
+/// The lookups of a table: a [`Hash`](super::Hash), or a [`SharedHash`](super::SharedHash) for as
 /// long as a reader is [`Online`](crate::qsbr::Online) and not quiescent. It is only ever borrowed.
 pub struct Lookups<K, V> {
     raw: NonNull<rte_hash>,
@@ -30,8 +31,8 @@ impl_debug!([K, V] Lookups<K, V>, lookups => at_once: lookups.at_once);
 
 // SAFETY: a table belongs to no thread, and holds plain data.
 unsafe impl<K: Plain, V: Plain> Send for Lookups<K, V> {}
-// SAFETY: it is only read, by functions that write nothing and take no lock: see the module's documentation. Those
-// who change it meanwhile do so by atomic stores.
+// SAFETY: it is only read, by functions that write nothing and take no lock: see the module's
+// documentation. Concurrent writers use atomic stores.
 unsafe impl<K: Plain, V: Plain> Sync for Lookups<K, V> {}
 
 impl<K, V> Lookups<K, V> {
@@ -39,7 +40,7 @@ impl<K, V> Lookups<K, V> {
         Self { raw, at_once, types: PhantomData }
     }
 
-    /// The same, for whoever sees to it that it is borrowed no longer than the table.
+    /// Returns the same, for callers that ensure that it is borrowed no longer than the table.
     pub(super) fn another(&self) -> Self {
         Self::new(self.raw, self.at_once)
     }
@@ -65,8 +66,8 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
     #[must_use]
     pub fn get(&self, key: &K) -> Option<V> {
         let mut value = ptr::null_mut();
-        // SAFETY: the table is not changed while it is borrowed; a key's bytes are read. What it has for a
-        // pointer is a value.
+        // SAFETY: the table is not changed while it is borrowed; a key's bytes are read. The
+        // "pointer" that it stores is a value.
         unsafe {
             let (table, key) = (self.as_ptr(), ptr::from_ref(key).cast());
             let position = dpdk_sys::rte_hash_lookup_data(table, key, &raw mut value);
@@ -88,7 +89,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         }
     }
 
-    /// Whether a key is there (`rte_hash_lookup`).
+    /// Returns true if a key is there (`rte_hash_lookup`).
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
@@ -139,8 +140,8 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         Ok(found.sum())
     }
 
-    /// Looks 64 keys up at most: bit `n` of what is returned says whether the `n`th is there (`rte_hash_lookup_bulk_data`). Places for values of
-    /// those that are not are left as they are.
+    /// Looks 64 keys up at most: bit `n` of the result says whether the `n`th is there
+    /// (`rte_hash_lookup_bulk_data`). The values of missing keys are left unchanged.
     ///
     /// # Errors
     /// [`LookupError`] when there are more, or not a place for each.
@@ -178,7 +179,7 @@ pub(super) fn marked(hash: u32) -> u32 {
     hash | u32::from(hash >> 16 == 0) << 16
 }
 
-/// Values of 64 keys at most, `missed` where there is none. Returns how many there are.
+/// Returns the values of 64 keys at most, `missed` for missing ones, and the number of found ones.
 ///
 /// # Safety
 /// As [`lookup`]; the table has values of type `V`.
@@ -201,7 +202,7 @@ unsafe fn fill<K: Plain, V: Plain>(
     hits.count_ones() as usize
 }
 
-/// Asks C. What is not found is left as it is.
+/// Calls C. The values of missing keys are left unchanged.
 ///
 /// # Safety
 /// The table lives, has keys of type `K`, and is not changed meanwhile but by functions that allow for readers.
@@ -221,8 +222,8 @@ unsafe fn lookup<K: Plain>(
         pointer.write(ptr::from_ref(key).cast::<c_void>());
     }
     let (n, mut hits) = (keys.len() as u32, 0);
-    // SAFETY: the contract is the caller's; C reads as many pointers and hashes as it is told of, and writes as
-    // many values at most.
+    // SAFETY: the contract is the caller's; C reads as many pointers and hashes as the count says,
+    // and writes at most as many values.
     unsafe {
         let (pointers, found) = (pointers.as_mut_ptr().cast(), found.as_mut_ptr());
         match hashes {

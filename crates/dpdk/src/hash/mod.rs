@@ -68,7 +68,7 @@ pub use lookup::Lookups;
 pub use plain::Plain;
 pub use shared::{HashReader, HashWriter, SharedHash};
 
-/// What computes a key's hash.
+/// The hash function of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HashFunction {
     /// `rte_hash_crc`: CRC-32C by the processor's instruction where it has one (SSE4.2, ARMv8). DPDK's own
@@ -89,10 +89,10 @@ pub struct HashConfig {
     pub capacity: u32,
     /// Its hash function.
     pub function: HashFunction,
-    /// What the function starts with: keys that clash with one seed do not with another.
+    /// The start value of the function: keys that collide with one seed do not with another.
     pub seed: u32,
-    /// Whether buckets that are full get further ones, so that every table takes as many keys as its capacity
-    /// says (`RTE_HASH_EXTRA_FLAGS_EXT_TABLE`). Without, a key may find no room before that.
+    /// Gives full buckets further ones, so that every table holds as many keys as its capacity
+    /// (`RTE_HASH_EXTRA_FLAGS_EXT_TABLE`). Without this, a key may find no room before that.
     pub extendable: bool,
     /// NUMA node; `None` for any.
     pub socket: Option<u32>,
@@ -154,15 +154,15 @@ impl HashConfig {
             socket_id: socket_id(self.socket),
             extra_flag: (extended | flags) as u8,
         };
-        // SAFETY: EAL runs (the caller has an Eal); DPDK copies what it is told, the name included.
+        // SAFETY: EAL runs (the caller has an Eal); DPDK copies the parameters, including the name.
         let made = unsafe { dpdk_sys::rte_hash_create(&raw const parameters) };
         NonNull::new(made)
             .ok_or_else(|| HashError::Refused { name: self.name.clone(), errno: Errno::last() })
     }
 }
 
-/// The largest capacity, for keys of so many bytes. DPDK multiplies a key's number with the size of its entry in
-/// 32 bits: behind them, two keys would lie in the same place.
+/// The largest capacity, for keys of this size in bytes. DPDK multiplies a key's number with the
+/// size of its entry in 32 bits: beyond that, two keys would share one place.
 fn largest(key: usize) -> u32 {
     const MOST: u64 = 1 << 30; // RTE_HASH_ENTRIES_MAX
     let entry = (size_of::<*mut c_void>() + key).next_multiple_of(16) as u64; // KEY_ALIGNMENT
@@ -274,7 +274,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         unsafe { dpdk_sys::rte_hash_count(self.as_ptr()) as usize }
     }
 
-    /// Whether it is empty.
+    /// Returns true if it is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0

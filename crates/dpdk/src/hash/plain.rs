@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Keys and values: what is its bytes and nothing else.
+//! Keys and values: data without pointers or padding.
 
 use std::ffi::c_void;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -63,7 +63,7 @@ pub(super) fn pack<V: Plain>(value: V) -> *mut c_void {
     std::ptr::without_provenance_mut(usize::from_ne_bytes(bytes))
 }
 
-/// The value that was packed.
+/// Returns the value that was packed.
 ///
 /// # Safety
 /// `packed` is what `pack` gave for a `V`.

@@ -63,7 +63,7 @@ impl_debug!([K: Plain, V: Plain] HashWriter<'_, '_, K, V>, writer => table: writ
 
 /// One of those that look up in a [`SharedHash`]; each thread has its clone.
 pub struct HashReader<'s, K: Plain, V: Plain> {
-    /// Of the table, which is borrowed.
+    /// Borrowed from the table.
     lookups: Lookups<K, V>,
     qsbr: &'s Qsbr,
 }
@@ -148,7 +148,7 @@ impl<K: Plain, V: Plain> HashWriter<'_, '_, K, V> {
 
     /// [`Hash::retain`], while others look up.
     pub fn retain(&mut self, keep: impl FnMut(&K, V) -> bool) {
-        // What is the program's own runs without the lock.
+        // The program's own code runs without the lock.
         for key in self.table.keys_without(keep) {
             self.remove(&key);
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with routes.
+//! Errors of routing tables.
 
 use crate::errno::Errno;
 
@@ -20,9 +20,9 @@ pub enum LpmError {
     Limit {
         /// The table's name.
         name: String,
-        /// What there is too little or too much of.
+        /// The limit that was violated.
         what: &'static str,
-        /// How much was asked for.
+        /// The requested value.
         given: u32,
         /// The most.
         most: u32,
@@ -54,8 +54,8 @@ pub enum RouteError {
         /// Bits of an address.
         bits: u8,
     },
-    /// Larger than what entries have room for.
-    #[error("next hop {given}: it is {most} at most")]
+    /// The next hop is too large for the entries.
+    #[error("invalid next hop {given}: must be at most {most}")]
     NextHop {
         /// The next hop.
         given: u32,

@@ -92,7 +92,7 @@ impl LpmConfig {
     }
 }
 
-/// What C wants to be told of a prefix and a next hop, if they can be.
+/// Converts a prefix and a next hop for C, if they are valid.
 fn check_route(len: u8, bits: u8, next_hop: u32, most: u32) -> Result<(), RouteError> {
     if !(1..=bits).contains(&len) {
         return Err(RouteError::Length { given: len, bits });
@@ -103,7 +103,7 @@ fn check_route(len: u8, bits: u8, next_hop: u32, most: u32) -> Result<(), RouteE
     Ok(())
 }
 
-/// Whether each address has a place for its next hop.
+/// Checks that each address has a place for its next hop.
 pub(crate) fn check_places(addresses: usize, hops: usize) -> Result<(), LookupError> {
     if addresses == hops { Ok(()) } else { Err(LookupError { addresses, hops }) }
 }

@@ -71,7 +71,7 @@ pub struct LpmReader<'s> {
 
 impl_debug!([] LpmReader<'_>, reader => qsbr: reader.qsbr);
 
-// SAFETY: it only reads, what the writer writes atomically.
+// SAFETY: it only reads data that the writer writes atomically.
 unsafe impl Send for LpmReader<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for LpmReader<'_> {}

@@ -83,14 +83,14 @@ impl<'eal> Lpm<'eal> {
     pub fn route(&self, prefix: Ipv4Addr, len: u8) -> Option<u32> {
         check_route(len, BITS, 0, MOST).ok()?;
         let mut next_hop = 0;
-        // SAFETY: reads the list of routes, which only whoever has `&mut` changes.
+        // SAFETY: reads the list of routes, which only changes through `&mut`.
         let found = unsafe {
             dpdk_sys::rte_lpm_is_rule_present(self.as_ptr(), prefix.into(), len, &raw mut next_hop)
         };
         (found == 1).then_some(next_hop)
     }
 
-    /// What lookups need.
+    /// Returns the part that lookups need.
     #[inline]
     #[must_use]
     pub fn lookups(&self) -> Lookups<'_> {
@@ -148,7 +148,7 @@ pub struct Lookups<'t> {
 
 impl_debug!([] Lookups<'_>);
 
-// SAFETY: it only reads, what others write atomically.
+// SAFETY: it only reads data that others write atomically.
 unsafe impl Send for Lookups<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Lookups<'_> {}
@@ -170,15 +170,17 @@ impl Lookups<'_> {
         unsafe { fast::lpm::lookup(self.raw.as_ptr(), address) }
     }
 
-    /// Has the processor fetch what a lookup of this address will read first, while something else is done. Changes
-    /// nothing; worth it in a table that the cache does not hold. Does nothing on processors other than x86_64 and aarch64.
+    /// Prefetches the memory that a lookup of this address will read first. Changes nothing; worth
+    /// it in a table that does not fit into the cache. No effect on processors other than x86_64
+    /// and aarch64.
     #[inline(always)]
     pub fn prefetch(&self, address: u32) {
         // SAFETY: see `new`.
         unsafe { fast::lpm::prefetch(self.raw.as_ptr(), address) };
     }
 
-    /// Looks several addresses up (`rte_lpm_lookup_bulk`): their next hops, `missed` where there is none.
+    /// Looks several addresses up (`rte_lpm_lookup_bulk`): their next hops, `missed` if there is
+    /// none.
     ///
     /// # Errors
     /// [`LookupError`] when there is not a place for each.
@@ -195,7 +197,7 @@ impl Lookups<'_> {
         Ok(())
     }
 
-    /// Looks four addresses up (`rte_lpm_lookupx4`): their next hops, `missed` where there is none.
+    /// Looks four addresses up (`rte_lpm_lookupx4`): their next hops, `missed` if there is none.
     #[inline]
     #[must_use]
     pub fn lookup_x4(&self, addresses: [u32; 4], missed: u32) -> [u32; 4] {

@@ -69,8 +69,8 @@ impl Mbuf<'_> {
     }
 }
 
-/// Both as one packet. Refused beyond 65,535 segments, more than a copy of a packet needs in any pool
-/// that has buffers for packets.
+/// Joins both into one packet. Refused beyond 65,535 segments, more than a copy of a packet needs
+/// in any pool of packet buffers.
 fn appended<'p>(head: Option<Mbuf<'p>>, tail: Mbuf<'p>) -> Result<Mbuf<'p>, Exhausted> {
     let Some(mut head) = head else { return Ok(tail) };
     head.chain(tail).map_err(|_| Exhausted)?;

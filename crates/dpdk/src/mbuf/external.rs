@@ -47,7 +47,7 @@ pub struct ExternalBuffer<'m> {
     /// Owned as one of those that are counted in it.
     shared: NonNull<rte_mbuf_ext_shared_info>,
     bytes: NonNull<[u8]>,
-    /// Where devices see the first byte.
+    /// The address of the first byte for devices.
     iova: u64,
     life: PhantomData<&'m ()>,
 }
@@ -58,7 +58,8 @@ unsafe impl Send for ExternalBuffer<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for ExternalBuffer<'_> {}
 
-/// What the last owner frees. DPDK's part first, so that a pointer to one is one to the other.
+/// The part that the last owner frees. DPDK's part is first, so that a pointer to one is a pointer
+/// to the other.
 #[repr(C)]
 struct Owned<T> {
     shared: rte_mbuf_ext_shared_info,
@@ -90,8 +91,8 @@ impl<'m> ExternalBuffer<'m> {
         Self::new(buffer, |_| iova)
     }
 
-    /// Bytes of something else, such as a `Vec<u8>`, a `Box<[u8]>`, an `Arc<[u8]>` or a `&'static [u8]`. Which
-    /// devices can send them: see [`ForeignMemory`].
+    /// Makes a buffer of memory that is not DPDK's, such as a `Vec<u8>`, a `Box<[u8]>`, an
+    /// `Arc<[u8]>` or a `&'static [u8]`. See [`ForeignMemory`] for the devices that can send it.
     #[must_use]
     pub fn foreign<T>(_right: ForeignMemory<'m>, owner: T) -> Self
     where
@@ -177,7 +178,7 @@ impl Deref for ExternalBuffer<'_> {
     }
 }
 
-/// How many bytes, not which.
+/// The number of bytes, not the bytes.
 impl fmt::Debug for ExternalBuffer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExternalBuffer").field("len", &self.len()).finish_non_exhaustive()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Whether packets may lie in memory that is not DPDK's.
+//! The right to make packets of memory that is not DPDK's.
 
 use std::ffi::CStr;
 use std::marker::PhantomData;
@@ -12,9 +12,9 @@ use crate::port;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ForeignError {
-    /// Devices are told physical addresses.
+    /// Devices use physical addresses.
     #[error(
-        "EAL tells devices physical addresses, which memory outside of DPDK has not: start it with --iova-mode=va, or use HeapBuffer"
+        "EAL uses physical addresses for devices, which are not known for memory outside of DPDK: start it with --iova-mode=va, or use HeapBuffer"
     )]
     PhysicalAddresses,
     /// A port's device reads memory itself.
@@ -65,7 +65,8 @@ impl<'eal> ForeignMemory<'eal> {
     }
 }
 
-/// Whether a port's device is on no bus. One that is just going does not answer, and sends nothing.
+/// Returns true if a port's device is on no bus. A device that is being removed does not answer,
+/// and sends nothing.
 fn is_virtual(port: u16) -> bool {
     let _alone = port::lock();
     let mut info = MaybeUninit::<dpdk_sys::rte_eth_dev_info>::zeroed();

@@ -14,7 +14,7 @@ const PAGE: usize = 4096;
 /// `RTE_BAD_IOVA`.
 const BAD_IOVA: u64 = u64::MAX;
 
-/// Why there is no such memory.
+/// Why memory could not be allocated.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeapError {
@@ -48,7 +48,7 @@ unsafe impl Send for HeapBuffer<'_> {}
 unsafe impl Sync for HeapBuffer<'_> {}
 
 impl<'eal> HeapBuffer<'eal> {
-    /// So many bytes on a NUMA node; `None` for that of the caller.
+    /// Allocates `len` bytes on a NUMA node; `None` for that of the caller.
     ///
     /// # Errors
     /// See [`HeapError`].
@@ -73,7 +73,7 @@ impl<'eal> HeapBuffer<'eal> {
         }
     }
 
-    /// Whether devices see the bytes as one piece, as we do.
+    /// Returns true if the bytes are contiguous for devices, as they are for the CPU.
     fn is_contiguous(&self) -> bool {
         let start = self.start.addr().get();
         let mut pages =
@@ -88,7 +88,7 @@ impl<'eal> HeapBuffer<'eal> {
             })
     }
 
-    /// Where devices see the first byte.
+    /// The address of the first byte for devices.
     pub(super) fn iova(&self) -> u64 {
         self.iova
     }
@@ -98,7 +98,7 @@ impl Deref for HeapBuffer<'_> {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        // SAFETY: so many bytes were allocated there, and zeroed.
+        // SAFETY: `len` bytes were allocated there, and zeroed.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 }
@@ -116,7 +116,7 @@ impl AsRef<[u8]> for HeapBuffer<'_> {
     }
 }
 
-/// How many bytes, not which.
+/// The number of bytes, not the bytes.
 impl fmt::Debug for HeapBuffer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeapBuffer").field("len", &self.len()).finish_non_exhaustive()

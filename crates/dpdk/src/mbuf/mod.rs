@@ -129,7 +129,8 @@ impl<'m> Mbuf<'m> {
         unsafe { std::slice::from_raw_parts(self.start(), self.data_len()) }
     }
 
-    /// Where the byte at `offset` lies, if the first segment has `len` from there on.
+    /// Returns the address of the byte at `offset`, if the first segment has `len` bytes from there
+    /// on.
     #[inline]
     pub(crate) fn bytes_at(&self, offset: usize, len: usize) -> Option<*const u8> {
         let end = offset.checked_add(len)?;
@@ -158,7 +159,7 @@ impl<'m> Mbuf<'m> {
         })
     }
 
-    /// Whether this is the only owner of the first segment and of its bytes.
+    /// Returns true if this is the only owner of the first segment and of its bytes.
     #[inline]
     #[must_use]
     pub fn is_unshared(&self) -> bool {
@@ -166,13 +167,15 @@ impl<'m> Mbuf<'m> {
         unsafe { is_unshared(self.as_ptr()) }
     }
 
-    /// Whether the bytes of the first segment are in the mbuf's own buffer (`RTE_MBUF_DIRECT`).
+    /// Returns true if the bytes of the first segment are in the mbuf's own buffer
+    /// (`RTE_MBUF_DIRECT`).
     pub(crate) fn is_of_own_buffer(&self) -> bool {
         // SAFETY: the mbuf is valid.
         unsafe { is_direct(self.as_ptr()) }
     }
 
-    /// Whether all segments are of one pool, in their own buffers, and no longer than one is with the usual headroom.
+    /// Returns true if all segments are from one pool, in their own buffers, and fit behind the
+    /// usual headroom.
     pub(crate) fn is_of_one_pool(&self) -> bool {
         let mut next = Some(self.raw);
         // SAFETY: each segment of a valid packet is valid as long as the packet.
@@ -194,14 +197,15 @@ impl<'m> Mbuf<'m> {
         true
     }
 
-    /// Whether this is the only owner of the first mbuf, whoever sees its bytes.
+    /// Returns true if this is the only owner of the first mbuf, even if others see its bytes.
     #[inline]
     fn is_sole_owner(&self) -> bool {
         // SAFETY: the mbuf is valid.
         unsafe { is_sole_owner(self.as_ptr()) }
     }
 
-    /// The bytes of the first segment for writing (`rte_pktmbuf_mtod`); `None` when somebody else can see them.
+    /// The bytes of the first segment for writing (`rte_pktmbuf_mtod`); `None` if another owner can
+    /// see them.
     #[inline]
     #[must_use]
     pub fn data_mut(&mut self) -> Option<&mut [u8]> {
@@ -229,8 +233,9 @@ impl<'m> Mbuf<'m> {
         }
     }
 
-    /// The first `N` bytes for writing, 64 at most (`rte_pktmbuf_mtod_offset`); `None` when somebody else can see them or the first
-    /// segment is shorter. Cheaper than [`data_mut`](Self::data_mut), which has to find the end.
+    /// The first `N` bytes for writing, 64 at most (`rte_pktmbuf_mtod_offset`); `None` if another
+    /// owner can see them or the first segment is shorter. Cheaper than
+    /// [`data_mut`](Self::data_mut), which has to find the end.
     #[inline]
     #[must_use]
     pub fn header_mut<const N: usize>(&mut self) -> Option<&mut [u8; N]> {
@@ -327,7 +332,7 @@ impl packet::writer::Buffer for Mbuf<'_> {
     }
 }
 
-/// What it is, not what is in it.
+/// The kind of packet, not its content.
 impl fmt::Debug for Mbuf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mbuf")
@@ -362,7 +367,7 @@ unsafe fn header<'m, const N: usize>(mbuf: *const rte_mbuf) -> &'m mut [u8; N] {
     }
 }
 
-/// Whether a segment and its bytes have one owner only.
+/// Returns true if a segment and its bytes have only one owner.
 ///
 /// # Safety
 /// `segment` is valid and the caller owns a reference to it.
@@ -372,7 +377,7 @@ unsafe fn is_unshared(segment: *const rte_mbuf) -> bool {
     unsafe { is_sole_owner(segment) && is_direct(segment) }
 }
 
-/// Whether a segment's bytes are in its own buffer.
+/// Returns true if a segment's bytes are in its own buffer.
 ///
 /// # Safety
 /// `segment` points to a valid mbuf.
@@ -382,8 +387,9 @@ unsafe fn is_direct(segment: *const rte_mbuf) -> bool {
     unsafe { field::<u64>(segment, layout::MBUF_OL_FLAGS) & fast::mbuf::SHARED == 0 }
 }
 
-/// Whether a segment has one owner only: it may change the mbuf, not necessarily the bytes. A count of
-/// 1 is ours, for only an owner can add another, and none can be added through a `&mut Mbuf`.
+/// Returns true if a segment has only one owner, which may change the mbuf, but not necessarily the
+/// bytes. A count of 1 is ours, because only an owner can add another, and none can be added
+/// through a `&mut Mbuf`.
 ///
 /// # Safety
 /// `segment` is valid and the caller owns a reference to it.

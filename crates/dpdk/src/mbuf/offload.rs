@@ -21,7 +21,8 @@ use crate::fast::mbuf::{REQUESTS, field, set_field};
 
 /// The longest IPv4 header: drivers take the length that stands in the packet, too.
 const LONGEST_IPV4: usize = 60;
-/// The longest headers of TCP segments, all layers together. net_tap copies them into buffers of so many.
+/// The longest headers of TCP segments, all layers together. net_tap copies them into buffers of
+/// this size.
 const LONGEST_SEGMENT_HEADERS: usize = 128;
 
 /// What a device is to compute in a packet, and where its headers are. See the `packet` crate for views that
@@ -41,12 +42,13 @@ const LONGEST_SEGMENT_HEADERS: usize = 128;
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TxOffload {
-    /// Bytes before the IP header, at most 127, including a VLAN tag that the device will insert. In tunnels: all bytes
-    /// before the inner IP header, which works with devices that are not told of tunnels.
+    /// Bytes before the IP header, at most 127, including a VLAN tag that the device will insert.
+    /// In tunnels: all bytes before the inner IP header, which works with devices that do not know
+    /// of the tunnel.
     pub l2_len: u8,
     /// The IP header.
     pub ip: IpOffload,
-    /// What is behind it.
+    /// The transport header.
     pub l4: L4Offload,
 }
 
@@ -57,7 +59,8 @@ pub enum IpOffload {
     Ipv4 {
         /// Its bytes, options included: 20 to 60.
         len: u8,
-        /// Whether the device fills in its checksum. It does in any case with [`L4Offload::TcpSegments`].
+        /// True if the device fills in its checksum. It always does with
+        /// [`L4Offload::TcpSegments`].
         checksum: bool,
     },
     /// IPv6, which has no checksum.
@@ -67,8 +70,8 @@ pub enum IpOffload {
     },
 }
 
-/// What the device does behind the IP header. DPDK has the pseudo-header's checksum stand in the field
-/// where the device needs that: [`TxQueue::prepare`](crate::TxQueue::prepare) sees to it.
+/// The device's work behind the IP header. DPDK requires the pseudo-header's checksum in the field
+/// if the device needs that: [`TxQueue::prepare`](crate::TxQueue::prepare) writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum L4Offload {
     /// Nothing.
@@ -124,7 +127,7 @@ pub enum OffloadError {
     Room,
     /// Too large for segments.
     #[error(
-        "TCP segments have headers of 128 bytes at most, and of 65,535 with their payload: {headers} and {payload} were asked for"
+        "TCP segments have at most 128 bytes of headers, and 65,535 with their payload, not {headers} and {payload}"
     )]
     Segments {
         /// Bytes of all headers together.
@@ -184,7 +187,7 @@ impl L4Offload {
         }
     }
 
-    /// Of a packet whose IP header has these.
+    /// Returns the flags of a packet whose IP header has these.
     fn flags(self, ip: u64) -> u64 {
         match self {
             Self::Nothing => 0,
@@ -200,7 +203,7 @@ impl L4Offload {
     }
 }
 
-/// Whether IPv4 or TCP has such a header.
+/// Returns true if IPv4 or TCP has headers of this length.
 fn is_header_of_words(len: u8) -> bool {
     (20..=60).contains(&len) && len % 4 == 0
 }
@@ -261,7 +264,7 @@ impl TxOffload {
             | u64::from(self.l4.payload()) << layout::MBUF_TSO_SEGSZ_SHIFT
     }
 
-    /// Whether DPDK's fields and net_tap's buffers have room for the lengths.
+    /// Checks that DPDK's fields and net_tap's buffers have room for the lengths.
     fn check_limits(&self) -> Result<(), OffloadError> {
         if u32::from(self.l2_len) >= 1 << layout::MBUF_L2_LEN_BITS {
             return Err(OffloadError::Length);
@@ -276,13 +279,14 @@ impl TxOffload {
         Ok(())
     }
 
-    /// What it is when a driver has put a VLAN tag into the packet itself (`rte_vlan_insert`).
+    /// Returns the request after a driver has put a VLAN tag into the packet itself
+    /// (`rte_vlan_insert`).
     pub(crate) fn with_tag(self) -> Result<Self, OffloadError> {
         let l2_len = self.l2_len.checked_add(TAG).ok_or(OffloadError::Length)?;
         Ok(Self { l2_len, ..self })
     }
 
-    /// What was asked for by these.
+    /// Returns the request that these stand for.
     fn from_raw(flags: u64, lengths: u64) -> Option<Self> {
         let part = |shift: u32, bits: u32| (lengths >> shift & ((1 << bits) - 1)) as u16;
         let l3 = part(layout::MBUF_L3_LEN_SHIFT, layout::MBUF_L3_LEN_BITS);
@@ -295,7 +299,7 @@ impl TxOffload {
         } else {
             return None;
         };
-        // The kinds of checksums are numbers in a field of two bits, of which UDP's has both.
+        // The kinds of checksums are numbers in a field of two bits; UDP's has both bits set.
         let l4 = match flags & layout::MBUF_F_TX_UDP_CKSUM {
             _ if flags & layout::MBUF_F_TX_TCP_SEG != 0 => L4Offload::TcpSegments {
                 len,
@@ -359,8 +363,8 @@ impl Mbuf<'_> {
         }
     }
 
-    /// What [`request`](Self::request) has asked for and nothing has taken back. Devices that pass mbufs on as they
-    /// are (net_ring) leave it in the packet.
+    /// The request made by [`request`](Self::request) and not withdrawn. Devices that pass mbufs on
+    /// unchanged (net_ring) leave it in the packet.
     #[must_use]
     pub fn requested(&self) -> Option<TxOffload> {
         // SAFETY: the mbuf is valid.
@@ -406,15 +410,16 @@ impl Mbuf<'_> {
         }
     }
 
-    /// Whether another mbuf of the pool has room for so many bytes of headers: net_tap in DPDK releases newer than 22.11 copies them into one, and
-    /// looks at the first only.
+    /// Returns true if another mbuf of the pool has room for headers of this length: net_tap in
+    /// DPDK releases newer than 22.11 copies them into one, and checks only the first.
     fn has_copies_of(&self, headers: usize) -> bool {
         // SAFETY: the mbuf is valid.
         let room: u16 = unsafe { field(self.as_ptr(), layout::MBUF_BUF_LEN) };
         usize::from(layout::PKTMBUF_HEADROOM) + headers <= room.into()
     }
 
-    /// Drivers that put a tag in lengthen what is before the IP header, in a field of 7 bits, and ask nobody.
+    /// Drivers that insert a tag lengthen the bytes before the IP header, in a field of 7 bits,
+    /// without a check.
     #[inline]
     fn withdraw_request_without_room(&mut self) {
         let fits = |offload: TxOffload| {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What kind of packet a device has recognised.
+//! The kind of packet that a device has recognised.
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -36,7 +36,7 @@ macro_rules! layer {
             /// Not looked at, or not recognised.
             Unknown,
             $($(#[$what])* $variant,)+
-            /// One that this release of the crate has no name for, as it lies in the field.
+            /// A type that this release of the crate has no name for, as in the field.
             Other(u32),
         }
 
@@ -132,7 +132,7 @@ layer! {
 }
 
 layer! {
-    /// What a packet is wrapped in.
+    /// The tunnel around a packet.
     TunnelType {
         /// IP in IP.
         Ip = RTE_PTYPE_TUNNEL_IP,
@@ -164,14 +164,14 @@ layer! {
 }
 
 impl L3Type {
-    /// Whether it is IPv4 (`RTE_ETH_IS_IPV4_HDR`).
+    /// Returns true if it is IPv4 (`RTE_ETH_IS_IPV4_HDR`).
     #[inline]
     #[must_use]
     pub fn is_ipv4(self) -> bool {
         matches!(self, Self::Ipv4 | Self::Ipv4Options | Self::Ipv4Any)
     }
 
-    /// Whether it is IPv6 (`RTE_ETH_IS_IPV6_HDR`).
+    /// Returns true if it is IPv6 (`RTE_ETH_IS_IPV6_HDR`).
     #[inline]
     #[must_use]
     pub fn is_ipv6(self) -> bool {
@@ -189,7 +189,7 @@ impl PacketType {
         Self(bits)
     }
 
-    /// As it lies in the field.
+    /// The value of the field.
     #[must_use]
     pub const fn bits(self) -> u32 {
         self.0
@@ -216,7 +216,7 @@ impl PacketType {
         L4Type::outer(self.0 & RTE_PTYPE_L4_MASK)
     }
 
-    /// What the inner packet is wrapped in.
+    /// The tunnel around the inner packet.
     #[inline]
     #[must_use]
     pub fn tunnel(self) -> TunnelType {
@@ -245,7 +245,7 @@ impl PacketType {
     }
 }
 
-/// As `rte_get_ptype_name` words it: `L2_ETHER L3_IPV4 L4_UDP`.
+/// In the words of `rte_get_ptype_name`: `L2_ETHER L3_IPV4 L4_UDP`.
 impl fmt::Display for PacketType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         type Name = unsafe extern "C" fn(u32) -> *const c_char;
@@ -279,7 +279,7 @@ impl fmt::Debug for PacketType {
 }
 
 impl Mbuf<'_> {
-    /// What the device that received it has recognised (`packet_type`).
+    /// The type that the receiving device has recognised (`packet_type`).
     #[inline]
     #[must_use]
     pub fn packet_type(&self) -> PacketType {
@@ -287,7 +287,7 @@ impl Mbuf<'_> {
         PacketType(unsafe { field(self.as_ptr(), layout::MBUF_PACKET_TYPE) })
     }
 
-    /// Says what the packet is: for those that look at it later. Devices that it is sent to do not.
+    /// Sets the packet's type, for later readers. Devices that it is sent to do not read it.
     #[inline]
     pub fn set_packet_type(&mut self, kind: PacketType) {
         // SAFETY: the mbuf is valid, and its first segment is this owner's.

@@ -8,12 +8,12 @@ use super::{Mbuf, ShareError, SharedMbuf};
 use crate::fast::share;
 use crate::mempool::Mempool;
 
-/// Why there is no such part.
+/// Why a part could not be made.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartError {
     /// It does not lie inside.
-    #[error("there are {len} bytes: bytes {start} to {end} are not among them")]
+    #[error("bytes {start} to {end} are not in the packet, which has {len} bytes")]
     Range {
         /// The first byte that was asked for.
         start: usize,

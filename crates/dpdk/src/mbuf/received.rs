@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a device says about a packet beside its kind: checksums, hash, mark, VLAN tags.
+//! A device's information about a packet beside its kind: checksums, hash, mark, VLAN tags.
 //!
-//! A device says only what its port was configured for. All of it is `None` or unknown in a packet that was
-//! allocated, and stays with one that goes through a [`SharedMbuf`](crate::SharedMbuf), a clone or a copy.
+//! A device reports only what its port was configured for. All of it is `None` or unknown in a
+//! packet that was allocated, and stays with one that goes through a
+//! [`SharedMbuf`](crate::SharedMbuf), a clone or a copy.
 
 use dpdk_sys::layout;
 
 use super::Mbuf;
 use crate::fast::mbuf::field;
 
-/// What a device says about a checksum of a packet that it has received.
+/// A device's result for a checksum of a packet that it has received.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Checksum {
     /// It did not look.
@@ -18,8 +19,8 @@ pub enum Checksum {
     Good,
     /// It is wrong.
     Bad,
-    /// What stands in the packet is not right, but nothing is wrong with the packet: it comes from
-    /// a virtual machine, say, that leaves checksums to the device which sends it on.
+    /// The value in the packet is not right, but the packet is intact: it comes, for instance, from
+    /// a virtual machine that leaves checksums to the sending device.
     Absent,
 }
 
@@ -50,7 +51,7 @@ impl Mbuf<'_> {
         Checksum::of(self.flags(), good, bad)
     }
 
-    /// That of TCP, UDP or SCTP; of the inner packet in a tunnel that the device knows.
+    /// The result for TCP, UDP or SCTP; for the inner packet in a tunnel that the device knows.
     #[inline]
     #[must_use]
     pub fn l4_checksum(&self) -> Checksum {
@@ -58,7 +59,8 @@ impl Mbuf<'_> {
         Checksum::of(self.flags(), good, bad)
     }
 
-    /// Whether the device has found that of the outer IPv4 header wrong. A device does not say more.
+    /// Returns true if the device has found the checksum of the outer IPv4 header wrong. Devices
+    /// report no more than that.
     #[inline]
     #[must_use]
     pub fn outer_ip_checksum_is_bad(&self) -> bool {
@@ -93,14 +95,15 @@ impl Mbuf<'_> {
         known.then(|| unsafe { field(self.as_ptr(), layout::MBUF_HASH_FDIR_HI) })
     }
 
-    /// Whether a flow rule has met the packet, one that marks (see [`mark`](Self::mark)) or flags it.
+    /// Returns true if the packet matched a flow rule that marks (see [`mark`](Self::mark)) or
+    /// flags.
     #[inline]
     #[must_use]
     pub fn is_flagged(&self) -> bool {
         self.flags() & layout::MBUF_F_RX_FDIR != 0
     }
 
-    /// The VLAN tag as the device has read it, in the order of the CPU: priority in the three
+    /// The VLAN tag that the device has read, in the order of the CPU: priority in the three
     /// uppermost bits, the VLAN's number in the lowest twelve. Of two tags it is the inner one.
     #[inline]
     #[must_use]
@@ -119,8 +122,8 @@ impl Mbuf<'_> {
         known.then(|| unsafe { field(self.as_ptr(), layout::MBUF_VLAN_TCI_OUTER) })
     }
 
-    /// VLAN tags that the device has taken out of the packet's bytes: 0, 1 or 2. Of two tags one that is
-    /// taken out is the outer one.
+    /// The number of VLAN tags that the device has removed from the packet's bytes: 0, 1 or 2. If
+    /// it removed one of two tags, it is the outer one.
     #[inline]
     #[must_use]
     pub fn stripped_vlans(&self) -> usize {

@@ -9,7 +9,7 @@ use super::Mbuf;
 use crate::fast::shape;
 
 impl Mbuf<'_> {
-    /// Bytes of room before the data, as `rte_pktmbuf_headroom`. Nothing is said about who sees it.
+    /// Bytes of room before the data, as `rte_pktmbuf_headroom`. Other owners may see them.
     #[inline]
     #[must_use]
     pub fn headroom(&self) -> usize {
@@ -49,9 +49,9 @@ impl Mbuf<'_> {
         (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
-    /// Makes the packet `len` bytes longer at its end and gives those, whatever they were (`rte_pktmbuf_append`); `None`, and
-    /// nothing changed, when the last segment is shared or has less tail room, or when somebody else
-    /// holds the first.
+    /// Makes the packet `len` bytes longer at its end and returns the new bytes, with arbitrary
+    /// content (`rte_pktmbuf_append`); `None`, and nothing changed, if the last segment is shared
+    /// or has less tail room, or if the first has another owner.
     #[inline]
     #[must_use]
     pub fn append(&mut self, len: usize) -> Option<&mut [u8]> {
@@ -68,8 +68,8 @@ impl Mbuf<'_> {
         (!start.is_null()).then(|| unsafe { std::slice::from_raw_parts_mut(start, len) })
     }
 
-    /// Takes `len` bytes away at the front and says whether it did: not when the first segment has
-    /// fewer, or when somebody else holds it (`rte_pktmbuf_adj`).
+    /// Removes `len` bytes at the front; returns false if the first segment has fewer, or has
+    /// another owner (`rte_pktmbuf_adj`).
     #[inline]
     #[must_use]
     pub fn adj(&mut self, len: usize) -> bool {
@@ -78,8 +78,8 @@ impl Mbuf<'_> {
             .is_ok_and(|len| self.is_sole_owner() && unsafe { shape::adj(self.as_ptr(), len) })
     }
 
-    /// Takes `len` bytes away at the end and says whether it did: not when the last segment has fewer,
-    /// or when somebody else holds the first or the last (`rte_pktmbuf_trim`).
+    /// Removes `len` bytes at the end; returns false if the last segment has fewer, or if the first
+    /// or the last has another owner (`rte_pktmbuf_trim`).
     #[inline]
     #[must_use]
     pub fn trim(&mut self, len: usize) -> bool {

@@ -7,7 +7,7 @@ use super::Mbuf;
 use crate::fast::{self, shape};
 
 impl<'m> Mbuf<'m> {
-    /// The bytes of each segment in turn for writing; `None` for those that somebody else can see.
+    /// The bytes of each segment in turn for writing; `None` for those that other owners can see.
     pub fn segment_data_mut(&mut self) -> impl Iterator<Item = Option<&mut [u8]>> {
         let mut next = Some(self.raw);
         std::iter::from_fn(move || {
@@ -54,9 +54,9 @@ impl<'m> Mbuf<'m> {
         Ok(())
     }
 
-    /// Keeps the first `segments` and gives the others as a packet of their own. `None`, and nothing
-    /// changed, when there are no others, when `segments` is 0, or when somebody else holds the first
-    /// segment or one of the two at the cut.
+    /// Keeps the first `segments` and returns the others as a packet of their own. `None`, and
+    /// nothing changed, if there are no others, if `segments` is 0, or if the first segment or one
+    /// of the two at the cut has another owner.
     #[must_use]
     pub fn split(&mut self, segments: usize) -> Option<Mbuf<'m>> {
         let mut last = self.raw;

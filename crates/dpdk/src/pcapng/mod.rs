@@ -76,7 +76,7 @@ pub use capture_file::pcapng::Direction;
 pub use tap::{Tap, TapConfig};
 pub use writer::{Interface, InterfaceId, Pcapng, PcapngConfig, PcapngError};
 
-/// What became of the packets that taps have seen.
+/// Counts of the packets that taps have seen.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Figures {
     /// Packets in the file.

@@ -9,7 +9,7 @@ use crate::debug::impl_debug;
 use crate::mbuf::Mbuf;
 use crate::tsc;
 
-/// What a tap takes.
+/// The packets that a tap captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TapConfig {
     /// Bytes of each packet, from its beginning (the snap length); 65,535 at most.
@@ -26,8 +26,8 @@ impl Default for TapConfig {
     }
 }
 
-/// Captures what one queue receives or sends. Owned by who polls it, as a rule in a callback. Made by
-/// [`Pcapng::tap`](super::Pcapng::tap).
+/// Captures the packets that one queue receives or sends. Owned by the polling thread, usually in a
+/// callback. Made by [`Pcapng::tap`](super::Pcapng::tap).
 pub struct Tap {
     direction: Direction,
     ring: Writer,
@@ -36,8 +36,9 @@ pub struct Tap {
 impl_debug!([] Tap, tap => direction: tap.direction, snap: tap.ring.snap());
 
 impl Tap {
-    /// Copies packets into the ring, all with the time stamp of now. Those for which there is no room are counted as
-    /// dropped, and nothing waits. VLAN tags that the device took out, or is to put in, are where they belong.
+    /// Copies packets into the ring, all with the current time stamp. Packets without room are
+    /// counted as dropped, and nothing waits. VLAN tags that the device removed, or is to insert,
+    /// are put in their places.
     ///
     /// Filter by giving some packets only: `tap.capture(packets.iter().filter(..))`.
     #[inline]
@@ -54,7 +55,8 @@ impl Tap {
 
     fn record(&mut self, packet: &Mbuf<'_>, tsc: u64) {
         let tags = Tags::of(packet, self.direction);
-        // Segments are added up: a driver's own sum need not be what the buffers hold.
+        // Segments are added up, because a driver's own sum may differ from the content of the
+        // buffers.
         let len = packet.segment_data().map(<[u8]>::len).sum::<usize>() + tags.bytes().len();
         self.ring.write(tsc, len, |room| {
             let mut before = tags.offset();

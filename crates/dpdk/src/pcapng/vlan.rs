@@ -17,8 +17,9 @@ pub(super) struct Tags {
 }
 
 impl Tags {
-    /// Those that the device took out of a received packet (`RTE_MBUF_F_RX_VLAN_STRIPPED`, `_QINQ_STRIPPED`), or is
-    /// to put into one that is sent (`RTE_MBUF_F_TX_VLAN`; with `_QINQ` both).
+    /// The tags that the device removed from a received packet (`RTE_MBUF_F_RX_VLAN_STRIPPED`,
+    /// `_QINQ_STRIPPED`), or is to insert into a sent one (`RTE_MBUF_F_TX_VLAN`; with `_QINQ`
+    /// both).
     #[inline]
     pub(super) fn of(packet: &Mbuf<'_>, direction: Direction) -> Self {
         let mut tags = Self { bytes: [0; 8], len: 0 };
@@ -59,7 +60,7 @@ impl Tags {
         self.len += 4;
     }
 
-    /// Bytes of the packet that stand before them; 0 when there are none.
+    /// Bytes of the packet before them; 0 if there are none.
     #[inline]
     pub(super) fn offset(&self) -> usize {
         if self.len > 0 { ADDRESSES } else { 0 }

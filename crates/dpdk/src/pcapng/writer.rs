@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The file, and what leads into it.
+//! The file, and its inputs.
 
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ pub enum PcapngError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The file could not be written. What is in it up to here can be read.
+    /// The file could not be written. Its content up to here is readable.
     #[error("capture file {}: {source}", .path.display())]
     Write {
         /// The file.
@@ -41,29 +41,29 @@ pub enum PcapngError {
     Interface(PathBuf),
 }
 
-/// What a file is to say of itself.
+/// The description of a file.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct PcapngConfig {
-    /// Who writes it, such as `my-forwarder 1.0`.
+    /// The writing program, such as `my-forwarder 1.0`.
     pub application: String,
-    /// What else there is to say.
+    /// A comment.
     pub comment: Option<String>,
 }
 
 impl PcapngConfig {
-    /// Who writes it, and nothing else.
+    /// A description with the writing program only.
     #[must_use]
     pub fn named(application: impl Into<String>) -> Self {
         Self { application: application.into(), comment: None }
     }
 }
 
-/// What a file is to say of an interface.
+/// The description of an interface.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Interface {
-    /// As Wireshark shows it.
+    /// The name that Wireshark shows.
     pub name: String,
-    /// What it is.
+    /// A description.
     pub description: Option<String>,
     /// Its address.
     pub mac: Option<[u8; 6]>,
@@ -103,14 +103,14 @@ pub struct InterfaceId {
 
 /// A capture file being written, with nanoseconds, link type Ethernet.
 pub struct Pcapng {
-    /// No two are alike in a process.
+    /// Unique in a process.
     id: u64,
     path: PathBuf,
     out: BufWriter<Box<dyn Write + Send>>,
     clock: Clock,
     /// When it was opened.
     started: u64,
-    /// Figures of each interface, of taps that are gone already, and of what was captured.
+    /// Figures of each interface, including removed taps, and of all captured packets.
     interfaces: Vec<Figures>,
     inlets: Vec<Inlet>,
     /// A block in the making.
@@ -121,7 +121,7 @@ pub struct Pcapng {
 impl_debug!([] Pcapng, pcapng => path: pcapng.path, interfaces: pcapng.interfaces);
 
 impl Pcapng {
-    /// A new file; what was there is replaced. A link of another user's is not followed.
+    /// Makes a file and replaces an existing one. A symbolic link of another user is not followed.
     ///
     /// # Errors
     /// [`PcapngError::Create`], [`PcapngError::Write`].
@@ -132,7 +132,7 @@ impl Pcapng {
         Self::new(file, path, config)
     }
 
-    /// A file that is written into a pipe or a socket; `name` is what errors call it.
+    /// Writes into a pipe or a socket; `name` is its name in errors.
     ///
     /// # Errors
     /// [`PcapngError::Write`].
@@ -199,13 +199,13 @@ impl Pcapng {
         Ok(tap)
     }
 
-    /// Writes what taps have captured up to now, and returns how many packets that were. Among those, they are
-    /// in the order of their time stamps; a packet that is captured meanwhile waits for the next call.
+    /// Writes the packets that taps have captured so far, and returns their number. They are sorted
+    /// by their time stamps; packets captured meanwhile wait for the next call.
     ///
     /// # Errors
     /// [`PcapngError::Write`]. The packet at which it happened is lost.
     pub fn collect(&mut self) -> Result<u64, PcapngError> {
-        // Asked before what waits: a tap that is gone now has put everything into its ring.
+        // Checked before the rings: a tap that is gone now has put everything into its ring.
         let gone: Vec<bool> = self.inlets.iter().map(|inlet| inlet.ring.is_abandoned()).collect();
         // No more than waits now, or a busy tap would hold this for ever.
         let mut left: Vec<usize> = self.inlets.iter().map(|inlet| inlet.ring.waiting()).collect();
@@ -252,7 +252,7 @@ impl Pcapng {
             .min_by_key(|(_, record)| record.tsc)
     }
 
-    /// Hands what was collected to the system, for whoever reads the file meanwhile.
+    /// Hands the collected packets to the system, for concurrent readers of the file.
     ///
     /// # Errors
     /// [`PcapngError::Write`].
@@ -260,7 +260,7 @@ impl Pcapng {
         self.out.flush().map_err(|source| PcapngError::Write { path: self.path.clone(), source })
     }
 
-    /// What became of the packets up to the last [`collect`](Self::collect), of all interfaces together.
+    /// Counts of the packets up to the last [`collect`](Self::collect), of all interfaces together.
     #[must_use]
     pub fn figures(&self) -> Figures {
         (0..self.interfaces.len()).map(|index| self.figures_of(index)).fold(
@@ -281,8 +281,8 @@ impl Pcapng {
         }
     }
 
-    /// Collects once more, says in the file what became of the packets, and closes it. Taps that are alive
-    /// drop what they capture from then on.
+    /// Collects once more, writes the counts into the file, and closes it. Taps that are alive drop
+    /// all packets from then on.
     ///
     /// # Errors
     /// [`PcapngError::Write`].
@@ -332,7 +332,7 @@ fn clock_now() -> Clock {
 
 impl Drop for Pcapng {
     fn drop(&mut self) {
-        // Who wants to know calls `finish`.
+        // Call `finish` to see errors.
         let _ = self.end();
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a configuration asks for and what of it a driver has.
+//! The configuration that was requested, and the part of it that a driver supports.
 
 use super::config::PortConfig;
 use super::control;
@@ -10,7 +10,7 @@ use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::{Reta, Rss, RssHashTypes};
 use super::shortfall::{Lack, Shortfall};
 
-/// What a port and its driver agreed on.
+/// The configuration that a port and its driver agreed on.
 #[derive(Clone, Default, Debug)]
 pub(super) struct Agreement {
     /// Receive queues.
@@ -19,7 +19,7 @@ pub(super) struct Agreement {
     pub tx: u16,
     pub rx_offloads: RxOffloads,
     pub tx_offloads: TxOffloads,
-    /// Whether the driver is to tell of its link.
+    /// Whether the driver reports changes of its link.
     pub link_events: bool,
     /// DPDK's hash types, which may be more than this crate knows; 0 for no RSS.
     pub hash_types: u64,
@@ -27,7 +27,7 @@ pub(super) struct Agreement {
     pub key: Option<Vec<u8>>,
     /// DPDK refused to configure the port with the key, which is to be set when the port has started.
     pub key_left_out: bool,
-    /// What the table was asked to be.
+    /// The requested table.
     asked_reta: Reta,
     /// To be set at each start, for drivers fill theirs then. Empty for the driver's own.
     pub reta: Vec<u16>,
@@ -52,7 +52,8 @@ impl Agreement {
         Ok(agreement)
     }
 
-    /// Sets what drivers take only now, or forget when they start. The caller holds the lock.
+    /// Sets what drivers accept only after the start, or forget at the start. The caller holds the
+    /// lock.
     pub fn started(&mut self, id: PortId) {
         let at_start =
             |lack: &Lack| matches!(lack, Lack::RetaRefused { .. } | Lack::KeyRefused { .. });
@@ -84,7 +85,8 @@ impl Agreement {
         if let Some(queue) = outside {
             return Err(PortError::RetaQueue { port: id, queue: *queue, queues: self.rx });
         }
-        // One queue has nothing to share, unless somebody asked: packets may carry the hash.
+        // With one queue there is nothing to share, unless RSS was requested: packets may carry the
+        // hash.
         if self.rx == 0 || self.rx == 1 && *asked == Rss::default() {
             return Ok(());
         }
@@ -119,7 +121,7 @@ impl Agreement {
         Ok(())
     }
 
-    /// The table that was asked for, of so many entries, and what lacks of it.
+    /// Computes the requested table for a number of entries, and notes what is missing.
     fn reta(&mut self, id: PortId, size: u16) {
         let of_size = |lack: &Lack| matches!(lack, Lack::Reta | Lack::RetaSize { .. });
         self.shortfalls.retain(|shortfall| !of_size(&shortfall.lack));
@@ -171,8 +173,8 @@ impl Agreement {
     }
 }
 
-/// What of `given` is to be left out: drivers that can put TCP segments together and keep the FCS refuse to start with
-/// both. Segments put together are worth more, if none is required.
+/// Returns the offloads of `given` to leave out: drivers that can merge TCP segments and keep the
+/// FCS refuse to start with both. Merged segments are worth more, if neither is required.
 fn excluded(given: RxOffloads, required: RxOffloads) -> RxOffloads {
     let both = RxOffloads::TCP_LRO | RxOffloads::KEEP_CRC;
     if !given.contains(both) || required.contains(both) {
@@ -252,7 +254,7 @@ mod tests {
         assert_eq!(agreement.reta, [1, 0, 1, 0, 1, 0, 1, 0]);
         assert_eq!(
             agreement.shortfalls[0].to_string(),
-            "port 3: RSS by ipv4 ipv6 was asked for; its driver hashes by ipv4"
+            "port 3: RSS by ipv4 ipv6 was requested, but the driver hashes by ipv4"
         );
         let none = PortInfo { raw_hash_types: 0, ..info() };
         let agreement = agree(2, &asked, &none).unwrap();
@@ -339,7 +341,7 @@ mod tests {
         let error = Agreement::of(PortId(3), &config, &info()).unwrap_err();
         assert_eq!(
             error.to_string(),
-            "port 3: RX offloads required that its driver has not: SCATTER; it has: VLAN_STRIP"
+            "port 3: required RX offloads not supported by the driver: SCATTER; supported: VLAN_STRIP"
         );
         let config = PortConfig {
             tx_offloads: Request::required(TxOffloads::TCP_TSO),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The arguments of a virtual device as EAL reads them, and what EAL or a driver would misread.
+//! The arguments of a virtual device as EAL reads them, and values that EAL or a driver would
+//! misread.
 
 use std::fmt::{self, Display};
 use std::path::Path;
@@ -15,7 +16,7 @@ pub enum VdevError {
     Name {
         /// The name.
         name: String,
-        /// What it has to begin with.
+        /// The prefix that the name must have.
         driver: &'static str,
     },
     /// A value that EAL or the driver would read as something else.
@@ -49,11 +50,12 @@ const MAX_SOCKET_PATH: usize = 107;
 pub trait Vdev: Display + sealed::Sealed {}
 
 pub(super) mod sealed {
-    /// What a device is made of. Sealed: a driver is among them when somebody has read what its arguments do.
+    /// The content of a device's arguments. Sealed: a driver is added here after its handling of
+    /// arguments was reviewed.
     pub trait Sealed {
         const DRIVER: &'static str;
         fn arguments(&self) -> &super::Arguments;
-        /// What its driver would take for something else, beside what is refused of every value.
+        /// Refuses values that this driver would misread, beyond the checks of every value.
         fn check(&self) -> Result<(), super::VdevError> {
             Ok(())
         }
@@ -72,7 +74,7 @@ impl Arguments {
         Self { name: name.into(), list: Vec::new() }
     }
 
-    /// Sets an argument, in place of what it was.
+    /// Sets an argument, replacing its old value.
     pub(super) fn set(&mut self, key: &'static str, value: impl Display) {
         self.list.retain(|(set, _)| *set != key);
         self.list.push((key, value.to_string()));

@@ -16,7 +16,7 @@ macro_rules! bit_set {
 
         impl $set {
             $($(#[$bit_about])* pub const $bit: Self = Self($value);)+
-            /// None of them.
+            /// The empty set.
             pub const EMPTY: Self = Self(0);
             /// All that this type knows.
             pub const ALL: Self = Self(0 $(| $value)+);
@@ -34,25 +34,25 @@ macro_rules! bit_set {
                 self.0
             }
 
-            /// Whether nothing is in it.
+            /// Returns true if the set is empty.
             #[must_use]
             pub const fn is_empty(self) -> bool {
                 self.0 == 0
             }
 
-            /// Whether all of `other` is in it.
+            /// Returns true if all of `other` is in the set.
             #[must_use]
             pub const fn contains(self, other: Self) -> bool {
                 self.0 & other.0 == other.0
             }
 
-            /// What is in either, as `|`, also in constants.
+            /// The union, as `|`, also in constants.
             #[must_use]
             pub const fn union(self, other: Self) -> Self {
                 Self(self.0 | other.0)
             }
 
-            /// The names of what is in it, in the order of DPDK's bits.
+            /// The names of the elements, in the order of DPDK's bits.
             pub fn names(self) -> impl Iterator<Item = &'static str> {
                 Self::NAMES.iter().filter(move |(bit, _)| self.0 & bit != 0).map(|(_, name)| *name)
             }
@@ -72,7 +72,7 @@ macro_rules! bit_set {
             }
         }
 
-        /// What is in the first and not in the second.
+        /// The elements of the first that are not in the second.
         impl std::ops::Sub for $set {
             type Output = Self;
             fn sub(self, other: Self) -> Self {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How a port is to be configured.
+//! The configuration of a port.
 
 use super::offloads::{Request, RxOffloads, TxOffloads};
 use super::rss::Rss;
@@ -14,7 +14,7 @@ pub struct RxConfig<'eal> {
     /// Length of the ring in packets (or their segments), within [`PortInfo::rx_descriptors`](super::PortInfo::rx_descriptors), to which it
     /// is rounded.
     pub descriptors: u16,
-    /// Where the buffers come from that its packets are received into.
+    /// The pool of the buffers for received packets.
     pub pool: Mempool<'eal>,
 }
 
@@ -47,13 +47,14 @@ pub struct PortConfig<'eal> {
     pub rx: Vec<RxConfig<'eal>>,
     /// Transmit queues.
     pub tx: Vec<TxConfig>,
-    /// Tells the driver that nobody reads packet types, which saves it the work
-    /// (`rte_eth_dev_set_ptypes` with `RTE_PTYPE_UNKNOWN`). Drivers that cannot are left as they are.
+    /// Tells the driver that packet types are not read, which saves it the work
+    /// (`rte_eth_dev_set_ptypes` with `RTE_PTYPE_UNKNOWN`). Drivers without that option are left
+    /// unchanged.
     pub no_packet_types: bool,
-    /// Bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the FCS;
-    /// `None` for the driver's own, 1500 as a rule. It is what the port is configured for (`rxmode.mtu`); an interface
-    /// of the kernel behind the port (net_tap, net_af_packet, net_af_xdp) keeps its own MTU until
-    /// [`PortControl::set_mtu`](super::PortControl::set_mtu).
+    /// Bytes of the largest frame's payload, without the 14 bytes of the Ethernet header and the
+    /// FCS; `None` for the driver's default, usually 1500. The port is configured for it
+    /// (`rxmode.mtu`); a kernel interface behind the port (net_tap, net_af_packet, net_af_xdp)
+    /// keeps its own MTU until [`PortControl::set_mtu`](super::PortControl::set_mtu).
     pub mtu: Option<u16>,
     /// Has the driver tell when the link goes up or down (`intr_conf.lsc`), for [`PortControl::watch`]; then
     /// [`PortControl::link`] gives what it told last and asks no device. A [`Shortfall`] where it cannot.

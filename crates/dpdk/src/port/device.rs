@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which devices safe code may attach.
+//! The devices that safe code may attach.
 //!
-//! What is allowed is listed, not what is forbidden: DPDK has more than one way to write a device, aliases of drivers, and
-//! drivers that build further devices from their arguments. What a driver's arguments may be is said in
-//! [`driver`](super::driver).
+//! This is a list of allowed devices, not of forbidden ones: DPDK has more than one way to write a
+//! device, aliases of drivers, and drivers that make further devices from their arguments.
+//! [`driver`](super::driver) has the allowed arguments of each driver.
 
 use super::driver::Driver;
 
-/// Whether a device may be attached, or why not.
+/// Checks if a device may be attached; the error says why not.
 pub(super) fn check(device: &str) -> Result<(), &'static str> {
     // `bus=vdev,name=...`: DPDK looks for such a layer at the beginning and behind any slash.
     let layer = |text: &str| ["bus=", "class=", "driver="].iter().any(|key| text.starts_with(key));
@@ -38,8 +38,8 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     (driver.check_arguments)(&arguments)
 }
 
-/// Whether an argument is a key and a value. DPDK's `rte_kvargs_parse` reads `a=b=c` as `b=c`; and `a` as a key whose value
-/// is a null pointer, at which net_pcap looks.
+/// Returns true if an argument is a key and a value. DPDK's `rte_kvargs_parse` reads `a=b=c` as
+/// `b=c`; and `a` as a key with a null pointer as its value, which net_pcap dereferences.
 fn is_pair(argument: &str) -> bool {
     let plain = |b: u8| b.is_ascii_alphanumeric() || b == b'-' || b == b'_';
     argument.split_once('=').is_some_and(|(key, value)| {
@@ -115,7 +115,7 @@ mod tests {
             "net_ring0,nodeaction=r:0:ATTACH",
             "net_ring0,",
             "net_memif0, internal=0x10",
-            // More than one =: the key is what stands before the last.
+            // More than one =: the key is the text before the last.
             "net_memif0,=internal=0x10",
             "net_memif0,role=client,=zero-copy=yes",
             "net_memif0,role=client,secret=zero-copy=yes",
@@ -155,7 +155,7 @@ mod tests {
             "net_null0,size=[64,copy=1]",
             "eth_null0,copy=1,size=9000",
             "0000:01:00.0,cmd_fd=3",
-            // Names that are none.
+            // Invalid names.
             "net_ring0/x",
             "net_ring:0",
             " net_ring0",

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with a port.
+//! Errors of ports.
 
 use super::arguments::VdevError;
 use super::id::PortId;
@@ -18,10 +18,10 @@ pub enum PortError {
     #[error("port {0} is taken: each port is handed out once")]
     Taken(PortId),
     /// Another port, such as a bond, or a C plugin owns it (`rte_eth_dev_owner_set`).
-    #[error("port {0} belongs to another port or plugin; use the one that it belongs to")]
+    #[error("port {0} belongs to another port or plugin; use its owner")]
     Owned(PortId),
     /// More queues than the driver has.
-    #[error("port {port}: {asked} {direction} queues asked for, the driver has {max}")]
+    #[error("port {port}: {asked} {direction} queues requested, but the driver supports {max}")]
     TooManyQueues {
         /// The port.
         port: PortId,
@@ -33,33 +33,37 @@ pub enum PortError {
         max: u16,
     },
     /// A required offload on reception that the driver has not.
-    #[error("port {port}: RX offloads required that its driver has not: {missing}; it has: {has}")]
+    #[error(
+        "port {port}: required RX offloads not supported by the driver: {missing}; supported: {has}"
+    )]
     RxOffloads {
         /// The port.
         port: PortId,
-        /// What is missing.
+        /// The offloads that are missing.
         missing: RxOffloads,
-        /// What could have been asked for.
+        /// The offloads that the driver supports.
         has: RxOffloads,
     },
     /// A required offload on transmission that the driver has not.
-    #[error("port {port}: TX offloads required that its driver has not: {missing}; it has: {has}")]
+    #[error(
+        "port {port}: required TX offloads not supported by the driver: {missing}; supported: {has}"
+    )]
     TxOffloads {
         /// The port.
         port: PortId,
-        /// What is missing.
+        /// The offloads that are missing.
         missing: TxOffloads,
-        /// What could have been asked for.
+        /// The offloads that the driver supports.
         has: TxOffloads,
     },
     /// Hash types that the driver has not.
-    #[error("port {port}: its driver does not hash by {missing}; it has: {has}")]
+    #[error("port {port}: the driver does not hash by {missing}; supported: {has}")]
     HashTypes {
         /// The port.
         port: PortId,
-        /// What is missing.
+        /// The hash types that are missing.
         missing: RssHashTypes,
-        /// What could have been asked for.
+        /// The hash types that the driver supports.
         has: RssHashTypes,
     },
     /// An RSS table names a queue that the port is not configured with.
@@ -93,7 +97,7 @@ pub enum PortError {
         takes: u8,
     },
     /// A VLAN id of more than 12 bits.
-    #[error("port {port}: VLAN {vlan} is none: ids are 0 to 4095")]
+    #[error("port {port}: invalid VLAN ID {vlan}: must be 0 to 4095")]
     Vlan {
         /// The port.
         port: PortId,
@@ -107,7 +111,7 @@ pub enum PortError {
     #[error("port {0}: give it at least one RX or TX queue")]
     NoQueues(PortId),
     /// Statistics of a port that was not configured, or not to the end: its driver would look at queues that are not there.
-    #[error("port {0} has no queues: configure it before its statistics are asked for")]
+    #[error("port {0} has no queues: configure it before reading its statistics")]
     NotConfigured(PortId),
     /// Device arguments that safe code must not have.
     #[error("device {0:?} is refused: {1}")]
@@ -137,11 +141,11 @@ pub enum PortError {
         errno: Errno,
     },
     /// No Ethernet port came with the device.
-    #[error("no new port came with device {0:?}: it is attached already, or no network interface")]
+    #[error("device {0:?} added no port: it is not a network interface, or it is already attached")]
     NoPort(String),
 }
 
-/// What to do about a call's answer, where DPDK's number does not tell.
+/// Returns what to do about a failed call, if DPDK's error number does not say it.
 fn hint(call: &str, errno: Errno) -> &'static str {
     match (call, errno) {
         ("rte_eth_dev_vlan_filter", Errno::ENOSYS) => {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What happens to ports and is told by their drivers, on threads of DPDK's.
+//! Events of ports, which their drivers report on threads of DPDK.
 //!
-//! Drivers tell in the middle of anything: from the thread of interrupts, and from within the control call that made
-//! it happen, while this crate's lock is held. No closure of the program's runs there, which could ask the port a
-//! question and wait for ever: what happens is noted, and who watches asks when it suits.
+//! Drivers report at any moment: from the interrupt thread, and from within the control call that
+//! caused the event, while this crate's lock is held. No closure of the program runs there, because
+//! it could call the port and deadlock: events are stored, and the watcher reads them later.
 
 use std::ffi::{c_int, c_void};
 use std::marker::PhantomData;
@@ -22,14 +22,14 @@ use crate::eal::Eal;
 use crate::mutex::locked;
 
 bit_set! {
-    /// Things that happened to a port (`RTE_ETH_EVENT_*`). Which ones a driver tells of is up to it; all tell when
-    /// the port is closed.
+    /// Events of a port (`RTE_ETH_EVENT_*`). Each driver reports some of them; all report when the
+    /// port is closed.
     pub struct PortEvents {
         /// The link has gone up or down: see [`PortControl::link`].
         LINK = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_LSC, "LINK";
         /// A queue was enabled or disabled by the other end.
         QUEUE_STATE = 1 << dpdk_sys::RTE_ETH_EVENT_QUEUE_STATE, "QUEUE_STATE";
-        /// The device asks to be reset: stop the port, configure and start it anew.
+        /// The device requests a reset: stop the port, configure and start it again.
         RESET = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_RESET, "RESET";
         /// The device was unplugged: [detach](Eal::detach) the port.
         REMOVED = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_RMV, "REMOVED";
@@ -44,14 +44,15 @@ bit_set! {
     }
 }
 
-/// What has happened to a port and was not asked for yet.
+/// Events that were not read yet.
 struct Seen {
     port: u16,
     events: Mutex<u64>,
     more: Condvar,
 }
 
-/// Who watches. Locked for a moment by drivers' threads too, and no other lock is asked for meanwhile but `Seen`'s.
+/// The watchers. Drivers' threads lock this briefly, too, and take no other lock meanwhile but
+/// `Seen`'s.
 static WATCHES: Mutex<Watches> = Mutex::new(Watches { listening: false, seen: Vec::new() });
 
 struct Watches {
@@ -88,8 +89,8 @@ fn listen(id: PortId) -> Result<(), PortError> {
     for event in
         (0..dpdk_sys::RTE_ETH_EVENT_MAX).filter(|event| PortEvents::ALL.bits() >> event & 1 != 0)
     {
-        // SAFETY: the function suits the type, lives for ever and takes no notice of its argument. One that DPDK has
-        // already is not added twice.
+        // SAFETY: the function has the right type, lives for ever and ignores its argument. DPDK
+        // does not add it twice.
         check(id, "rte_eth_dev_callback_register", unsafe {
             dpdk_sys::rte_eth_dev_callback_register(
                 layout::ETH_ALL,
@@ -103,9 +104,10 @@ fn listen(id: PortId) -> Result<(), PortError> {
     Ok(())
 }
 
-/// Watches a port: what happens to it from now on is kept until it is asked for. Made by [`PortControl::watch`].
+/// Watches a port: its events are stored from now on until they are read. Made by
+/// [`PortControl::watch`].
 ///
-/// It may be moved to, and shared with, any thread; each event is given to one of those who ask.
+/// It may be moved to, and shared with, any thread; each event goes to one reader.
 pub struct PortWatch<'eal> {
     seen: Arc<Seen>,
     eal: PhantomData<&'eal Eal>,
@@ -114,15 +116,15 @@ pub struct PortWatch<'eal> {
 impl_debug!([] PortWatch<'_>, watch => port: watch.seen.port);
 
 impl PortWatch<'_> {
-    /// What has happened since the last question; does not wait. It takes a lock that only drivers contend for: ask
-    /// every so many bursts.
+    /// Returns the events since the last call; does not wait. It takes a lock that only drivers
+    /// contend for: call it once in a number of bursts.
     #[must_use]
     pub fn take(&self) -> PortEvents {
         PortEvents::from_bits(std::mem::take(&mut *locked(&self.seen.events)))
     }
 
-    /// What has happened since the last question; waits for something until `timeout` is over, and gives the empty
-    /// set then.
+    /// Returns the events since the last call; waits for one until `timeout`, and then returns the
+    /// empty set.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> PortEvents {
         let begin = Instant::now();
@@ -147,9 +149,9 @@ impl Drop for PortWatch<'_> {
 }
 
 impl<'eal> PortControl<'eal> {
-    /// Keeps what happens to the port from now on (`rte_eth_dev_callback_register`). Most drivers report link
-    /// changes only where [`PortConfig::link_events`](super::PortConfig::link_events) asked for them. Like the control it stands for
-    /// the port's number.
+    /// Stores the port's events from now on (`rte_eth_dev_callback_register`). Most drivers report
+    /// link changes only if [`PortConfig::link_events`](super::PortConfig::link_events) requests
+    /// them. Like the control it stands for the port's number.
     ///
     /// # Errors
     /// [`PortError::Absent`]; [`PortError::Call`], `ENOMEM` when DPDK has no memory for it.

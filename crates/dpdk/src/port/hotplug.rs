@@ -20,22 +20,24 @@ use crate::errno::Errno;
 use crate::mutex::locked;
 
 impl Eal {
-    /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and returns
-    /// the ports that came with it (`rte_dev_probe`).
+    /// Attaches a device by its arguments, such as `net_null0,size=64` or a PCI address, and
+    /// returns its ports (`rte_dev_probe`).
     ///
-    /// Accepted are PCI addresses without arguments, and virtual devices whose name begins with net_ring
-    /// (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif (without `zero-copy`, and with no
-    /// more memory than its driver counts), net_af_packet, net_af_xdp (without `shared_umem`), net_tap, net_pcap, net_vhost (also as
-    /// eth_vhost, without `legacy-ol-flags`) or net_virtio_user (without `vectorized`). Each argument is `key=value`, with one `=`.
-    /// Everything else can be given to [`Eal::init`], by `--vdev` or `-a`, by whoever starts the program.
+    /// Allowed are PCI addresses without arguments, and virtual devices whose name begins with
+    /// net_ring (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif
+    /// (without `zero-copy`, and with no more memory than its driver counts), net_af_packet,
+    /// net_af_xdp (without `shared_umem`), net_tap, net_pcap, net_vhost (also as eth_vhost, without
+    /// `legacy-ol-flags`) or net_virtio_user (without `vectorized`). Each argument is `key=value`,
+    /// with one `=`. All other devices can be given to [`Eal::init`] by the user, with `--vdev` or
+    /// `-a`.
     ///
-    /// Whatever is asked of any port meanwhile waits until the driver has the device. With `server=1` net_virtio_user waits for its
-    /// other end first, however long.
+    /// All other operations on ports wait until the driver has the device. With `server=1`
+    /// net_virtio_user first waits for its other end, without a time limit.
     ///
     /// # Errors
-    /// [`PortError::Unsafe`] for everything else: there are drivers that take over other ports, that
-    /// write behind their buffers, and arguments that are pointers. [`PortError::Attach`] when the driver
-    /// refuses, [`PortError::NoPort`] when the device came without a port (a device that is no network
+    /// [`PortError::Unsafe`] for all other devices: some drivers take over other ports, or write
+    /// past the end of buffers, and some arguments are pointers. [`PortError::Attach`] if the
+    /// driver refuses, [`PortError::NoPort`] if the device has no port (it is not a network
     /// interface; it stays attached).
     pub fn attach(&self, arguments: &str) -> Result<Vec<PortId>, PortError> {
         device::check(arguments).map_err(|why| PortError::Unsafe(arguments.to_owned(), why))?;
@@ -92,8 +94,8 @@ impl Eal {
     /// receive queues could not be set up; [`PortError::Call`], [`PortError::Remains`].
     pub fn detach(&self, port: Port<'_, Unconfigured>) -> Result<(), PortError> {
         let id = port.id();
-        // Held until the device is gone, so that nobody takes the port meanwhile. It goes after the
-        // lock, which it may need.
+        // Held until the device is gone, so that the port is not taken meanwhile. Released after
+        // the lock, which it may need.
         let _claim = port.into_claim();
         let _alone = lock();
         if !configuration::may_be_closed(id) {
@@ -108,7 +110,7 @@ impl Eal {
             return Err(refused(id, why));
         }
         let device = info::query(id)?.device;
-        // Of a port that does not answer nobody knows whose it is.
+        // A port that does not answer may belong to any device.
         let siblings = (0..layout::MAX_ETHPORTS as u16)
             .map(PortId)
             .filter(|other| *other != id && other.exists())

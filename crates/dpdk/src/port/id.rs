@@ -23,8 +23,8 @@ impl PortId {
         self.0
     }
 
-    /// The name of its device, such as `net_memif0` or a PCI address (`rte_eth_dev_get_name_by_port`); `None` when there is no such
-    /// port.
+    /// The name of its device, such as `net_memif0` or a PCI address
+    /// (`rte_eth_dev_get_name_by_port`); `None` if there is no such port.
     #[must_use]
     pub fn name(self) -> Option<String> {
         let _alone = lock();
@@ -37,11 +37,12 @@ impl PortId {
         let mut name = [0 as c_char; 256];
         // SAFETY: the buffer is longer than any device name.
         let code = unsafe { dpdk_sys::rte_eth_dev_get_name_by_port(self.0, name.as_mut_ptr()) };
-        // SAFETY: the buffer is NUL-terminated: it was zeroed and is longer than what was written.
+        // SAFETY: the buffer is NUL-terminated: it was zeroed and is longer than the written text.
         (code == 0).then(|| unsafe { CStr::from_ptr(name.as_ptr()) }.to_string_lossy().into_owned())
     }
 
-    /// The NUMA node that its device is on (`rte_eth_dev_socket_id`); `None` where nobody knows or there is no such port.
+    /// The NUMA node of its device (`rte_eth_dev_socket_id`); `None` if it is unknown or there is
+    /// no such port.
     #[must_use]
     pub fn socket(self) -> Option<u32> {
         let _alone = lock();
@@ -51,13 +52,14 @@ impl PortId {
 }
 
 impl PortId {
-    /// Whether there is such a port, whoever owns it; the caller holds the lock.
+    /// Returns true if there is such a port, with any owner; the caller holds the lock.
     pub(super) fn exists(self) -> bool {
         // SAFETY: looks a number up in DPDK's table.
         unsafe { dpdk_sys::rte_eth_dev_is_valid_port(self.0) != 0 }
     }
 
-    /// Whether nobody owns the port, neither another port nor a C plugin; the caller holds the lock.
+    /// Returns true if the port has no owner, neither another port nor a C plugin; the caller holds
+    /// the lock.
     pub(super) fn is_free(self) -> bool {
         // SAFETY: looks through DPDK's table of ports.
         let next = unsafe { dpdk_sys::rte_eth_find_next_owned_by(self.0, NO_OWNER) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a driver says about its port.
+//! The information that a driver reports about its port.
 
 use std::ffi::CStr;
 use std::mem::MaybeUninit;
@@ -13,7 +13,7 @@ use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::RssHashTypes;
 
-/// What a driver says about its port (`rte_eth_dev_info_get`).
+/// The information that a driver reports about its port (`rte_eth_dev_info_get`).
 #[derive(Clone, Default, Debug)]
 #[non_exhaustive]
 pub struct PortInfo {
@@ -34,11 +34,13 @@ pub struct PortInfo {
     pub rx_offloads: RxOffloads,
     /// Work that it can do on packets to be sent, on all queues or on some.
     pub tx_offloads: TxOffloads,
-    /// What of [`rx_offloads`](Self::rx_offloads) it can do on single queues. A configuration is for all queues.
+    /// The [`rx_offloads`](Self::rx_offloads) that it supports on single queues. A configuration is
+    /// for all queues.
     pub rx_queue_offloads: RxOffloads,
-    /// What of [`tx_offloads`](Self::tx_offloads) it can do on single queues. A configuration is for all queues.
+    /// The [`tx_offloads`](Self::tx_offloads) that it supports on single queues. A configuration is
+    /// for all queues.
     pub tx_queue_offloads: TxOffloads,
-    /// What RSS can hash; nothing where there is no RSS.
+    /// The fields that RSS can hash; empty without RSS.
     pub rss_hash_types: RssHashTypes,
     /// Bytes of an RSS key: 40 where the driver does not say, as DPDK documents.
     pub rss_key_len: u8,
@@ -46,7 +48,7 @@ pub struct PortInfo {
     pub reta_size: u16,
     /// MAC addresses that frames may be received for, the default one among them.
     pub max_mac_addresses: u32,
-    /// Whether it tells when its link goes up or down (`RTE_ETH_DEV_INTR_LSC`).
+    /// True if it reports changes of its link (`RTE_ETH_DEV_INTR_LSC`).
     pub link_events: bool,
     /// Numbers of descriptors that a receive queue may have.
     pub rx_descriptors: Descriptors,
@@ -63,7 +65,7 @@ pub struct Descriptors {
     pub min: u16,
     /// The largest.
     pub max: u16,
-    /// What it must be a multiple of.
+    /// The number must be a multiple of this.
     pub align: u16,
 }
 
@@ -120,8 +122,8 @@ impl PortInfo {
 /// Bytes of an Ethernet header and FCS.
 const OVERHEAD: u32 = 18;
 
-/// The MTU of frames of `longest` bytes, and at most `mtu`. What a driver that says both does not count
-/// among the MTU is the difference.
+/// The MTU of frames of `longest` bytes, and at most `mtu`. If a driver reports both, their
+/// difference is the overhead that it does not count in the MTU.
 fn max_mtu(mtu: u16, longest: u32) -> u16 {
     let overhead = match longest.checked_sub(mtu.into()) {
         Some(overhead) if mtu != u16::MAX && overhead > 0 => overhead,
@@ -167,7 +169,8 @@ mod tests {
 
     #[test]
     fn the_mtu_is_what_configuring_takes() {
-        // As the drivers of DPDK 22.11 say: net_memif, net_null, net_af_xdp, and one that counts VLAN tags.
+        // Values of the drivers of DPDK 22.11: net_memif, net_null, net_af_xdp, and one that counts
+        // VLAN tags.
         for (mtu, longest, wanted) in [
             (u16::MAX, 1518, 1500),
             (u16::MAX, u32::MAX, u16::MAX),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The lock under which ports are asked and changed, and what waits until it is given back.
+//! The lock for operations on ports, and drops that wait until it is released.
 //!
 //! A driver that is stopped or closed may free packets, and with the last one of an
-//! [`ExternalBuffer`](crate::ExternalBuffer) what owns its bytes: code of the program's, which may itself ask a port
-//! something. So nothing of the program's is dropped by a thread that holds the lock, but right after that.
+//! [`ExternalBuffer`](crate::ExternalBuffer) the owner of its bytes: code of the program, which may
+//! itself call a port. So a thread that holds the lock drops nothing of the program's, but does so
+//! right after releasing it.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -21,17 +22,17 @@ static CONTROL: Mutex<()> = Mutex::new(());
 
 thread_local! {
     // Neither has a destructor: a thread that is ending may take the lock, too.
-    /// Whether this thread holds the lock.
+    /// True while this thread holds the lock.
     static HELD: Cell<bool> = const { Cell::new(false) };
-    /// What it drops when it has given the lock back.
+    /// Drops that this thread has to do after releasing the lock.
     static WAITING: Cell<*mut PutOff> = const { Cell::new(ptr::null_mut()) };
 }
 
 /// The lock, held.
 pub(crate) struct Alone(ManuallyDrop<MutexGuard<'static, ()>>);
 
-/// Taken for each control call, questions among them; never on the packet path. It is not recursive.
-/// Who also needs `Eal::taken` locks that first.
+/// Taken for each control call, including queries; never on the packet path. It is not recursive.
+/// If `Eal::taken` is needed as well, it is locked first.
 pub(crate) fn lock() -> Alone {
     let guard = locked(&CONTROL);
     HELD.set(true);
@@ -74,7 +75,8 @@ impl Drop for Alone {
     }
 }
 
-/// Something that may have to wait, and how it is freed. It lies in what it frees, so that nothing is allocated.
+/// A postponed drop, and the function that frees. It lies in the object to free, so that nothing is
+/// allocated.
 pub(crate) struct PutOff {
     next: *mut PutOff,
     what: *mut c_void,
@@ -88,10 +90,12 @@ impl PutOff {
     }
 }
 
-/// Frees `what` by the function in its `link`: now, or where this thread holds the lock, when it has given that back.
+/// Frees `what` by the function in its `link`: now, or if this thread holds the lock, after
+/// releasing it.
 ///
 /// # Safety
-/// `link` lies in `what`, which is the caller's to free by that function, on this thread, and not touched any more.
+/// `link` lies in `what`, which the caller may free by that function, on this thread, and which is
+/// not used any more.
 pub(crate) unsafe fn free_unlocked(link: *mut PutOff, what: *mut c_void) {
     // SAFETY: the contract is the caller's.
     unsafe {

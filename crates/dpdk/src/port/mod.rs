@@ -2,8 +2,8 @@
 //! Ports: taken from the [`Eal`] once, configured, started, split into queues, stopped.
 //!
 //! The state is part of the type. [`Port::queues`] borrows the started port, so a port cannot be
-//! stopped, closed or detached while one of its queues is alive: that does not compile. What may be
-//! asked of a port at any time, from any thread, is in [`PortControl`].
+//! stopped, closed or detached while one of its queues is alive: that does not compile.
+//! [`PortControl`] has the operations that are allowed at any time, from any thread.
 
 mod agreement;
 mod arguments;

@@ -107,7 +107,7 @@ bit_set! {
     }
 }
 
-/// What of a set a port is to do: what it must, and what it should if its driver can.
+/// A request for offloads: required ones, and those wanted if the driver supports them.
 ///
 /// ```
 /// use dpdk::{Request, RxOffloads};
@@ -122,7 +122,7 @@ bit_set! {
 pub struct Request<S> {
     /// Configuring the port fails when one is missing.
     pub required: S,
-    /// One that is missing is a [`Shortfall`](super::Shortfall).
+    /// A missing one is a [`Shortfall`](super::Shortfall).
     pub wanted: S,
 }
 
@@ -133,7 +133,7 @@ impl<S: Default> Request<S> {
         Self { required: set, wanted: S::default() }
     }
 
-    /// What the driver can do of `set`.
+    /// Returns the part of `set` that the driver supports.
     #[must_use]
     pub fn wanted(set: S) -> Self {
         Self { required: S::default(), wanted: set }

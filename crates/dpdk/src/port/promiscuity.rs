@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Promiscuous mode of a port on a kernel interface, which ends with the process.
 //!
-//! net_af_packet and net_af_xdp set a flag of the interface (`IFF_PROMISC`), which stays set when they are closed, or
-//! their process is killed. Here a packet socket asks for the mode instead (`PACKET_MR_PROMISC`, see packet(7)), which
-//! the kernel ends when the socket is closed, however that comes; and the flag is put back to what it was before
-//! the driver changed it. All is called under the lock of ports.
+//! net_af_packet and net_af_xdp set a flag of the interface (`IFF_PROMISC`), which stays set when
+//! they are closed, or their process is killed. Here a packet socket requests the mode instead
+//! (`PACKET_MR_PROMISC`, see packet(7)), which the kernel ends when the socket is closed, in
+//! whatever way; and the flag is restored after the driver changed it. All of this happens under
+//! the lock of ports.
 
 use std::io;
 use std::mem;
@@ -18,7 +19,7 @@ use super::id::PortId;
 use super::info::{self, PortInfo};
 use crate::mutex::locked;
 
-/// The sockets by which ports are promiscuous.
+/// The sockets that keep ports promiscuous.
 static HELD: Mutex<Vec<(PortId, OwnedFd)>> = Mutex::new(Vec::new());
 
 /// The flag of a port's interface before a call in which its driver may change it.
@@ -30,7 +31,7 @@ pub(super) struct Flag {
 }
 
 impl Flag {
-    /// `None` if the port's driver changes no flag, or nobody knows of which interface.
+    /// `None` if the port's driver changes no flag, or if its interface is unknown.
     pub(super) fn of(id: PortId) -> Option<Self> {
         let info = info::query(id).ok()?;
         // SAFETY: the driver has just filled it in.
@@ -43,8 +44,9 @@ impl Flag {
         Some(Self { id, interface, was_set })
     }
 
-    /// After the call: asks for the mode by a socket if DPDK has it on, gives that socket up if not, and puts the
-    /// flag back. Where the kernel refuses, the port is as promiscuous as its driver has made it.
+    /// Called after the driver: requests the mode by a socket if DPDK has it on, closes that socket
+    /// if not, and restores the flag. If the kernel refuses, the port stays as promiscuous as its
+    /// driver has made it.
     pub(super) fn restore(self) {
         // SAFETY: control functions take any port number.
         if unsafe { dpdk_sys::rte_eth_promiscuous_get(self.id.0) } == 1 {
@@ -68,7 +70,8 @@ pub(super) fn release(id: PortId) {
     locked(&HELD).retain(|(port, _)| *port != id);
 }
 
-/// A socket that receives nothing, and for which the interface receives what is addressed to others.
+/// Opens a socket that receives nothing itself and makes the interface receive frames for other
+/// addresses.
 fn promiscuous_socket(interface: u32) -> io::Result<OwnedFd> {
     let socket = socket_with(AddressFamily::PACKET, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
     let request = libc::packet_mreq {

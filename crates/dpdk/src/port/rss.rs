@@ -9,7 +9,7 @@ use dpdk_sys::layout;
 use super::bits::bit_set;
 
 bit_set! {
-    /// What a hash is made of (`RTE_ETH_RSS_*`).
+    /// The packet fields in a hash (`RTE_ETH_RSS_*`).
     pub struct RssHashTypes {
         /// Addresses of IPv4.
         IPV4 = layout::RSS_TYPE_IPV4, "ipv4";
@@ -39,9 +39,9 @@ bit_set! {
         L2_PAYLOAD = layout::RSS_TYPE_L2_PAYLOAD, "l2-payload";
         /// Addresses of IPv6 as its extension headers have them.
         IPV6_EX = layout::RSS_TYPE_IPV6_EX, "ipv6-ex";
-        /// As `IPV6_EX`, and the ports of TCP.
+        /// Like `IPV6_EX`, and the ports of TCP.
         IPV6_TCP_EX = layout::RSS_TYPE_IPV6_TCP_EX, "ipv6-tcp-ex";
-        /// As `IPV6_EX`, and the ports of UDP.
+        /// Like `IPV6_EX`, and the ports of UDP.
         IPV6_UDP_EX = layout::RSS_TYPE_IPV6_UDP_EX, "ipv6-udp-ex";
         /// Ports.
         PORT = layout::RSS_TYPE_PORT, "port";
@@ -79,17 +79,17 @@ bit_set! {
         L4_CHKSUM = layout::RSS_TYPE_L4_CHKSUM, "l4-chksum";
         /// L2TPv2's session.
         L2TPV2 = layout::RSS_TYPE_L2TPV2, "l2tpv2";
-        /// Of Ethernet's addresses the destination only.
+        /// Only the destination Ethernet address.
         L2_DST_ONLY = layout::RSS_TYPE_L2_DST_ONLY, "l2-dst-only";
-        /// Of Ethernet's addresses the source only.
+        /// Only the source Ethernet address.
         L2_SRC_ONLY = layout::RSS_TYPE_L2_SRC_ONLY, "l2-src-only";
-        /// Of ports the destination only.
+        /// Only the destination port.
         L4_DST_ONLY = layout::RSS_TYPE_L4_DST_ONLY, "l4-dst-only";
-        /// Of ports the source only.
+        /// Only the source port.
         L4_SRC_ONLY = layout::RSS_TYPE_L4_SRC_ONLY, "l4-src-only";
-        /// Of IP addresses the destination only.
+        /// Only the destination IP address.
         L3_DST_ONLY = layout::RSS_TYPE_L3_DST_ONLY, "l3-dst-only";
-        /// Of IP addresses the source only.
+        /// Only the source IP address.
         L3_SRC_ONLY = layout::RSS_TYPE_L3_SRC_ONLY, "l3-src-only";
     }
 }
@@ -109,11 +109,11 @@ impl RssHashTypes {
     pub const UDP: Self = Self::IPV4_UDP.union(Self::IPV6_UDP).union(Self::IPV6_UDP_EX);
 }
 
-/// How the receive queues of a port are to share its frames.
+/// How the receive queues of a port share its frames.
 ///
-/// The default asks for nothing: several queues are spread over by all hash types that the device has and
-/// by its own key and table, and it is no [`Shortfall`](super::Shortfall) when it cannot. What is asked for
-/// here and not to be had becomes one; the port is configured all the same.
+/// The default requests nothing: frames are spread over several queues by all hash types that the
+/// device has and by its own key and table, and it is no [`Shortfall`](super::Shortfall) if it has
+/// none. An unsupported request becomes a shortfall; the port is configured all the same.
 ///
 /// ```
 /// use dpdk::{Reta, Rss, RssHashTypes};
@@ -130,14 +130,14 @@ pub struct Rss {
     /// The key, as many bytes as [`PortInfo::rss_key_len`](super::PortInfo::rss_key_len) says (40 for most
     /// devices); `None` for the driver's own.
     pub key: Option<Vec<u8>>,
-    /// What the hash is made of; `None` for all that the device has.
+    /// The packet fields in the hash; `None` for all that the device supports.
     pub hash_types: Option<RssHashTypes>,
-    /// Which queues.
+    /// The queues that share the frames.
     pub reta: Reta,
 }
 
 impl Rss {
-    /// The key of Microsoft's specification, by which devices and their documentation are checked.
+    /// The key of Microsoft's specification, which tests and documentation of devices use.
     pub const MICROSOFT_KEY: [u8; 40] = [
         0x6d, 0x5a, 0x56, 0xda, 0x25, 0x5b, 0x0e, 0xc2, 0x41, 0x67, 0x25, 0x3d, 0x43, 0xa3, 0x8f,
         0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,

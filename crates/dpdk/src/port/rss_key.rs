@@ -10,12 +10,12 @@ use crate::mutex::locked;
 /// Room for a key of whatever length a driver takes for its own: the length is one byte.
 const KEY_ROOM: usize = 256;
 
-/// DPDK keeps the pointer to a key in the port's configuration, which drivers read when the port starts. A port's
-/// key lives here until the port is configured anew.
+/// DPDK keeps the pointer to a key in the port's configuration, which drivers read when the port
+/// starts. A port's key lives here until the port is configured again.
 static KEYS: Mutex<BTreeMap<u16, Vec<Vec<u8>>>> = Mutex::new(BTreeMap::new());
 
-/// Runs `configure` with a pointer to a copy of the key, null where there is none. The copies of before are freed
-/// when it has succeeded; until then DPDK may go back to them.
+/// Runs `configure` with a pointer to a copy of the key, or null without one. Earlier copies are
+/// freed when it has succeeded; until then DPDK may use them again.
 pub(super) fn with_key<E>(
     id: PortId,
     key: Option<&[u8]>,

@@ -27,9 +27,9 @@ use crate::mbuf::Mbuf;
 pub struct RxQueue<'port> {
     ops: *const u8,
     port: u16,
-    /// As an index, which it is at every burst.
+    /// The queue's number as an index, which every burst needs.
     queue: usize,
-    /// Where its closures are kept.
+    /// The registry of its closures.
     callbacks: &'port Registry,
     started: PhantomData<&'port mut ()>,
 }
@@ -57,9 +57,9 @@ impl<'port> RxQueue<'port> {
         Self { ops, port, queue: queue.into(), callbacks, started: PhantomData }
     }
 
-    /// Polls the queue once: appends what has arrived, as far as the burst has room, and returns how
-    /// many packets that were. RX callbacks run, as in `rte_eth_rx_burst`. A full burst polls nothing;
-    /// give drivers room for 32 packets where you can, for some receive none into less than 4 or 8.
+    /// Polls the queue once: appends received packets, as far as the burst has room, and returns
+    /// their number. RX callbacks run, as in `rte_eth_rx_burst`. A full burst polls nothing; give
+    /// drivers room for 32 packets if you can, because some receive none into less than 4 or 8.
     #[inline]
     pub fn receive<'m, const N: usize>(&mut self, burst: &mut Burst<'m, N>) -> usize
     where
@@ -76,8 +76,8 @@ impl<'port> RxQueue<'port> {
         }
     }
 
-    /// Polls the queue once, as [`receive`](Self::receive) does: the first so many of `room` are packets
-    /// afterwards, which the caller owns.
+    /// Polls the queue once, as [`receive`](Self::receive) does: the first returned number of
+    /// elements of `room` are packets afterwards, which the caller owns.
     #[inline]
     pub fn receive_into<'m>(&mut self, room: &mut [MaybeUninit<Mbuf<'m>>]) -> usize
     where

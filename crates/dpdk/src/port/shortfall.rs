@@ -1,38 +1,38 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a port does not do although it was asked to.
+//! Requested features that a port does not have.
 
 use super::id::PortId;
 use super::offloads::{RxOffloads, TxOffloads};
 use super::rss::RssHashTypes;
 use crate::errno::Errno;
 
-/// Something that was asked for and that the driver cannot do. The port works without it; its text says what was
-/// asked for and what is there instead, for the program to show to whoever chose the device.
+/// A requested feature that the driver does not support. The port works without it; the text
+/// describes the request and the actual state, for the program to show to the user.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[error("port {port}: {lack}")]
 pub struct Shortfall {
     /// The port.
     pub port: PortId,
-    /// What is lacking.
+    /// The missing feature.
     pub lack: Lack,
 }
 
-/// What a port lacks.
+/// A feature that a port lacks.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {
     /// Offloads on reception.
-    #[error("RX offloads wanted that its driver has not: {missing}; on are: {given}")]
+    #[error("RX offloads not supported by the driver: {missing}; enabled: {given}")]
     RxOffloads {
-        /// Those that were wanted and are off.
+        /// The wanted offloads that are off.
         missing: RxOffloads,
         /// All that are on.
         given: RxOffloads,
     },
     /// Offloads on transmission.
-    #[error("TX offloads wanted that its driver has not: {missing}; on are: {given}")]
+    #[error("TX offloads not supported by the driver: {missing}; enabled: {given}")]
     TxOffloads {
-        /// Those that were wanted and are off.
+        /// The wanted offloads that are off.
         missing: TxOffloads,
         /// All that are on.
         given: TxOffloads,
@@ -44,23 +44,23 @@ pub enum Lack {
     LinkEvents,
     /// RSS altogether.
     #[error(
-        "RSS over {queues} RX queues was asked for, its driver has none: which queue gets a frame is up to the device"
+        "RSS over {queues} RX queues was requested, but the driver does not support RSS: the device chooses the queue of each frame"
     )]
     Rss {
         /// Receive queues.
         queues: u16,
     },
     /// Some of the hash types.
-    #[error("RSS by {asked} was asked for; its driver hashes by {given}")]
+    #[error("RSS by {asked} was requested, but the driver hashes by {given}")]
     HashTypes {
-        /// What was asked for.
+        /// The requested hash types.
         asked: RssHashTypes,
-        /// What there is of it; nothing means that there is no RSS.
+        /// The supported part of them; empty if there is no RSS.
         given: RssHashTypes,
     },
     /// A key of that length.
     #[error(
-        "an RSS key of {asked} bytes was given, it takes one of {takes}: the driver's own is used"
+        "an RSS key of {asked} bytes was given, but the driver needs {takes}: its own key is used"
     )]
     Key {
         /// Bytes that were given.
@@ -69,7 +69,9 @@ pub enum Lack {
         takes: u8,
     },
     /// A table of that length.
-    #[error("an RSS table of {asked} entries was given, it has {has}: they are repeated or cut")]
+    #[error(
+        "an RSS table of {asked} entries was given, but the device has {has}: they are repeated or cut"
+    )]
     RetaSize {
         /// Entries that were given.
         asked: usize,
@@ -77,7 +79,7 @@ pub enum Lack {
         has: u16,
     },
     /// A table at all.
-    #[error("an RSS table was given, its driver has none to be set: the device's own is used")]
+    #[error("an RSS table was given, but the driver cannot set it: the device's own is used")]
     Reta,
     /// The driver kept another key than it was configured with, or was not to be configured with one, and did not take it when
     /// the port was started.

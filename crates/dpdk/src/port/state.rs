@@ -61,7 +61,7 @@ pub struct Port<'eal, S> {
 
 impl_debug!([S] Port<'_, S>, port => id: port.claim.id, rx: port.agreement.rx, tx: port.agreement.tx);
 
-/// The exclusive right to a port: whoever holds it is the only one to configure it.
+/// The exclusive right to configure a port.
 pub(super) struct Claim<'eal> {
     eal: &'eal Eal,
     id: PortId,
@@ -70,7 +70,7 @@ pub(super) struct Claim<'eal> {
     callbacks: Registry,
     /// What its driver needs when it sends.
     guard: Option<TxGuard<'eal>>,
-    /// What has packets come by the guard, while the port is started.
+    /// Callbacks that lead packets to the guard while the port is started.
     sentinels: Registry,
 }
 
@@ -90,12 +90,13 @@ impl Drop for Claim<'_> {
 }
 
 impl Eal {
-    /// The exclusive handle of a port. It excludes other handles, as an owner does (`rte_eth_dev_owner_set`), but DPDK is told of
-    /// none: C in the same process still gets the port.
+    /// Returns the exclusive handle of a port. It excludes other handles, like an owner
+    /// (`rte_eth_dev_owner_set`), but DPDK is not told of it: C in the same process can still use
+    /// the port.
     ///
     /// # Errors
-    /// [`PortError::Absent`] when there is no such port, [`PortError::Owned`] when it belongs to another
-    /// port, [`PortError::Taken`] while a handle exists.
+    /// [`PortError::Absent`] if there is no such port, [`PortError::Owned`] if it belongs to
+    /// another port, [`PortError::Taken`] while a handle exists.
     pub fn take_port(&self, id: PortId) -> Result<Port<'_, Unconfigured>, PortError> {
         let mut taken = locked(&self.taken);
         let alone = lock();
@@ -132,32 +133,32 @@ impl<'eal, S> Port<'eal, S> {
         self.claim.id
     }
 
-    /// What may be asked of the port at any time and from any thread.
+    /// Returns the operations that are allowed at any time and from any thread.
     #[must_use]
     pub fn control(&self) -> PortControl<'eal> {
         PortControl::new(self.claim.id)
     }
 
-    /// What the configuration asked for and the port does without; nothing before it is configured. A driver that
-    /// refuses a table of queues says so only when the port is started.
+    /// The requested features that the port lacks; empty before it is configured. A driver that
+    /// refuses a table of queues reports it only when the port is started.
     #[must_use]
     pub fn shortfalls(&self) -> &[Shortfall] {
         &self.agreement.shortfalls
     }
 
-    /// What the port is configured to do on received packets.
+    /// The offloads that the port is configured for on received packets.
     #[must_use]
     pub fn rx_offloads(&self) -> RxOffloads {
         self.agreement.rx_offloads
     }
 
-    /// What the port is configured to do on packets to be sent.
+    /// The offloads that the port is configured for on sent packets.
     #[must_use]
     pub fn tx_offloads(&self) -> TxOffloads {
         self.agreement.tx_offloads
     }
 
-    /// What the driver can do (`rte_eth_dev_info_get`).
+    /// Returns the driver's capabilities (`rte_eth_dev_info_get`).
     ///
     /// # Errors
     /// [`PortError::Call`] when the driver does not say.
@@ -175,8 +176,8 @@ impl<'eal, S> Port<'eal, S> {
 }
 
 impl<'eal> Port<'eal, Unconfigured> {
-    /// Sets the port's queues up (`rte_eth_dev_configure`). What the driver lacks is reported by
-    /// [`shortfalls`](Port::shortfalls).
+    /// Sets the port's queues up (`rte_eth_dev_configure`). [`shortfalls`](Port::shortfalls)
+    /// reports unsupported features.
     ///
     /// # Errors
     /// [`PortError::NoQueues`], [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
@@ -214,7 +215,7 @@ impl<'eal> Port<'eal, Unconfigured> {
             let why = "this release of its driver needs mbufs with room for 2048 bytes: make the pool's data_room larger";
             return Err(refused(id, why));
         }
-        // Which ports it takes is seen only when it has.
+        // The ports that it takes over are known only afterwards.
         if driver.sends_on_other_ports && valid_ports().into_iter().any(needs_guard) {
             let why = "it sends on queues of other ports, of which one has a driver that packets have to be changed for";
             return Err(refused(id, why));
@@ -294,7 +295,7 @@ impl<'eal> Port<'eal, Unconfigured> {
     }
 }
 
-/// Rounds numbers of descriptors to what the driver can do.
+/// Rounds numbers of descriptors to values that the driver supports.
 fn adjust(id: PortId, rx: Option<&mut u16>, tx: Option<&mut u16>) -> Result<(), PortError> {
     let pointer = |n: Option<&mut u16>| n.map_or(std::ptr::null_mut(), std::ptr::from_mut);
     // SAFETY: null means: not asked.

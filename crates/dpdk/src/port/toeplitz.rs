@@ -3,8 +3,8 @@
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
-/// What of a packet is hashed: addresses, and ports where the hash type has them, in the order that Microsoft's
-/// specification gives them. At most 36 bytes.
+/// The hashed fields of a packet: addresses, and ports if the hash type has them, in the order of
+/// Microsoft's specification. At most 36 bytes.
 ///
 /// ```
 /// use dpdk::{FlowTuple, Rss, toeplitz};

@@ -31,9 +31,9 @@ use crate::mbuf::Mbuf;
 pub struct TxQueue<'port> {
     ops: *const u8,
     port: u16,
-    /// As an index, which it is at every burst.
+    /// The queue's number as an index, which every burst needs.
     queue: usize,
-    /// Where its closures are kept.
+    /// The registry of its closures.
     callbacks: &'port Registry,
     /// Looked at where there are callbacks, which there are where this is.
     guard: Option<&'port TxGuard<'port>>,
@@ -54,11 +54,12 @@ impl Drop for TxQueue<'_> {
     }
 }
 
-/// net_tap from 24.11 on takes a packet's headers off to fill checksums in and, when the kernel then refuses the
-/// packet, gives it back without them: what it is asked for would lie in other bytes, or behind them.
+/// Withdraws a refused packet's request if its headers are gone. net_tap from 24.11 on removes a
+/// packet's headers to fill in checksums and, if the kernel then refuses the packet, returns it
+/// without them: the request would apply to other bytes, or to bytes past the end.
 ///
 /// # Safety
-/// `mbuf` is a packet that the driver gave back, the caller's alone.
+/// `mbuf` is a packet that the driver returned, owned by the caller alone.
 #[cold]
 unsafe fn look_at_refused(mbuf: *mut rte_mbuf) {
     // SAFETY: the contract is the caller's; the packet stays where it was.
@@ -107,11 +108,12 @@ impl<'port> TxQueue<'port> {
         }
     }
 
-    /// Has the driver look through the burst before it is sent, and set what its device needs for checksums and
-    /// segments that were [requested](Mbuf::request) (`rte_eth_tx_prepare`). Packets that it would not send as they are,
-    /// such as those that ask for what the device or its port's configuration cannot do (`ENOTSUP`, `EINVAL`), leave the
-    /// burst and go to `refused` with the reason. Returns how many those were. What is changed or pushed
-    /// afterwards is not prepared.
+    /// Lets the driver check the burst before it is sent, and set what its device needs for
+    /// checksums and segments that were [requested](Mbuf::request) (`rte_eth_tx_prepare`). Packets
+    /// that it would not send unchanged, such as those with requests that the device or its port's
+    /// configuration does not support (`ENOTSUP`, `EINVAL`), leave the burst and go to `refused`
+    /// with the reason. Returns their number. Packets that are changed or pushed afterwards are not
+    /// prepared.
     ///
     /// ```
     /// fn send<const N: usize>(queue: &mut dpdk::TxQueue<'_>, burst: &mut dpdk::Burst<'_, N>) -> usize {
@@ -127,8 +129,9 @@ impl<'port> TxQueue<'port> {
         let (mut ready, mut count) = (0, 0);
         while ready < burst.len() {
             let rest = burst.len() - ready;
-            // SAFETY: as for `send_raw`; the driver looks at the packets from the `ready`th on, and all remain
-            // the burst's. What it writes into has no other owner where it was asked to write.
+            // SAFETY: as for `send_raw`; the driver reads the packets from the `ready`th on, and
+            // all remain the burst's. It writes only to bytes without another owner: requests are
+            // made only for those.
             ready += usize::from(unsafe {
                 let first = burst.raw_ptr().add(ready);
                 ethdev::tx_prepare(self.ops, self.queue, first, rest as u16)

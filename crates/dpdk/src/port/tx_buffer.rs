@@ -5,9 +5,9 @@ use super::tx::TxQueue;
 use crate::burst::Burst;
 use crate::mbuf::Mbuf;
 
-/// What DPDK calls `rte_eth_tx_buffer`: collects packets and sends them when `N` are there, or when
-/// [`flush`](Self::flush) is called. Packets that the driver does not take are freed and counted.
-/// Dropping it frees what is still inside, unsent.
+/// DPDK's `rte_eth_tx_buffer`: collects packets and sends them when there are `N`, or when
+/// [`flush`](Self::flush) is called. Packets that the driver does not accept are freed and counted.
+/// Dropping the buffer frees the packets inside, unsent.
 ///
 /// ```standalone_crate
 /// use dpdk::TxBuffer;
@@ -55,7 +55,7 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
     #[inline(always)]
     pub fn append<const M: usize>(&mut self, burst: &mut Burst<'port, M>) -> usize {
         if self.packets.is_empty() && burst.len() == N {
-            // What would fill the buffer and empty it again goes straight on.
+            // Packets that would fill the buffer and empty it again are sent directly.
             return Self::offer(&mut self.queue, burst, &mut self.dropped);
         }
         self.append_behind(burst)
@@ -74,7 +74,8 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
         sent
     }
 
-    /// Sends what is inside (`rte_eth_tx_buffer_flush`). Returns how many packets were sent; the others are freed and counted.
+    /// Sends the packets inside (`rte_eth_tx_buffer_flush`). Returns how many packets were sent;
+    /// the others are freed and counted.
     #[inline]
     pub fn flush(&mut self) -> usize {
         if self.packets.is_empty() {
@@ -83,7 +84,7 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
         Self::offer(&mut self.queue, &mut self.packets, &mut self.dropped)
     }
 
-    /// Sends a burst once; what the driver does not take is freed and counted.
+    /// Sends a burst once; packets that the driver does not accept are freed and counted.
     #[inline(always)]
     fn offer<const M: usize>(
         queue: &mut TxQueue<'port>,

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Guards against drivers that corrupt memory on transmit.
 //!
-//! Packets for these drivers are changed first, so that the driver cannot do harm with them. Which drivers need which guard, and
-//! why, is said in [`driver`](super::driver).
+//! Packets for these drivers are changed first, so that they are safe to send.
+//! [`driver`](super::driver) says which drivers need which guard, and why.
 //!
-//! The guard comes after the callbacks, which may change packets. Every [`send`](super::TxQueue::send) looks at DPDK's list of
-//! callbacks anyway. Queues of these drivers have an entry there that does nothing, and only if the list is not empty does
-//! `send` look for a guard: other drivers pay nothing.
+//! The guard comes after the callbacks, which may change packets. Every
+//! [`send`](super::TxQueue::send) reads DPDK's list of callbacks anyway. Queues of these drivers
+//! have an entry there that does nothing, and `send` looks for a guard only if the list is not
+//! empty: other drivers pay nothing.
 
 use std::ffi::c_void;
 
@@ -24,7 +25,7 @@ const ADDRESSES: usize = 12;
 const TAG: usize = 4;
 const ETHERTYPE_TAG: [u8; 2] = [0x81, 0];
 
-/// What is done to packets before a port's driver gets them.
+/// The change to packets before a port's driver gets them.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum TxGuard<'eal> {
     /// A requested VLAN tag is inserted into the packet's bytes.
@@ -44,7 +45,8 @@ pub(super) enum TxGuard<'eal> {
 }
 
 impl<'eal> TxGuard<'eal> {
-    /// Makes everything that is sent on the first `queues` queues of a port pass the guard, until `sentinels` are removed.
+    /// Makes all packets sent on the first `queues` queues of a port pass the guard, until
+    /// `sentinels` are removed.
     ///
     /// # Safety
     /// The port has these queues, and nobody uses them.
@@ -88,14 +90,14 @@ impl<'eal> TxGuard<'eal> {
         ready
     }
 
-    /// Whether the driver frees what it has sent only when it is called to send. It is then called even if no packet is ready, for
-    /// the pool may be empty because of what it holds.
+    /// Returns true if the driver frees sent packets only when it is called to send. It is then
+    /// called even if no packet is ready, because it may hold all packets of the pool.
     pub fn is_called_for_nothing(&self) -> bool {
         matches!(self, Self::OneSegment { .. })
     }
 }
 
-/// What happens to a packet.
+/// The decision about a packet.
 #[derive(PartialEq, Eq)]
 enum Verdict {
     Ready,
@@ -114,7 +116,8 @@ unsafe extern "C" fn sentinel(
     offered
 }
 
-/// As `rte_vlan_insert`; `None` for a packet whose first segment is shared, too short, or has no headroom.
+/// Does what `rte_vlan_insert` does; `None` for a packet whose first segment is shared, too short,
+/// or has no headroom.
 fn insert_vlan(mbuf: &mut Mbuf<'_>) -> Option<()> {
     let Some(tag) = mbuf.inserted_vlan() else { return Some(()) };
     let asked = mbuf.requested();

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Virtual devices with typed arguments, for [`Eal::attach_vdev`](crate::Eal::attach_vdev).
 //!
-//! Each type writes what EAL reads: its `Display` is the argument of `--vdev`. A name or a value that EAL would read
-//! as something else (commas begin another argument, a second `=` ends a value, `[` begins a list) is refused when
-//! the device is attached; then the string passes the check of [`Eal::attach`](crate::Eal::attach).
+//! Each type writes the text that EAL reads: its `Display` is the argument of `--vdev`. A name or a
+//! value that EAL would misread (commas begin another argument, a second `=` ends a value, `[`
+//! begins a list) is refused when the device is attached; then the string passes the check of
+//! [`Eal::attach`](crate::Eal::attach).
 //!
-//! What is not set is left out, so that the driver's default holds; the defaults that the documentation tells are
+//! Unset arguments are left out, so that the driver's default applies; the documented defaults are
 //! those of DPDK 22.11 to 25.11.
 
 pub use super::arguments::{Vdev, VdevError};

@@ -72,12 +72,13 @@ unsafe impl Sync for Qsbr {}
 #[error("there are {0} readers already: make the Qsbr for more, or drop a Reader")]
 pub struct TooManyReaders(u16);
 
-/// A point in time: what readers have read before may still be in use until [`Qsbr::check`] says no.
+/// A point in time: objects that readers read before it may still be in use until [`Qsbr::check`]
+/// allows to free them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Token(u64);
 
 impl Qsbr {
-    /// For up to so many readers at a time (`rte_rcu_qsbr_init`).
+    /// Makes one for up to `readers` readers at a time (`rte_rcu_qsbr_init`).
     #[must_use]
     pub fn new(readers: u16) -> Self {
         let memory = Self::memory(readers);
@@ -90,7 +91,7 @@ impl Qsbr {
         Self { raw, readers, free, writers: Mutex::new(()) }
     }
 
-    /// What DPDK is told: it makes none for 0.
+    /// The number for DPDK, which refuses 0.
     fn threads(readers: u16) -> u32 {
         u32::from(readers.max(1))
     }
@@ -102,7 +103,7 @@ impl Qsbr {
         unsafe { Layout::from_size_align_unchecked(size, layout::QSBR_ALIGN) }
     }
 
-    /// One more reader, which is offline (`rte_rcu_qsbr_thread_register`).
+    /// Adds a reader, which is offline (`rte_rcu_qsbr_thread_register`).
     ///
     /// # Errors
     /// [`TooManyReaders`].
@@ -126,15 +127,16 @@ impl Qsbr {
         locked(&self.free)
     }
 
-    /// Asks readers to say when they are quiescent (`rte_rcu_qsbr_start`). Call it after removing what
-    /// they must no longer find.
+    /// Asks readers to announce when they are quiescent (`rte_rcu_qsbr_start`). Call it after
+    /// removing the objects that they must no longer find.
     pub fn start(&self) -> Token {
         let _alone = self.writing();
         // SAFETY: the variable lives.
         Token(unsafe { fast::qsbr::start(self.raw.as_ptr()) })
     }
 
-    /// Whether every reader has been quiescent or offline since `token` was given (`rte_rcu_qsbr_check`).
+    /// Returns true if every reader has been quiescent or offline since `token` was returned
+    /// (`rte_rcu_qsbr_check`).
     #[must_use]
     pub fn check(&self, token: Token) -> bool {
         let threads = Self::threads(self.readers);

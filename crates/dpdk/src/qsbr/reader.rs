@@ -61,7 +61,8 @@ pub struct Online<'r> {
 impl_debug!([] Online<'_>, online => thread: online.thread);
 
 impl Online<'_> {
-    /// Says that nothing is held of what was read (`rte_rcu_qsbr_quiescent`). For each burst, or each turn of a loop without packets.
+    /// Announces that nothing is held of the data read (`rte_rcu_qsbr_quiescent`). Call it for each
+    /// burst, or each turn of a loop without packets.
     #[inline]
     pub fn quiescent(&mut self) {
         // SAFETY: the variable lives, the thread is online, and what was read borrowed `self`.
@@ -75,7 +76,7 @@ impl Online<'_> {
         self.qsbr.wait(token, || self.quiescent());
     }
 
-    /// Whether this is a reader of `qsbr`.
+    /// Returns true if this is a reader of `qsbr`.
     #[inline]
     pub(crate) fn is_of(&self, qsbr: &Qsbr) -> bool {
         std::ptr::eq(self.qsbr, qsbr)

@@ -78,7 +78,7 @@ impl<'q, T> Replaceable<'q, T> {
         Self { qsbr, current, owned: PhantomData }
     }
 
-    /// What is in it now, until the reader is quiescent.
+    /// The current value, until the reader is quiescent.
     ///
     /// # Panics
     /// When `online` is a reader of another [`Qsbr`].
@@ -92,8 +92,8 @@ impl<'q, T> Replaceable<'q, T> {
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
-    /// Puts `value` in. Readers find it from now on; those that found what was there before may still use
-    /// it, and so that comes back as [`Retired`].
+    /// Puts `value` in. Readers find it from now on; those that found the old value may still use
+    /// it, so it is returned as [`Retired`].
     pub fn replace(&self, value: T) -> Retired<'q, T> {
         let new = Box::into_raw(Box::new(value));
         let old = self.current.swap(new, Ordering::AcqRel);
@@ -111,8 +111,9 @@ impl<T> Drop for Replaceable<'_, T> {
     }
 }
 
-/// What was in a [`Replaceable`] and may still be read. Dropping it waits until it is not; so a thread that
-/// is online does not drop it, for it would wait for itself, but [takes it](Self::try_take) later.
+/// A value that was in a [`Replaceable`] and may still be read. Dropping it waits until it is not;
+/// so a thread that is online must not drop it, because it would wait for itself, but [take
+/// it](Self::try_take) later.
 #[must_use = "dropping it waits for every reader"]
 pub struct Retired<'q, T> {
     qsbr: &'q Qsbr,
@@ -128,14 +129,14 @@ impl_debug!([T] Retired<'_, T>, retired => qsbr: retired.qsbr);
 unsafe impl<T: Send + Sync> Send for Retired<'_, T> {}
 
 impl<T> Retired<'_, T> {
-    /// Waits until nobody reads it, for ever if a reader is never quiescent.
+    /// Waits until it is not read any more, for ever if a reader is never quiescent.
     #[must_use]
     pub fn wait(self) -> T {
         self.qsbr.wait(self.token, || {});
         self.take()
     }
 
-    /// The old value, once nobody reads it.
+    /// Returns the old value, once it is not read any more.
     ///
     /// # Errors
     /// The handle back, to ask again later.
@@ -143,7 +144,7 @@ impl<T> Retired<'_, T> {
         if self.qsbr.check(self.token) { Ok(self.take()) } else { Err(self) }
     }
 
-    /// To be called when nobody reads it.
+    /// Call it when the value is not read any more.
     fn take(self) -> T {
         let old = self.old;
         std::mem::forget(self);

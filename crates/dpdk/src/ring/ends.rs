@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The two ends of a ring, and what can be done there.
+//! The two ends of a ring, and their operations.
 
 use std::cell::Cell;
 use std::marker::PhantomData;
@@ -18,7 +18,7 @@ fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The methods of whoever puts items in: alone (`true`) or among others.
+/// The methods of a producer: alone (`true`) or among others.
 macro_rules! producer {
     ($single:literal, $this:ident: $($receiver:tt)+) => {
         /// Puts an item behind the others (`rte_ring_enqueue`).
@@ -58,7 +58,7 @@ macro_rules! producer {
         #[inline]
         pub fn enqueue_bulk($($receiver)+, items: &mut impl Items<T>) -> Result<(), NoRoom> {
             let n = items.count();
-            // SAFETY: so many items are there; the ring owns those that it has taken.
+            // SAFETY: this many items are there; the ring owns those that it has taken.
             let taken = unsafe {
                 let ring = $this.raw.as_ptr();
                 let taken = fast::ring::enqueue::<T, $single>(ring, items.front(), number(n), true);
@@ -84,14 +84,14 @@ macro_rules! producer {
     };
 }
 
-/// The methods of whoever takes items out: alone (`true`) or among others.
+/// The methods of a consumer: alone (`true`) or among others.
 macro_rules! consumer {
     ($single:literal, $this:ident: $($receiver:tt)+) => {
         /// Takes the first item out (`rte_ring_dequeue`).
         #[inline]
         pub fn dequeue($($receiver)+) -> Option<T> {
             let mut item = MaybeUninit::uninit();
-            // SAFETY: the ring is of items of this type; what it gave away is ours.
+            // SAFETY: the ring has items of this type; the items taken out are ours.
             unsafe {
                 let ring = $this.raw.as_ptr();
                 let given = fast::ring::dequeue::<T, $single>(ring, item.as_mut_ptr(), 1, true);
@@ -122,7 +122,8 @@ macro_rules! consumer {
             if n > spare {
                 return Err(TooFew::Places { asked: n, spare });
             }
-            // SAFETY: there is room for so many behind those inside; what the ring gave away is ours.
+            // SAFETY: there is room for this many behind the existing ones; the items taken out are
+            // ours.
             let given = unsafe {
                 let (ring, room) = ($this.raw.as_ptr(), items.front().add(count));
                 let given = fast::ring::dequeue::<T, $single>(ring, room, number(n), true) as usize;
@@ -159,7 +160,7 @@ macro_rules! looks {
             unsafe { fast::ring::count(self.raw.as_ptr()) as usize }
         }
 
-        /// Whether it is empty.
+        /// Returns true if it is empty.
         #[inline]
         #[must_use]
         pub fn is_empty(&self) -> bool {
@@ -190,13 +191,13 @@ impl<T> Ring<'_, T> {
     looks!();
 }
 
-/// What an end of a ring is made of: the ring, for as long as it is borrowed; not `Sync`.
+/// The parts of an end of a ring: the ring, for as long as it is borrowed; not `Sync`.
 macro_rules! end {
     ($(#[$doc:meta])* $name:ident) => {
         $(#[$doc])*
         pub struct $name<'r, T> {
             raw: NonNull<rte_ring>,
-            /// As with a ring, no lifetime in `T` may change.
+            /// As for a ring, no lifetime in `T` may change.
             ring: PhantomData<(&'r (), Cell<T>)>,
         }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can go wrong with rings.
+//! Errors of rings.
 
 use crate::errno::Errno;
 
@@ -15,7 +15,7 @@ pub enum RingError {
         /// The most bytes.
         most: usize,
     },
-    /// net_ring would take the ring for one of its own, and what is inside for packets.
+    /// net_ring would use the ring as one of its own, and its items as packets.
     #[error("ring {0:?}: names that begin with ETH_RXTX are those of net_ring's own rings")]
     Reserved(String),
     /// Room for none, or for more than a ring can have.
@@ -23,7 +23,7 @@ pub enum RingError {
     Capacity {
         /// The ring's name.
         name: String,
-        /// What was asked for.
+        /// The requested value.
         given: u32,
         /// The most.
         most: u32,
@@ -52,10 +52,10 @@ pub struct NoRoom(pub usize);
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TooFew {
-    /// There are not so many.
+    /// The ring has fewer items.
     #[error("the ring has fewer than {0} items: take what is there (dequeue_burst)")]
     Items(usize),
-    /// There is no place for so many.
+    /// There is not enough room.
     #[error("no room to put {asked} items: {spare} fit")]
     Places {
         /// Items asked for.

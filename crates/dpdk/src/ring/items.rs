@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What rings take items from, and put them into.
+//! Sources and destinations of a ring's items.
 
 use crate::burst::Burst;
 use crate::mbuf::Mbuf;
@@ -15,7 +15,7 @@ impl<'m, const N: usize> Items<Mbuf<'m>> for Burst<'m, N> {}
 impl<T> Items<T> for Vec<T> {}
 
 pub(super) mod sealed {
-    /// An array of which the first slots are initialised.
+    /// An array whose first slots are initialised.
     ///
     /// # Safety
     /// `front` is followed by `count` items and then by room for `spare` items.
@@ -29,12 +29,12 @@ pub(super) mod sealed {
         /// Forgets the first `n` and closes the gap.
         ///
         /// # Safety
-        /// There are so many, and they are somebody else's now.
+        /// There are at least `n`, and they have another owner now.
         unsafe fn take_front(&mut self, n: usize);
         /// Counts `n` more.
         ///
         /// # Safety
-        /// So many items were written behind the last, where there was room.
+        /// `n` items were written behind the last, where there was room.
         unsafe fn add_back(&mut self, n: usize);
     }
 }

@@ -80,7 +80,7 @@ pub use items::Items;
 pub struct RingConfig {
     /// Unique in the process among rings; at most 28 bytes.
     pub name: String,
-    /// Items that it has room for; exactly so many (`RING_F_EXACT_SZ`).
+    /// The exact number of items that fit (`RING_F_EXACT_SZ`).
     pub capacity: u32,
     /// NUMA node; `None` for any.
     pub socket: Option<u32>,
@@ -111,8 +111,8 @@ impl RingConfig {
     }
 }
 
-/// The largest capacity, for items of so many bytes: one less than a power of two. DPDK computes the size of
-/// the slots in 32 bits, which run over behind it.
+/// The largest capacity, for items of this size in bytes: one less than a power of two. DPDK
+/// computes the size of the slots in 32 bits, which overflow beyond it.
 fn largest(item: usize) -> u32 {
     const MOST: usize = 1 << 30; // a power of two below RTE_RING_SZ_MASK
     let slots = ((1 << 31) / item).min(MOST);

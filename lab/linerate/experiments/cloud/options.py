@@ -42,9 +42,10 @@ def _one_link(option: str, values: list[str] | None) -> list[str]:
 
 @dataclass(kw_only=True)
 class Options(common.Budget, common.Options):
-    """What the command line and the design's file asked for.
+    """The options of the command line and the design's file.
 
-    `not_held`: levels that this machine cannot hold. `minutes`: budget of a session; None: none.
+    `not_held`: levels that this machine does not support. `minutes`: budget of a session; None:
+    none.
     """
 
     summary: ClassVar = (
@@ -52,7 +53,7 @@ class Options(common.Budget, common.Options):
     )
     extras: ClassVar = (
         Extra("--plan", "Say what would be run, and for how long; run nothing."),
-        Extra("--print-design", "Print the design, to begin one of your own."),
+        Extra("--print-design", "Print the design, as a start for one of your own."),
     )
     unused: ClassVar = ("generator_ports", "forwarder_ports")
     can_fail: ClassVar = False

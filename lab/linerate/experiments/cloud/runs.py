@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `cloud` as the lab's commands know it: begun, told, merged, compared."""
+"""Experiment `cloud` as the lab's commands know it: run, report, merge, compare."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class CloudRuns(Experiment[Options, CloudDesign]):
     name = NAME
     judged_in = 0
     options_type, design_type = Options, CloudDesign
-    # One more for tenants that have a CPU of their own.
+    # One CPU more for tenants on a core of their own.
     cpus = 3
 
     def make_options(self, values: Mapping[str, Any], *, resuming: bool) -> Options:
@@ -66,5 +66,5 @@ class CloudRuns(Experiment[Options, CloudDesign]):
         return replace(found, blocks=sum(each.blocks for each in designs))
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
-        """Nothing: what each cell carries is a share of a rate that each run finds anew."""
+        """Return nothing: a cell's throughput is a share of a rate that each run finds anew."""
         return Comparable()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What records of experiment `cloud` have: their cells, and what forwarder, tenants and core did.
+"""The records of experiment `cloud`: cells, and the figures of forwarder, tenants and core.
 
 All figures are differences over the window in which frames were sent, and of nothing else, unless
-they say otherwise. A figure that cannot be had is absent, never 0.
+they say otherwise. An unknown figure is absent, never 0.
 """
 
 from __future__ import annotations
@@ -22,54 +22,56 @@ from linerate.records.types import Count, Difference, Seconds, Strict
 class CloudCell(Strict):
     """One combination of levels; with the forwarder it is a cell of the design."""
 
-    kind: KindName = Field(description="what the tenants are")
+    kind: KindName = Field(description="the kind of the tenants")
     load: LoadName
     tenants: Annotated[int, Field(ge=0, le=200)]
     cpu: CpuName
     rate: Annotated[float, Field(gt=0, le=2)] = Field(
-        description="offered, as a share of the request's `maximum_pps`, as a rule the forwarder's "
-        "own NDR"
+        description="the offered load as a share of the request's `maximum_pps`, usually the "
+        "forwarder's own NDR"
     )
 
     model_config = Strict.model_config | {"frozen": True}
 
 
 class TenantWindow(Strict):
-    """What one tenant got done. Its counters are asked for beside the window, `seconds` apart."""
+    """The work of one tenant. Its counters are read beside the window, `seconds` apart."""
 
     name: str
     seconds: Seconds
-    bogo_ops: Count | None = Field(default=None, description="of stress-ng")
+    bogo_ops: Count | None = Field(default=None, description="stress-ng's bogo operations")
     io_operations: Count | None = None
     io_bytes: Count | None = None
     network_bytes: Count | None = None
     cpu_s: Seconds | None = Field(
-        default=None, description="of its control group, between the readings of the core"
+        default=None, description="CPU time of its control group, between the readings of the core"
     )
-    memory_bytes: Count | None = Field(default=None, description="at the window's end")
+    memory_bytes: Count | None = Field(default=None, description="memory at the window's end")
 
 
 class CoreWindow(Strict):
-    """What the core did that forwarder and tenants share."""
+    """The use of the core that forwarder and tenants share."""
 
     cpu: Annotated[int, Field(ge=0)]
-    seconds: Seconds = Field(description="between the readings")
+    seconds: Seconds = Field(description="time between the readings")
     busy_s: Seconds = Field(description="to 1/100 s, softirqs included")
     softirq_s: Seconds
     steal_s: Seconds
     softirqs: dict[str, Count] = Field(
-        default_factory=dict, description="by kind: /proc/softirqs of this core"
+        default_factory=dict, description="number by kind: /proc/softirqs of this core"
     )
     switches: Count | None = Field(default=None, description="context switches on this core")
     cache_references: Count | None = Field(
-        default=None, description="of the last-level cache, where the core has such a counter"
+        default=None,
+        description="references to the last-level cache, if the core has such a counter",
     )
     cache_misses: Count | None = Field(
-        default=None, description="of the last-level cache: each moves a line of 64 bytes"
+        default=None, description="misses of the last-level cache: each moves a line of 64 bytes"
     )
     memory_bytes: Count | None = Field(
         default=None,
-        description="moved to and from memory by all cores of the machine, where resctrl tells",
+        description="bytes moved to and from memory by all cores of the machine, if resctrl "
+        "counts them",
     )
 
 
@@ -102,12 +104,14 @@ class _Beside(Strict):
     core: CoreWindow | None = None
     bridge_bytes: Difference | None = Field(
         default=None,
-        description="to and from the host's end of the tenants' bridge, by its own counters, read "
-        "beside the window as the tenants' are",
+        description="bytes to and from the host's end of the tenants' bridge, by its own "
+        "counters, read beside the window like the tenants'",
     )
-    accelerator: Literal["kvm", "tcg"] | None = Field(default=None, description="of vm tenants")
+    accelerator: Literal["kvm", "tcg"] | None = Field(
+        default=None, description="the accelerator of vm tenants"
+    )
     tenant_packages: dict[str, str] = Field(
-        default_factory=dict, description="versions of what vm tenants are made of, by package"
+        default_factory=dict, description="versions of the packages in vm tenants, by package"
     )
 
 
@@ -117,34 +121,37 @@ class CloudWindow(_Beside, Frames):
     kind: str = "cloud"
     forwarder_cpu_s: Seconds | None = Field(
         default=None,
-        description="of the forwarder's control group, between the readings of the core: its "
-        "process, and the kernel's threads that receive for it where they could be put there",
+        description="CPU time of the forwarder's control group, between the readings of the "
+        "core: its process, and the kernel threads that receive for it if they "
+        "could be put there",
     )
     forwarder_throttled_s: Seconds | None = Field(
-        default=None, description="in which its quota was used up"
+        default=None, description="time in which its quota was used up"
     )
 
     @classmethod
     def of(cls, frames: Frames) -> CloudWindow:
-        """A window with what these frames counted."""
+        """Return a window with the counts of these frames."""
         return cls(
             **{name: getattr(frames, name) for name in Frames.model_fields if name != "kind"}
         )
 
 
 class TenantsAlone(_Beside, Outcome):
-    """What tenants got done without any forwarder."""
+    """The work of tenants without any forwarder."""
 
     kind: str = "tenants"
-    duration_s: Seconds | None = Field(default=None, description="of the window")
+    duration_s: Seconds | None = Field(default=None, description="duration of the window")
 
 
 def levels_of(trial: Trial) -> CloudCell | None:
-    """Which combination of levels the trial is of; None of others, as of the searches."""
+    """Return the combination of levels of the trial; None for others, such as those of searches."""
     return trial.cell.levels if isinstance(trial.cell, CloudTrialCell) else None
 
 
 def beside_of(trial: Trial) -> CloudWindow | TenantsAlone | None:
-    """The outcome with tenants and core; None: it has none, or failed before there was any."""
+    """Return the outcome with tenants and core; None if it has none, or failed before there was
+    any.
+    """
     found = trial.outcome
     return found if isinstance(found, CloudWindow | TenantsAlone) else None

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Duels: is one program slower than another? Both stand on one core until that is answered."""
+"""Duels: is one program slower than another? Both run on one core until that is answered."""

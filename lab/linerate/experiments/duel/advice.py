@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Advice for programs that do not start, by what they print, and for those that are not compared,
-by the links that they work on.
+"""Advice for programs that do not start, from their output, and for programs that cannot be
+compared, by the links that they work on.
 """
 
 from __future__ import annotations
@@ -78,12 +78,12 @@ _ADVICE = (
 
 
 def advice(message: str) -> str | None:
-    """Advice for a program that did not start and printed this; None: there is none."""
+    """Return advice for a program that did not start and printed this, or None."""
     return next((what for words, what in _ADVICE if re.search(words, message, re.I)), None)
 
 
 def advice_on(fault: FaultError, link: Link, programs: Sequence[Forwarder]) -> list[str]:
-    """Advice that depends on where the programs met, and on how they were started."""
+    """Return advice that depends on the link, and on how the programs were started."""
     if fault.kind == "unsaturated":
         return [_other_link(link, programs)]
     if fault.kind in ("start", "ended"):
@@ -96,7 +96,9 @@ def advice_on(fault: FaultError, link: Link, programs: Sequence[Forwarder]) -> l
 
 
 def _other_link(link: Link, programs: Sequence[Forwarder]) -> str:
-    """Where the generator is not the limit, of the links that both programs work on."""
+    """Name a link on which the generator is not the limit, among those that both programs work
+    on.
+    """
     fit = [
         each
         for each in LINKS.values()
@@ -115,7 +117,9 @@ def _other_link(link: Link, programs: Sequence[Forwarder]) -> str:
 
 
 def relative_files(program: Forwarder) -> list[str]:
-    """Arguments of a command line in quotes that are files here by a relative path."""
+    """Return the arguments of a command line in quotes that are existing files with relative
+    paths.
+    """
     definition = program.definition
     if program.file or definition.directory or not definition.command:
         return []

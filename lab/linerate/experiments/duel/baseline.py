@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A baseline: a program that is kept, to be compared with what it becomes. No figures are kept:
-those of another hour do not compare.
+"""A baseline: a program that is kept for comparison with its later versions. No figures are kept:
+those of another hour are not comparable.
 
-FILE says how the program is started, where it was, and the digests of what must not have changed;
-a copy of the executable is FILE.program. While the executable is where it was and unchanged, it is
-started there, so that what it finds beside itself is found; after that the copy is.
+FILE has the command that starts the program, its path, and the digests of everything that must not
+change; a copy of the executable is FILE.program. While the executable is unchanged at its path, it
+is started there, so that it finds the files beside it; afterwards the copy is used.
 
-Shared libraries are not copied. Those outside of the system's directories are known by their
+Shared libraries are not copied. Those outside of the system's directories are identified by their
 digests, and a baseline whose libraries have changed is refused: it would be another program.
 """
 
@@ -33,7 +33,7 @@ from linerate.records.trial import first_complaint
 from linerate.records.types import Strict
 
 OPTION = "--keep-baseline"
-# Where the distribution's packages are: their libraries are the same for both programs.
+# Directories of the distribution's packages: their libraries are the same for both programs.
 _SYSTEM = (Path("/lib"), Path("/lib64"), Path("/usr/lib"), Path("/usr/lib64"))
 _DIGEST = r"^[0-9a-f]{64}$"
 
@@ -46,16 +46,18 @@ class Contents(Strict):
 
 
 class Baseline(Strict):
-    """What FILE has."""
+    """The content of FILE."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
     schema_id: Literal["linerate/baseline-1"] = Field(default="linerate/baseline-1", alias="schema")
-    given: str = Field(description="as the command line had it")
-    definition: dict[str, Any] = Field(description="by the schema forwarder-1")
-    file: str | None = Field(default=None, description="the definition's, if it has one")
-    program: Contents = Field(description="the executable, where it was when it was kept")
-    libraries: list[Contents] = Field(description="that it loads from outside of the system's")
+    given: str = Field(description="the word on the command line")
+    definition: dict[str, Any] = Field(description="the definition, by the schema forwarder-1")
+    file: str | None = Field(default=None, description="the definition's file, if it has one")
+    program: Contents = Field(description="the executable, at its path when it was kept")
+    libraries: list[Contents] = Field(
+        description="libraries that it loads from outside of the system's directories"
+    )
     kept_at: str = Field(description="ISO 8601, UTC")
 
 
@@ -65,15 +67,15 @@ def schema() -> dict[str, Any]:
 
 
 def copy_of(path: Path) -> Path:
-    """Where the executable is kept, beside the file."""
+    """Return the path of the kept executable, beside the file."""
     return path.with_name(f"{path.name}.program")
 
 
 def keep(path: Path, given: str, program: Forwarder) -> Baseline:
-    """Keep a program, which can be started here, in `path`; raises `LabError`."""
+    """Keep a program, which must be startable here, in `path`; raises `LabError`."""
     file = OutputFile(path, OPTION)
     if file.path.exists():
-        # Not a file that was named by mistake, such as the program.
+        # Refuses a file that was named by mistake, such as the program.
         _read(path, OPTION)
     copy = OutputFile(copy_of(file.path), OPTION)
     executable = program.program()
@@ -95,7 +97,7 @@ def keep(path: Path, given: str, program: Forwarder) -> Baseline:
 
 
 def restore(path: Path) -> tuple[Baseline, Forwarder]:
-    """The program that was kept in `path`; raises `LabError` if it is not what it was."""
+    """Return the program that was kept in `path`; raises `LabError` if it has changed."""
     found = _read(path, "--baseline")
     for file in (path, copy_of(path.resolve())):
         if file.exists():
@@ -109,8 +111,8 @@ def restore(path: Path) -> tuple[Baseline, Forwarder]:
     for library in found.libraries:
         if _digest(Path(library.path)) != library.sha256:
             raise UsageError(
-                f"--baseline {path}: {library.path}, a shared library that the program loads, is "
-                "no longer what it was, and libraries are not kept",
+                f"--baseline {path}: {library.path}, a shared library that the program loads, has "
+                "changed, and libraries are not kept",
                 f"keep it again with a library that stays: {OPTION} {path}",
             )
     executable = Path(found.program.path)
@@ -119,13 +121,13 @@ def restore(path: Path) -> tuple[Baseline, Forwarder]:
         kept = _digest(executable)
         if kept is None:
             raise MissingError(
-                f"--baseline {path}: {executable} is missing, and {found.program.path} is no "
-                "longer what was kept",
+                f"--baseline {path}: {executable} is missing, and {found.program.path} has "
+                "changed since it was kept",
                 "move both files together, or keep it again",
             )
         if kept != found.program.sha256:
             raise UsageError(
-                f"--baseline {path}: {executable} is not what was kept (sha256 {kept[:12]}, not "
+                f"--baseline {path}: {executable} is not the kept program (sha256 {kept[:12]}, not "
                 f"{found.program.sha256[:12]})",
                 f"keep it again: {OPTION} {path}",
             )
@@ -133,7 +135,7 @@ def restore(path: Path) -> tuple[Baseline, Forwarder]:
 
 
 def notes(baseline: Baseline) -> list[str]:
-    """What must be known of a program that was kept."""
+    """Return remarks on a kept program."""
     return [
         f"{library.path} is not kept: the baseline is refused when it changes"
         for library in baseline.libraries
@@ -158,7 +160,7 @@ def _no_baseline(path: Path, option: str, why: str) -> UsageError:
 
 
 def _digest(path: Path) -> str | None:
-    """SHA-256 of a file; None: it cannot be read."""
+    """Return the SHA-256 of a file; None if it cannot be read."""
     try:
         with foreign.opened(path, foreign.MOST_PROGRAM) as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -174,7 +176,7 @@ def _contents(path: Path) -> Contents:
 
 
 def _refuse_starters(given: str, definition: Definition, executable: Path) -> None:
-    """Raise `UsageError` for what starts another program: that one would not be kept."""
+    """Raise `UsageError` for a command that starts another program: that one would not be kept."""
     with foreign.opened(executable, foreign.MOST_PROGRAM) as file:
         if file.read(len(elf.MAGIC)) != elf.MAGIC:
             raise UsageError(
@@ -194,7 +196,9 @@ def _refuse_starters(given: str, definition: Definition, executable: Path) -> No
 
 
 def _private(executable: Path, definition: Definition) -> list[Path]:
-    """Shared libraries outside of the system's directories, by the program's own loader."""
+    """Return shared libraries outside of the system's directories, from the program's own
+    loader.
+    """
     environment: Mapping[str, str] = {**os.environ, **definition.environment}
     try:
         found = elf.libraries(elf.read(executable), environment)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The command that makes a program before it is compared."""
+"""Run the command that builds a program before it is compared."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ class BuildError(LabError):
 
 
 def build(command: str, run: RunDirectory) -> None:
-    """Run a command of the shell, in the working directory; it ends with whoever asks for it.
+    """Run a shell command in the working directory; it ends with its caller.
 
-    Raises `BuildError` with the end of what it printed.
+    Raises `BuildError` with the end of its output.
     """
     words = ("sh", "-c", command)
     # The run directory takes the place of this one for programs that the lab measures.

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The fastest of several builds, which then takes part in the duel.
+"""Choose the fastest of several builds for the duel.
 
-The rounds that choose are over before those that judge begin. Whoever is chosen by luck has no
-advantage from it: what it did then is not counted again.
+The rounds that choose are over before those that judge begin. A build that is chosen by luck has no
+advantage: its rounds are not counted again.
 """
 
 from __future__ import annotations
@@ -22,14 +22,15 @@ from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import FaultError, refuse
 from linerate.trial.trial import Bench
 
-# Each with one start of every build. A start decides a few per cent, so one round is too few.
+# Rounds with one start of every build. A start alone varies by a few per cent, so one round is too
+# few.
 ROUNDS = 3
 
 
 @dataclass(frozen=True)
 class Choice:
-    """`shares`: of each build, what it did over what the chosen one did; medians of the rounds.
-    `per`: what packets were counted over.
+    """The choice. `shares`: of each build, its rate over the chosen one's; medians of the rounds.
+    `per`: the unit over which packets were counted.
     """
 
     chosen: int
@@ -42,7 +43,7 @@ def choose(
 ) -> Choice:
     """Measure the builds of a side beside each other; `seen` gets the number of each round.
 
-    Raises `FaultError` for a build that does not start or does not do the work.
+    Raises `FaultError` if a build does not start or does not do the work.
     """
     try:
         try:
@@ -50,7 +51,7 @@ def choose(
         except FaultError as fault:
             return _choose(bench, link, side, without_probe(asked, fault), seen)
     except FaultError as fault:
-        # Its place among the builds is nobody's business; its name is.
+        # The message names the build, not its index.
         name = side.programs[fault.arm].name
         raise FaultError(side.place, fault.kind, f"{name}: {fault.message}") from fault
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Two programs meet, round by round, until the question is answered or the time is over."""
+"""Compare two programs, round by round, until the question is answered or the time is over."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def fight(
     asked: Asked,
     seen: Seen = lambda duel: None,
 ) -> Duel:
-    """Let two programs meet in rounds; `seen` looks after each. The answer to which is slower is
-    as good after any round. What they make of the user's frames is looked at first.
+    """Compare two programs in rounds; calls `seen` after each. The answer to which is slower is
+    valid after any round. First checks what they do to the user's frames.
     """
     source = random.Random(f"linerate:duel:{asked.seed}")
     fighting = _Fight(Meeting(bench, link, programs, asked, source), seen)
@@ -56,7 +56,7 @@ def fight(
 
 
 class _Fight:
-    """`found`: so far."""
+    """The duel. `found`: the result so far."""
 
     def __init__(self, meeting: Meeting, seen: Seen) -> None:
         asked = meeting.asked
@@ -70,8 +70,8 @@ class _Fight:
         return time.monotonic() - self._began
 
     def meet(self) -> Asked | None:
-        """Rounds, until the question is answered or the time is over. Returns how the programs must
-        meet instead, where this is no fair way.
+        """Run rounds until the question is answered or the time is over. Returns another way to
+        compare the programs if this one is not fair.
         """
         asked = self._meeting.asked
         try:
@@ -82,7 +82,9 @@ class _Fight:
             return without_probe(asked, fault)
 
     def _meet(self) -> bool:
-        """False: the programs compare otherwise when each has the CPU to itself."""
+        """Run rounds; return False if the programs compare differently when each has the CPU to
+        itself.
+        """
         found = self.found
         with opened(found.method, self._meeting) as by:
             for order in self._orders():
@@ -108,7 +110,9 @@ class _Fight:
         self._meeting = replace(self._meeting, asked=asked)
 
     def try_start(self, arm: int) -> FaultError | None:
-        """Why a program does not start by itself; None: it does, or something else is at fault."""
+        """Return why a program does not start alone; None if it does, or if something else is at
+        fault.
+        """
         try:
             with opened(self.found.method, self._meeting) as by, by.started([arm]):
                 return None
@@ -118,13 +122,13 @@ class _Fight:
             return None
 
     def _orders(self) -> Iterator[list[int]]:
-        """Whose each start is, in the order in which they are started, for one round more."""
+        """Yield the program of each start of a round, in the order in which they are started."""
         asked, source = self._meeting.asked, self._meeting.source
         began, before = self.spent(), len(self.found.rounds)
         while self.found.answer == "undecided":
             checkpoint()
             spent, done = self.spent(), len(self.found.rounds) - before
-            # One more round must fit, and the first is always made.
+            # The first round is always made; another one must fit into the time.
             if done and spent + (spent - began) / done > asked.within_s:
                 return
             order = [0] * asked.starts + [1] * asked.starts
@@ -149,15 +153,15 @@ class _Fight:
         return Round(len(self.found.rounds), tuple(windows), stolen[0], tuple(alone))
 
     def _look_alone(self) -> bool:
-        """Whether each start also runs alone in this round. It always does while the answer waits
-        for that.
+        """Return True if each start also runs alone in this round. Always True while the answer
+        waits for that.
         """
         done = len(self.found.rounds)
         return done < _ALONE_AT_FIRST or done % _ALONE_ONE_IN == 0 or self.found.agreement.doubtful
 
     @contextmanager
     def _steal(self) -> Iterator[list[int]]:
-        """Ticks of the forwarders' CPU that were stolen meanwhile."""
+        """Count the ticks of the forwarders' CPU that were stolen in the context."""
         stolen: list[int] = []
         before = self._stolen()
         yield stolen

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What each program makes of the frames, seen before they are compared.
+"""Check what each program does to the frames, before they are compared.
 
-A program that does nothing to packets, or the wrong thing, is fast. On links whose driver can look
-at what is sent (drivers/nearfree/check.h) each program forwards every frame once, alone; what is
-wrong in its packets is named, and so is what it does and the other does not. Nothing is looked at
-while speed is measured.
+A program that does nothing to packets, or the wrong thing, is fast. On links whose driver can check
+sent packets (drivers/nearfree/check.h) each program forwards every frame once, alone; errors in its
+packets are reported, and differences between the two programs. Nothing is checked while speed is
+measured.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from linerate.trial.starts.faults import KEPT, UNDER_WAY, FaultError
 from linerate.trial.starts.standing import standing
 from linerate.trial.trial import Bench
 
-# For every frame of the file, at most.
+# The longest time for all frames of the file.
 _LOOK_S = 5.0
 _FLOWS_AT_ONCE = 256
 _WRONG = {
@@ -34,7 +34,7 @@ _WRONG = {
     "wrong_header_checksum": "a wrong IPv4 checksum",
     "wrong_payload_checksum": "a wrong UDP or TCP checksum",
 }
-# What a program may do to a packet. Both must do it to the same share of theirs.
+# Permitted changes of a packet. Both programs must make them in the same share of their packets.
 _DONE = {
     "unchanged": "left as they came",
     "new_destination": "given another destination address (MAC)",
@@ -48,8 +48,8 @@ _DONE = {
 @dataclass
 class Work:
     """The work of one program, over all ports: packets received, sent packets by kind, and by port
-    and flow how often and (`left_by`) out of which ports, as bits. `examples`: the first frame of
-    which a kind is true, from 1 on, and its port. `missed`: frames that it had no time to receive.
+    and flow how often and (`left_by`) by which ports, as bits. `examples`: the first frame of each
+    kind, from 1 on, and its port. `missed`: frames that it had no time to receive.
     """
 
     received: int = 0
@@ -64,18 +64,18 @@ class Work:
         return self.counts.get("sent", 0)
 
     def share(self, kind: str) -> float:
-        """A share of the packets that were sent."""
+        """Return the kind's share of the sent packets."""
         return self.counts.get(kind, 0) / self.sent if self.sent else 0.0
 
 
 def looked_at(
     bench: Bench, link: Link, programs: Sequence[Forwarder], size: int
 ) -> tuple[tuple[Work, ...], str | None]:
-    """Look at what each of the two programs does to the frames. Returns that, or nothing and the
+    """Check what each of the two programs does to the frames. Returns that, or nothing and the
     reason why it cannot be seen. Raises `FaultError` as `inspect` does.
 
-    On a link with a generator nobody sees both what came and what left. There the programs run once
-    on link `frames` with the same frames.
+    On a link with a generator nothing sees both received and sent frames. There the programs run
+    once on link `frames` with the same frames.
     """
     if isinstance(link, Frames):
         return inspect(bench, link, programs, size), None
@@ -91,12 +91,12 @@ def looked_at(
 
 
 def _obstacle(place: Frames, programs: Sequence[Forwarder]) -> str | None:
-    """Why what these programs send cannot be seen; both are prepared."""
+    """Return why the packets of these programs cannot be checked; both are prepared."""
     if why := nearfree_obstacle():
         return why
     for program in programs:
         if program.interfaces_only or not program.has_telemetry:
-            return f"{program.name} is no DPDK program with telemetry"
+            return f"{program.name} is not a DPDK program with telemetry"
         if why := program.misfit(place):
             return f"{program.name}: {why}"
     place.prepare()
@@ -109,8 +109,8 @@ def _obstacle(place: Frames, programs: Sequence[Forwarder]) -> str | None:
 def inspect(
     bench: Bench, link: Frames, programs: Sequence[Forwarder], size: int
 ) -> tuple[Work, ...]:
-    """What each of the two makes of the frames. Raises `FaultError` for one that sends wrong
-    packets, or does other work than the other.
+    """Return the work of each of the two programs. Raises `FaultError` if one sends wrong packets,
+    or if their work differs.
     """
     found = []
     with link.checking().open(bench.context(size)) as wire:
@@ -133,7 +133,7 @@ def inspect(
 
 
 def _look(telemetry: Telemetry, ports: int) -> Work:
-    """All frames have been received by each port, or time is over."""
+    """Wait until each port has received all frames, or time is over, and return the work."""
     names = [f"net_nearfree{port}" for port in range(ports)]
     ends = time.monotonic() + _LOOK_S
     while time.monotonic() < ends:
@@ -161,18 +161,18 @@ def _by_flow(telemetry: Telemetry, what: str, name: str, count: int) -> Iterator
 
 
 def refuse_unknown(arm: int, work: Work) -> None:
-    """Raise `FaultError` where it cannot be told what a program made of which frame."""
+    """Raise `FaultError` if a program's packets cannot be matched to frames."""
     made = work.counts.get("made", 0)
     if not work.sent or made > KEPT * (made + work.sent):
         raise FaultError(
             arm, "work",
-            f"{made:,} of the {made + work.sent:,} packets that it sends are none that it "
-            "received, so that they cannot be compared with frames; --no-check compares its speed",
+            f"{made:,} of the {made + work.sent:,} packets that it sends are not received "
+            "ones, so they cannot be compared with frames; --no-check compares its speed",
         )  # fmt: skip
 
 
 def refuse_wrong(arm: int, work: Work) -> None:
-    """Raise `FaultError` for packets that no receiver would take."""
+    """Raise `FaultError` for packets that no receiver would accept."""
     for kind, words in _WRONG.items():
         if count := work.counts.get(kind):
             frame, port = work.examples[kind]
@@ -184,7 +184,9 @@ def refuse_wrong(arm: int, work: Work) -> None:
 
 
 def differences(one: Work, other: Work, telemetry: Telemetry) -> list[str]:
-    """What the other program does and the first does not, in words; `telemetry`: the other's."""
+    """Return what the other program does and the first does not, in words; `telemetry`: the
+    other's.
+    """
     found = [
         f"{other.share(kind):.1%} of its packets are {words}, {one.share(kind):.1%} of the other's"
         for kind, words in _DONE.items()
@@ -200,12 +202,12 @@ def differences(one: Work, other: Work, telemetry: Telemetry) -> list[str]:
 
 
 def _share_sent(work: Work) -> float:
-    # Some are under way.
+    # Some packets are on their way.
     return min(1.0, (work.sent + UNDER_WAY) / work.received) if work.received else 0.0
 
 
 def _lost(one: Work, other: Work, telemetry: Telemetry) -> str | None:
-    """Flows that only the first program sends."""
+    """Return flows that only the first program sends."""
     if other.missed:
         return None
     lost = [
@@ -222,7 +224,7 @@ def _lost(one: Work, other: Work, telemetry: Telemetry) -> str | None:
 
 
 def _elsewhere(one: Work, other: Work, telemetry: Telemetry) -> str | None:
-    """Flows that both send, and out of no port that is the same."""
+    """Return flows that both send, but by entirely different ports."""
     found = [
         (port, flow, theirs, its)
         for port, ports in enumerate(zip(one.left_by, other.left_by, strict=True))
@@ -245,7 +247,7 @@ def _ports(bits: int) -> str:
 
 
 def _first(telemetry: Telemetry, port: int, flow: int) -> str:
-    """The words that name a flow as the first of some; none where it cannot be asked for."""
+    """Return words that name a flow as the first of some; empty if the driver cannot tell it."""
     with suppress(TelemetryError, ValueError):
         frame = bytes.fromhex(telemetry.ask(f"/net_nearfree/flow,net_nearfree{port},{flow}"))
         return f", the first is {described(frame)}"
@@ -253,7 +255,7 @@ def _first(telemetry: Telemetry, port: int, flow: int) -> str:
 
 
 def described(frame: bytes) -> str:
-    """A frame's flow: addresses, and UDP's or TCP's ports."""
+    """Describe a frame's flow: addresses, and UDP's or TCP's ports."""
     at, kind = 14, frame[12:14]
     while kind in (b"\x81\x00", b"\x88\xa8") and len(frame) >= at + 4:
         at, kind = at + 4, frame[at + 2 : at + 4]

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """duels.json in the directory of `linerate duel --out`: the duels of one command, and where they
-were fought.
+took place.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from linerate.records.types import Strict
 
 
 class Failure(Strict):
-    """A link on which there was no duel."""
+    """A link without a duel, and the reason."""
 
     link: str
     message: str
 
 
 class Duels(Strict):
-    """All that a page tells."""
+    """The content of a page."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
     schema_id: Literal["linerate/duels-1"] = Field(default="linerate/duels-1", alias="schema")
     question: str
-    answer: str = Field(description="one sentence about all of them")
+    answer: str = Field(description="one sentence about all duels")
     began_at: str = Field(description="ISO 8601, UTC")
-    repeat: str = Field(description="the command line that repeats them, in the same orders")
+    repeat: str = Field(description="the command line that repeats the duels, in the same orders")
     machine: Machine
     versions: dict[str, str]
-    duels: list[DuelRecord] = Field(description="one for each link")
+    duels: list[DuelRecord] = Field(description="one duel for each link")
     failures: list[Failure] = Field(default_factory=list)
 
 
 def last_lines(duels: Duels) -> list[str]:
-    """The answers, as a command ends with them."""
+    """Return the answers as a command prints them at its end."""
     if len(duels.duels) + len(duels.failures) == 1:
         return [duels.answer]
     told = [on_link(record.link, record.sentence) for record in duels.duels]
@@ -60,13 +60,13 @@ def schema() -> dict[str, Any]:
 
 
 def dump(duels: Duels) -> str:
-    """The content of the file."""
+    """Return the content of the file."""
     found = duels.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2)
     return found + "\n"
 
 
 def load(directory: Path) -> Duels:
-    """Raises `RunError` for a file that is not there or not as it should be."""
+    """Read the file. Raises `RunError` if it is missing or invalid."""
     path = directory / DUELS
     try:
         return Duels.model_validate_json(foreign.content(path, foreign.MOST_SUMMARY))

@@ -20,7 +20,7 @@ from linerate.host.host import LOCAL
 from linerate.links import Link
 from linerate.records.types import GivenProgram
 
-# With what a command line is called where its program's own name says nothing.
+# The letters that distinguish programs whose names do not.
 LETTERS = ("A", "B")
 # A command line with interfaces instead of EAL's options.
 _ON_INTERFACES: dict[str, Any] = {
@@ -45,23 +45,23 @@ class Side:
 
     @property
     def place(self) -> int:
-        """0 for A, 1 for B."""
+        """The index: 0 for A, 1 for B."""
         return LETTERS.index(self.letter)
 
     @property
     def given(self) -> str:
-        """As on the command line."""
+        """The words as on the command line."""
         return ",".join(self.words)
 
     @property
     def own_names(self) -> tuple[str, ...]:
-        """The names of its programs, without the letter in front of a command line's program."""
+        """Names of its programs, without the letter in front of a command line's program."""
         return tuple(each.name.removeprefix(f"{self.letter}-") for each in self.programs)
 
 
 def side_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) -> Side:
-    """Read A or B from the command line; raises `UsageError`. Only names from the lab's list can be
-    listed, because command lines have commas of their own.
+    """Parse A or B from the command line; raises `UsageError`. Only names from the lab's list can
+    be in a list, because command lines have commas of their own.
     """
     names = [each.strip() for each in word.split(",")]
     words = tuple(names) if len(names) > 1 and names[0] in FORWARDERS else (word,)
@@ -73,8 +73,8 @@ def side_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) -> 
 
 
 def program_of(word: str, letter: str, lcores: tuple[Lcores, int] = ("one", 1)) -> Forwarder:
-    """What a word on the command line stands for; raises `UsageError`. `letter`: A or B. `lcores`:
-    those of a command line, and on how many CPUs.
+    """Return the program of a word on the command line; raises `UsageError`. `letter`: A or B.
+    `lcores`: those of a command line, and the number of CPUs.
     """
     if word in FORWARDERS:
         return FORWARDERS[word]
@@ -126,7 +126,7 @@ def _of_command(text: str, letter: str, lcores: tuple[Lcores, int]) -> Forwarder
 
 
 def given(word: str, program: Forwarder) -> GivenProgram:
-    """For records: the program that a word on the command line stands for."""
+    """Return the program of a word on the command line, for records."""
     return GivenProgram(
         given=word,
         name=program.name,
@@ -164,7 +164,7 @@ def check_program(program: Forwarder, letter: str) -> None:
 
 
 def check_container(program: Forwarder, letter: str) -> None:
-    """Raise `UsageError` for a container in which nobody could find the program."""
+    """Raise `UsageError` for a container in which the lab could not find the program."""
     if why := container_misfit(program.definition):
         raise UsageError(f"{_named(program, letter)}: {why[0]}", why[1])
 
@@ -172,7 +172,7 @@ def check_container(program: Forwarder, letter: str) -> None:
 def check_plugin(program: Forwarder, letter: str, on: Link) -> None:
     """Raise `UsageError` for a program that cannot load the link's driver; both are prepared.
 
-    A script tells by its output alone: `linerate.experiments.duel.advice`.
+    A script shows this only in its output: `linerate.experiments.duel.advice`.
     """
     if why := program.plugin_misfit(on):
         raise UsageError(f"{_named(program, letter)}: {why[0]}", why[1])

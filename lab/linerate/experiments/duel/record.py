@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate duel --json` prints. The JSON Schema is generated from these classes."""
+"""The output of `linerate duel --json`. The JSON Schema is generated from these classes."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ from linerate.verdict.sequential import OfStarts
 
 
 class FromBaseline(Strict):
-    """A was not given as a program."""
+    """The baseline that A came from."""
 
-    file: str = Field(description="that --baseline named")
+    file: str = Field(description="the file that --baseline named")
     program: str = Field(description="the SHA-256 of the executable")
     kept_at: str = Field(description="ISO 8601, UTC")
 
@@ -38,11 +38,11 @@ class Build(Strict):
 
     program: Literal["A", "B"]
     name: str
-    share: float = Field(description="what it did over what the chosen one did, before the duel")
+    share: float = Field(description="its rate over the chosen one's, before the duel")
 
 
 class Fault(Strict):
-    """Why there is no comparison."""
+    """The reason why there is no comparison."""
 
     program: Literal["A", "B"]
     kind: faults.Kind
@@ -50,16 +50,16 @@ class Fault(Strict):
 
 
 class FrameFile(Strict):
-    """Frames that ports received, again and again."""
+    """Frames that ports received repeatedly."""
 
-    ports: list[int] = Field(description="of the program, from 0 on")
+    ports: list[int] = Field(description="ports of the program, from 0 on")
     frames: int
-    size: int = Field(description="bytes of all of them, with FCS")
+    size: int = Field(description="bytes of all its frames, with FCS")
 
 
 class Carried(Strict):
-    """Where the frames of a start's generator went while the start was measured. The counters are
-    read one after the other, so some frames are between two of them.
+    """Fate of the frames of a start's generator while the start was measured. The counters are read
+    one after the other, so some frames are between two of them.
     """
 
     offered: int = Field(description="frames that the generator sent")
@@ -72,33 +72,33 @@ class Carried(Strict):
 
 
 class Round(Strict):
-    """All starts at once."""
+    """The starts of one round."""
 
-    order: list[Literal["A", "B"]] = Field(description="whose each start is, in their order")
-    pps: list[float] = Field(description="of each start: packets sent per second")
+    order: list[Literal["A", "B"]] = Field(description="the program of each start, in their order")
+    pps: list[float] = Field(description="packets sent per second, for each start")
     alone_pps: list[float] = Field(
         default_factory=list,
-        description="standing: the same while all others were stopped, by which it is seen whether "
-        "the programs compare otherwise then",
+        description="standing: the same while all others were stopped, which shows if the "
+        "programs compare differently then",
     )
     carried: list[Carried] = Field(
-        default_factory=list, description="of each start, on links with a generator"
+        default_factory=list, description="frames of each start's generator, on links with one"
     )
-    steal_ticks: int = Field(description="of the CPU, 1/100 s")
+    steal_ticks: int = Field(description="ticks of the CPU that the hypervisor took, 1/100 s")
 
 
 class Work(Strict):
-    """What a program made of every frame, before it was measured."""
+    """The result of a program for every frame, before it was measured."""
 
     received: int = Field(description="packets, on all ports")
-    missed: int = Field(description="frames that there was no time to receive")
+    missed: int = Field(description="frames that the program had no time to receive")
     counts: dict[str, int] = Field(
-        description="packets sent, by what was done to them; made: those that are of no frame"
+        description="packets sent, by their changes; made: packets that are not from a frame"
     )
 
 
 class DuelRecord(Strict):
-    """A duel, with all that its answer was made of. Ratios are B over A."""
+    """A duel, with everything that its answer is based on. Ratios are B over A."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -108,56 +108,61 @@ class DuelRecord(Strict):
         "stopped"
     )
     per: Per = Field(
-        description="what packets are counted over. cpu: CPU time of the process; cpu-and-napi: "
-        "the same and that of the kernel's threads which receive for it, in which XDP programs "
-        "run; time; busy: the time in which its lcores were busy with packets, as the probe counts"
+        description="the unit over which packets are counted. cpu: CPU time of the process; "
+        "cpu-and-napi: the same and that of the kernel threads that receive for "
+        "it, in which XDP programs run; time; busy: the time in which its lcores "
+        "were busy with packets, counted by the probe"
     )
     programs: list[GivenProgram]
     called: list[str] = Field(
         default_factory=list,
-        description="the names of A and B in the sentence; equal ones with what differs",
+        description="the names of A and B in the sentence; if equal, with their difference",
     )
     baseline: FromBaseline | None = Field(
-        default=None, description="where A came from, if from one"
+        default=None, description="the baseline of A, if A came from one"
     )
     same_code: bool | None = Field(
         default=None,
-        description="whether both run the same code with the same arguments, as they were seen to; "
-        "null: not looked at",
+        description="whether both run the same code with the same arguments; null: not checked",
     )
     builds: list[Build] = Field(
-        default_factory=list, description="of which the fastest was chosen, in rounds of their own"
+        default_factory=list,
+        description="the builds from which the fastest was chosen, in rounds of their own",
     )
     link: str
     size: int = Field(description="bytes with FCS")
     memory: Literal["hugepages", "no-huge"]
     margin: float
     within_s: float
-    starts: int = Field(description="of each program in a round")
+    starts: int = Field(description="starts of each program in a round")
     of_starts: OfStarts = Field(
         default="median",
-        description="how the figures of a program's starts in a round become one: their median, "
-        "or the mean of the faster half, both of logarithms",
+        description="how the figures of a program's starts in a round are combined: their "
+        "median, or the mean of the faster half, both of logarithms",
     )
     seed: int
     answer: Answer = Field(description="whether B is slower or faster by more than the margin")
-    direction: Side | None = Field(default=None, description="which way they differ, if shown")
-    ratio: float | None = Field(default=None, description="the median of the rounds")
-    low: float | None = Field(default=None, description="of a confidence sequence at 99 %")
+    direction: Side | None = Field(
+        default=None, description="the direction of the difference, if it is shown"
+    )
+    ratio: float | None = Field(default=None, description="the median of the rounds' ratios")
+    low: float | None = Field(
+        default=None, description="the lower end of a confidence sequence at 99 %"
+    )
     high: float | None = None
     beside: float | None = Field(
         default=None,
-        description="turns: the ratio of standing programs, given up because it was another one "
-        "for each program by itself",
+        description="turns: the ratio of standing programs, discarded because each program "
+        "alone had another one",
     )
     moves: bool = Field(description="the ratio itself changed with the machine's state")
     control: float | None = Field(default=None, description="A over A, the median of the rounds")
     fault: Fault | None = None
     traffic: list[str] = Field(
-        default_factory=list, description="as the command line has it; empty: the lab's own"
+        default_factory=list, description="the traffic as on the command line; empty: the lab's own"
     )
     frame_files: list[FrameFile] = Field(
-        default_factory=list, description="what that traffic came to"
+        default_factory=list, description="the frames of that traffic"
     )
     works: list[Work] = Field(
         default_factory=list,
@@ -167,19 +172,20 @@ class DuelRecord(Strict):
     took_s: float
     sentence: str
     notes: list[str] = Field(description="notes beside the answer")
-    repeat: str = Field(description="the command line that repeats it, in the same orders")
+    repeat: str = Field(description="the command line that repeats the duel, in the same orders")
     explanation: Explanation | None = Field(
-        default=None, description="of --explain: both under callgrind; no part of the answer"
+        default=None,
+        description="result of --explain: both under callgrind; not part of the answer",
     )
 
     def as_json(self) -> str:
-        """What `--json` prints."""
+        """Return the output of `--json`."""
         found = self.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True, indent=2)
         return found + "\n"
 
 
 def described(files: Sequence[Path], ports: int) -> list[FrameFile]:
-    """For the record: `files` has one for each port, or one for all."""
+    """Return the files for the record: `files` has one for each port, or one for all."""
     return [
         FrameFile(
             ports=[port for port in range(ports) if port % len(files) == number],
@@ -226,8 +232,8 @@ def record_of(  # noqa: PLR0917 - what it is made of
     explanation: Explanation | None = None,
     labels: Sequence[str] = (),
 ) -> DuelRecord:
-    """`told`: the sentence, and the notes. `repeat`: the command line that repeats it. `labels`:
-    what the sentence calls A and B.
+    """Return the record. `told`: the sentence, and the notes. `repeat`: the command line that
+    repeats it. `labels`: the names of A and B in the sentence.
     """
     verdict, fault = duel.verdict, duel.fault
     interval = verdict.interval

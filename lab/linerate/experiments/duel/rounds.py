@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A duel: what is asked of it, its rounds, and what it came to."""
+"""A duel: its request, its rounds, and its result."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from linerate.verdict.agreement import MIN_ROUNDS, Agreement
 
 @dataclass(frozen=True)
 class Asked:
-    """`within_s`: the time that the duel may take. `starts`: of each program in a round. `turns`:
-    of each start in a round, of `turn_s`; standing starts have a window of so many `slices`.
-    `check`: look at what is sent first, on links where that can be seen. `code`: the same code is
-    an answer.
+    """The request. `within_s`: the time limit of the duel. `starts`: of each program in a round.
+    `turns`: of each start in a round, of `turn_s`; standing starts have a window of so many
+    `slices`. `check`: check sent packets first, on links where that is possible. `code`: accept
+    equal code as an answer.
     """
 
     margin: float = 0.02
@@ -39,8 +39,8 @@ class Asked:
 
 @dataclass(frozen=True)
 class Round:
-    """`steal`: ticks of the forwarders' CPU that the hypervisor took. `alone`: of standing starts,
-    what each did while the others were stopped.
+    """A round. `steal`: ticks of the forwarders' CPU that the hypervisor took. `alone`: results of
+    standing starts while the others were stopped.
     """
 
     number: int
@@ -49,17 +49,17 @@ class Round:
     alone: tuple[Window, ...] = ()
 
     def figures(self, arm: int) -> list[float]:
-        """Packets per second of each start, in the order of the slots."""
+        """Return packets per second of each start, in the order of the slots."""
         return [window.pps for window in self.windows if window.arm == arm]
 
 
 @dataclass
 class Duel:
-    """What was found; `fault`: why it is no comparison, if so. `rounds`: by `method`. `given_up`:
-    the comparison by standing starts that came before, and was no fair one. `per`: what packets are
-    counted over. `works`: what each program made of the user's frames, where that was looked at,
-    and `unseen`: why it was not. `other_fault`: why the other program does not start either.
-    `same_code`: the two run the same code with the same arguments; None: not looked at.
+    """The result; `fault`: why it is no comparison, if so. `rounds`: by `method`. `given_up`: an
+    earlier comparison by standing starts that was not fair. `per`: the unit over which packets are
+    counted. `works`: what each program did to the user's frames, if that was checked, and `unseen`:
+    why it was not. `other_fault`: why the other program does not start either. `same_code`: the two
+    run the same code with the same arguments; None: not checked.
     """
 
     verdict: Verdict
@@ -77,8 +77,8 @@ class Duel:
 
     @property
     def answer(self) -> Answer:
-        """The verdict's, unless it may not hold for the programs by themselves. Those that run the
-        same code are as fast as each other, unless the figures contradict that.
+        """The verdict's answer, unless it may not hold for the programs alone. Programs with the
+        same code are equally fast, unless the figures contradict that.
         """
         if self.by_code:
             return "equal"
@@ -86,7 +86,7 @@ class Duel:
 
     @property
     def by_code(self) -> bool:
-        """Whether it is the same code that answers, before the figures do."""
+        """True if the answer is based on equal code, before the figures decide."""
         verdict = self.verdict
         return bool(
             self.same_code

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the starts of a duel's round share the machine: all at once, or in turns.
+"""Scheduling of the starts of a duel's round: all at once, or in turns.
 
 Lifecycle: it (`opened`) lasts for all rounds, and the starts of a round end with the round.
 """
@@ -27,7 +27,7 @@ from linerate.trial.trial import Bench
 
 @dataclass(frozen=True)
 class Meeting:
-    """Which starts meet where. `source`: draws the order of starts and of turns."""
+    """Programs, link and options of a duel. `source`: draws the order of starts and of turns."""
 
     bench: Bench
     link: Link
@@ -37,8 +37,8 @@ class Meeting:
 
 
 def without_probe(asked: Asked, fault: FaultError) -> Asked:
-    """How programs can still meet, of which one did not start with the probe in it: it may be the
-    probe that does not start there. Raises the fault where it is another one.
+    """Return another way to compare programs after one did not start with the probe in it: the
+    probe may be what does not start there. Raises the fault if it is another one.
     """
     if fault.kind != "start" or asked.per != "busy":
         raise fault
@@ -46,24 +46,24 @@ def without_probe(asked: Asked, fault: FaultError) -> Asked:
 
 
 class Scheduling(ABC):
-    """One of the two."""
+    """A scheduling of starts."""
 
     def __init__(self, meeting: Meeting) -> None:
         self.meeting = meeting
 
     @abstractmethod
     def started(self, order: Sequence[int]) -> AbstractContextManager[Sequence[Start]]:
-        """Start programs in this order, each named by its place; raises `FaultError` for one that
-        does not start or forward.
+        """Start programs in this order, each named by its index; raises `FaultError` if one does
+        not start or forward.
         """
 
     @abstractmethod
     def measure(self, starts: Sequence[Start]) -> list[Window]:
-        """What each of them does."""
+        """Measure each of them."""
 
     @abstractmethod
     def alone(self, starts: Sequence[Start]) -> list[Window]:
-        """What each does while the others are stopped; nothing where `measure` says that."""
+        """Measure each while the others are stopped; empty if `measure` already does that."""
 
 
 class AllAtOnce(Scheduling):
@@ -102,7 +102,7 @@ class InTurns(Scheduling):
 
 @contextmanager
 def opened(method: Method, meeting: Meeting) -> Iterator[Scheduling]:
-    """What this method is, with what lasts for all its rounds."""
+    """Open the scheduling of a method, with everything that lasts for all its rounds."""
     if method == "turns":
         yield InTurns(meeting)
         return

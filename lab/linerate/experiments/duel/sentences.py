@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A duel in words. Nothing is decided here (`linerate.experiments.duel.verdict`)."""
+"""Describe a duel in words. Decides nothing (`linerate.experiments.duel.verdict`)."""
 
 from __future__ import annotations
 
@@ -38,25 +38,25 @@ _FAULTS: dict[Kind, str] = {
     "work": "does other work",
     "replaced": "was replaced meanwhile",
 }
-# Characters of a program's name with what tells it apart.
+# The longest name of a program, with the part that distinguishes it, in characters.
 _MOST_CALLED = 60
-# Faults whose cause a program's output may tell.
+# Faults whose cause may be in a program's output.
 _ADVISED: tuple[Kind, ...] = ("start", "ended", "stuck", "ports", "drops")
 
 
 def called(program: Forwarder, letter: str) -> str:
-    """What a program is called: `B (fw-new)`."""
+    """Return a program's name in sentences: `B (fw-new)`."""
     return named(program.name, letter)
 
 
 def named(name: str, letter: str) -> str:
-    """The same by the program's name."""
+    """Return the same from the program's name."""
     return f"{letter} ({name.removeprefix(f'{letter}-')})"
 
 
 def apart(names: Sequence[str], words: Sequence[str]) -> list[str]:
-    """What two programs are called. Where both have the same name it is what differs between their
-    command lines, `fw --burst=4` or `old/fw`; the name where nothing does.
+    """Return names that distinguish two programs. If both have the same name it is the difference
+    between their command lines, `fw --burst=4` or `old/fw`; the name if there is none.
     """
     if names[0] != names[1] or words[0] == words[1]:
         return list(names)
@@ -86,7 +86,7 @@ def apart(names: Sequence[str], words: Sequence[str]) -> list[str]:
 
 
 def _without_folders(one: str, other: str) -> tuple[str, str]:
-    """Two paths without the folders that both begin with."""
+    """Return two paths without their common folders."""
     mine, its = one.split("/"), other.split("/")
     while len(mine) > 1 and len(its) > 1 and mine[0] == its[0]:
         del mine[0], its[0]
@@ -94,7 +94,9 @@ def _without_folders(one: str, other: str) -> tuple[str, str]:
 
 
 def side_called(names: Sequence[str], letter: str) -> str:
-    """The same of several, of which the fastest takes part: `A (the fastest of 2 builds of fw)`."""
+    """Return the name of a side with several builds, of which the fastest takes part: `A (the
+    fastest of 2 builds of fw)`.
+    """
     if len(names) == 1:
         return named(names[0], letter)
     if all(name == names[0] or name.startswith(f"{names[0]}-") for name in names):
@@ -103,7 +105,7 @@ def side_called(names: Sequence[str], letter: str) -> str:
 
 
 def round_line(duel: Duel) -> str:
-    """What the last round brought."""
+    """Describe the result of the last round."""
     last = duel.rounds[-1]
     figures = " and ".join(_millions(math.exp(log_of_starts(last.figures(arm)))) for arm in (0, 1))
     steal = f", the hypervisor took {last.steal * 10} ms of the CPU" if last.steal else ""
@@ -119,7 +121,7 @@ def _millions(pps: float) -> str:
 
 
 def size(verdict: Verdict) -> str:
-    """The ratio, and how sure it is."""
+    """Format the ratio, and its certainty."""
     ratio, found = verdict.ratio, verdict.interval
     if ratio is None:
         return "nothing"
@@ -127,7 +129,7 @@ def size(verdict: Verdict) -> str:
     between = f"rounds from {low:.3f} to {high:.3f}"
     if found and not verdict.moves:
         edges = 1 - verdict.margin, 1 / (1 - verdict.margin)
-        # On which side of the margin it ends must be seen.
+        # The end must be shown with enough digits to see its side of the margin.
         close = any(
             round(end, 3) == round(edge, 3) for end in (found.low, found.high) for edge in edges
         )
@@ -137,7 +139,7 @@ def size(verdict: Verdict) -> str:
 
 
 def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
-    """The answer."""
+    """Return the answer."""
     verdict, fault = duel.verdict, duel.fault
     one, other = names
     margin = f"{asked.margin * 100:g} %"
@@ -190,7 +192,7 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
 
 
 def _longer(duel: Duel, asked: Asked) -> str:
-    """What more time would bring."""
+    """Describe the effect of more time."""
     more = duel.verdict.more_for_equal
     if more is None:
         return "A longer --within allows more rounds."
@@ -202,7 +204,7 @@ def _longer(duel: Duel, asked: Asked) -> str:
 
 
 def notes(duel: Duel, names: Sequence[str]) -> list[str]:
-    """What must be known beside the answer."""
+    """Return the notes on the answer."""
     verdict, found = duel.verdict, []
     for each in (duel.fault, duel.other_fault):
         what = advice(f"{each.message}; {each.said}") if each and each.kind in _ADVISED else None
@@ -256,7 +258,7 @@ _IN_SHORT: dict[str, str] = {
 
 
 def altogether(names: Sequence[str], margin: float, answers: Mapping[str, str]) -> str:
-    """One sentence about duels on several links. `answers`: by link; "none" where there was no
+    """Return one sentence about duels on several links. `answers`: by link; "none" if there was no
     comparison.
     """
     one, other = names
@@ -271,10 +273,10 @@ def altogether(names: Sequence[str], margin: float, answers: Mapping[str, str]) 
 
 
 def on_link(link: str, told: str) -> str:
-    """One of several answers."""
+    """Return one of several answers, with its link."""
     return f"On {link}: {told}"
 
 
 def listed(words: Sequence[str]) -> str:
-    """`null, frames and memif`."""
+    """Format a list: `null, frames and memif`."""
     return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

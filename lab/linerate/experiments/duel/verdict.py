@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a duel has found so far, and what it says in the end.
+"""The verdict of a duel so far.
 
 Three answers. *Direction*: the programs differ. *Claim*: the second is slower (or faster) by more
-than the margin. *Equal*: they differ by less than that. All of them hold however often one looks
+than the margin. *Equal*: they differ by less than that. All of them hold however often one checks
 (`linerate.verdict.sequential`). The exit status follows the claim.
 """
 
@@ -31,12 +31,12 @@ Side = Literal["slower", "faster"]
 
 # Rounds whose ratios spread by more than this do not share one: the ratio hangs on the machine.
 MOVES = 0.08
-# Who would wait for more than so many times the rounds that there were?
+# An estimate of more than so many times the rounds so far is useless.
 _MOST_TIMES = 10
 
 
 def log_ratio(windows: Sequence[Window]) -> float:
-    """The logarithm of a round's ratio: what the second program's starts come to over the first's
+    """Return the logarithm of a round's ratio: the second program's figure over the first's
     (`of_starts`).
     """
     one, other = (log_of_starts(each.pps for each in windows if each.arm == arm) for arm in (0, 1))
@@ -44,7 +44,7 @@ def log_ratio(windows: Sequence[Window]) -> float:
 
 
 def log_of_starts(pps: Iterable[float], of: OfStarts = "faster-half") -> float:
-    """The logarithm of what a program's starts in a round come to (`of_starts`)."""
+    """Return the logarithm of the figure of a program's starts in a round (`of_starts`)."""
     return of_starts([math.log(max(each, 1.0)) for each in pps], of)
 
 
@@ -52,7 +52,7 @@ def log_of_starts(pps: Iterable[float], of: OfStarts = "faster-half") -> float:
 class Verdict:
     """The verdict about two programs, round by round. `margin`: a share, such as 0.02.
 
-    Figures are packets per second, as a rule of CPU time; ratios are the second program over the
+    Figures are packets per second, usually of CPU time; ratios are the second program over the
     first.
     """
 
@@ -69,7 +69,7 @@ class Verdict:
         self._high = Direction(1 / (1 - self.margin))
 
     def add(self, first: Sequence[float], second: Sequence[float]) -> None:
-        """A round: the figures of the starts of both programs, in the order of their slots."""
+        """Add a round: the figures of the starts of both programs, in the order of their slots."""
         one, other = ([math.log(each) for each in figures] for figures in (first, second))
         for direction in (self._differs, self._low, self._high):
             direction.add(one, other)
@@ -82,7 +82,7 @@ class Verdict:
 
     @property
     def interval(self) -> Interval | None:
-        """The interval of the mean ratio; None: too few rounds."""
+        """The interval of the mean ratio; None if there are too few rounds."""
         return interval(self.rounds)
 
     @property
@@ -92,13 +92,15 @@ class Verdict:
 
     @property
     def within_margin(self) -> bool:
-        """Whether the ratio as it is now is, which shows nothing by itself."""
+        """True if the current ratio is within the margin, which proves nothing by itself."""
         ratio = self.ratio
         return ratio is not None and 1 - self.margin < ratio < 1 / (1 - self.margin)
 
     @property
     def moves(self) -> bool:
-        """Whether the ratio itself changes with the machine's state: more than noise of starts."""
+        """True if the ratio itself changes with the machine's state: by more than the noise of
+        starts.
+        """
         return len(self.rounds) >= MIN_ROUNDS and statistics.stdev(self.rounds) > MOVES
 
     @property
@@ -108,12 +110,12 @@ class Verdict:
 
     @property
     def unsound(self) -> bool:
-        """The control, the first program against itself, was told apart."""
+        """True if the control, the first program against itself, showed a difference."""
         return self._itself.either >= 1 / ALPHA
 
     @property
     def direction(self) -> Side | None:
-        """Which way they differ, if that is shown."""
+        """The direction of the difference, if it is shown."""
         if len(self.rounds) < MIN_ROUNDS or self.unsound or self._differs.either < 1 / ALPHA:
             return None
         return "slower" if self._differs.less > self._differs.more else "faster"
@@ -134,14 +136,14 @@ class Verdict:
 
     @property
     def detectable(self) -> float | None:
-        """The smallest difference that these rounds could have shown, as a share; None: none."""
+        """The smallest difference that these rounds could have shown, as a share; None if none."""
         found = self.interval
         return None if found is None else math.sqrt(found.high / found.low) - 1
 
     @property
     def more_for_equal(self) -> int | None:
-        """How many rounds more like these would show that they are equal; None: they would not, or
-        not before there are ten times as many.
+        """How many more rounds like these would show that they are equal; None if they would not,
+        or only after ten times as many.
         """
         n = len(self.rounds)
         if n < MIN_ROUNDS or self.answer != "undecided":

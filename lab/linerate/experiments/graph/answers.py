@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The published claims without numbers, checked in each arm: an ordering, and alike costs.
+"""Check the published claims without numbers in each arm: an ordering, and equal costs.
 
 Each is a question about some pairs of cells, which `quotients` judges together.
 """
@@ -35,7 +35,9 @@ PUBLISHED_SPLITTING = "the per cent change from 1 to 2 ways is like that from 2 
 def answers(
     trials: Sequence[Trial], labels: Sequence[str], pairs: Sequence[CellPairs]
 ) -> GraphAnswers:
-    """`trials`: judged ones. `labels`: the arms without the control. `pairs`: of all cells."""
+    """Return the answers. `trials`: judged ones. `labels`: the arms without the control. `pairs`:
+    of all cells.
+    """
     rates = Rates(trials, pairs)
     cells = [parse(name) for name in rates.cells]
     found = GraphAnswers(orderings=[], splitting=[])
@@ -57,7 +59,7 @@ def _on_ordering(cell: GraphCell) -> bool:
 
 
 def _together(found: Sequence[Answer]) -> Answer:
-    """All, or one that is shown not to be, or neither."""
+    """Combine answers: all hold, or one is shown to be false, or neither."""
     if "no" in found:
         return "no"
     return "yes" if found and all(each == "yes" for each in found) else "untold"
@@ -79,9 +81,9 @@ def _ratio(first: str, second: str, judged: Judged) -> JudgedRatio:
 
 
 def _ordering(arm: str, copy: str, work: str, kind: str, rates: Rates) -> Ordering | None:
-    """The ordering with copies of this size. None for an arm that has fewer than two of the
-    mechanisms, and for one without these copies, of which the ordering of the first copies has
-    told.
+    """Return the ordering with copies of this size. None for an arm that has fewer than two of the
+    mechanisms, and for one without these copies, for which the first copy size has already
+    answered.
     """
     first, first_copy, last = ORDERING
     names = [f"chain4/{passing}/{work}/{kind}/256" for passing in (first, copy, last)]
@@ -105,7 +107,7 @@ def _ordering(arm: str, copy: str, work: str, kind: str, rates: Rates) -> Orderi
 
 
 def _splitting(arm: str, passing: str, work: str, kind: str, rates: Rates) -> Splitting | None:
-    """None for an arm without two neighbours."""
+    """Return the splitting; None for an arm without two neighbouring numbers of ways."""
     names = {count: f"{shape}/{passing}/{work}/{kind}/256" for count, shape in WAYS.items()}
     steps = [
         (names[twice], names[ways])
@@ -114,7 +116,7 @@ def _splitting(arm: str, passing: str, work: str, kind: str, rates: Rates) -> Sp
     ]
     if not steps:
         return None
-    # Each doubling's change over that of the one before it.
+    # The change of each doubling over the change of the previous one.
     pairs = list(pairwise(steps))
     judged = rates.judged(
         arm, [Quotient((later[0], earlier[1]), (later[1], earlier[0])) for earlier, later in pairs]
@@ -141,7 +143,7 @@ def _splitting(arm: str, passing: str, work: str, kind: str, rates: Rates) -> Sp
 
 
 def _doubling(arm: str, twice: str, ways: str, rates: Rates) -> CellRatio:
-    """What the split costs; by itself it answers nothing, and so has no verdict."""
+    """Return the cost of the split; alone it answers nothing, and so has no verdict."""
     paired = rates.paired(arm, Quotient((twice,), (ways,)))
     if paired is None:
         return CellRatio(first=twice, second=ways, n=0)
@@ -156,7 +158,7 @@ def _doubling(arm: str, twice: str, ways: str, rates: Rates) -> CellRatio:
 
 
 def _why(change: JudgedRatio) -> str:
-    """The ratio that decides."""
+    """Format the ratio that decides."""
     to, earlier = (parse(name).shape for name in (change.first, change.second))
     return (
         f"the doubling to {to} over that to {earlier}: {ratio_words(change)}, for {change.reason}"
@@ -164,7 +166,7 @@ def _why(change: JudgedRatio) -> str:
 
 
 def published_words(found: GraphAnswers) -> str:
-    """How many of the published orderings hold here; "" if none was looked for."""
+    """Return how many of the published orderings hold here; "" if none was tested."""
     told = [each.holds for each in found.orderings] + [each.alike for each in found.splitting]
     if not told:
         return ""

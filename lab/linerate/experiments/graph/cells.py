@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Names of cells and arms, and which cells each of the published questions needs.
+"""Names of cells and arms, and the cells that each published question needs.
 
-A cell is SHAPE/PASS/WORK/STATS/BATCH, such as chain4/swap/hash5/nostats/256. Which there are is
-told by `graph-bench`; here they are only read, grouped and chosen.
+A cell is SHAPE/PASS/WORK/STATS/BATCH, such as chain4/swap/hash5/nostats/256. `graph-bench` lists
+the existing ones; this module only reads, groups and chooses them.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LANGUAGES = {"c-graph": "C", "rust-graph": "Rust", "fused": "Rust", "one-loop": 
 FAMILIES = tuple(LANGUAGES)
 # The article's: by pointer swap, by memory copy, by pointer assignment.
 ORDERING = ("swap", "copy8", "assign1")
-# Where the article says that it tried other counts of pointers, which it does not name.
+# The article says that it tried other counts of pointers, but does not name them.
 COPIES = ("copy8", "copy16", "copy32", "copy64", "copy128")
 # Shapes that split a batch, by the number of ways.
 WAYS = {1: "chain1", 2: "split2", 4: "split4", 8: "split8"}
@@ -31,7 +31,7 @@ _NEAR = 5
 
 @dataclass(frozen=True)
 class GraphCell:
-    """A cell's name, taken apart."""
+    """The parts of a cell's name."""
 
     shape: str
     passing: str
@@ -48,16 +48,20 @@ _BASE = GraphCell("chain4", "swap", "hash5", "nostats", 256)
 
 
 def parse(name: str) -> GraphCell:
-    """Raises `RunError` for what is no cell's name, in a program's answer or a run's directory."""
+    """Parse a cell's name; raises `RunError` for an invalid one, in a program's answer or a run's
+    directory.
+    """
     parts = name.split("/")
     if len(parts) != 5 or not all(parts) or not parts[4].isascii() or not parts[4].isdigit():
-        raise RunError(f"{name!r} is no cell: SHAPE/PASS/WORK/STATS/BATCH, such as {BASE}")
+        raise RunError(f"{name!r} is not a cell: SHAPE/PASS/WORK/STATS/BATCH, such as {BASE}")
     shape, passing, work, stats, batch = parts
     return GraphCell(shape, passing, work, stats, int(batch))
 
 
 def groups(cell: GraphCell) -> list[str]:
-    """The questions that a cell helps to answer; none for what lies off every line."""
+    """Return the questions that a cell helps to answer; empty for a cell that is on no line of
+    them.
+    """
     found = []
     at_batch = cell.batch == _BASE.batch
     if cell.shape == _BASE.shape and at_batch:
@@ -75,28 +79,29 @@ def groups(cell: GraphCell) -> list[str]:
 
 
 def family(arm: str) -> str:
-    """c-graph of c-graph/gcc-native."""
+    """Return the family of an arm: c-graph for c-graph/gcc-native."""
     return arm.partition("/")[0]
 
 
 def families(arms: Iterable[str]) -> list[str]:
-    """The families of these arms, each once: as in `FAMILIES`, then those unknown to this build.
+    """Return the families of these arms, each once: as in `FAMILIES`, then those unknown to this
+    build.
 
-    Another build may have made the run, and a report is of all that is on record.
+    Another build may have made the run, and a report covers everything on record.
     """
     there = dict.fromkeys(family(arm) for arm in arms)
     return [name for name in FAMILIES if name in there] + [n for n in there if n not in FAMILIES]
 
 
 def described(arm: str) -> Program:
-    """What a record says of an arm."""
+    """Return an arm's description for records."""
     return Program(language=LANGUAGES.get(family(arm), "unknown"))
 
 
 def chosen(words: Sequence[str], there: Sequence[str]) -> list[str]:
-    """The cells that these names and patterns (`*`, `?`) mean, in the order of `there`.
+    """Return the cells that match these names and patterns (`*`, `?`), in the order of `there`.
 
-    Raises `UsageError` with near names for a word that means none.
+    Raises `UsageError` with similar names for a word that matches none.
     """
     found: set[str] = set()
     for word in words:
@@ -118,6 +123,6 @@ def _near(word: str, there: Sequence[str]) -> str:
 
 
 def ordered_arms(arms: Iterable[str]) -> list[str]:
-    """The arms, sorted by family; each family's builds are as the program lists them."""
+    """Return the arms, sorted by family; each family's builds are in the program's order."""
     listed = list(arms)
     return [arm for name in families(listed) for arm in listed if family(arm) == name]

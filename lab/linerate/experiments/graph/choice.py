@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The best build of each arm: chosen in every second block, judged in the others.
 
-Chosen and judged in the same blocks, it would look better than it is
-(docs/how-it-measures.md#claims-and-choices). What is returned are
-the judging blocks' windows, under the names of the arms.
+If it were chosen and judged in the same blocks, it would look better than it is
+(docs/how-it-measures.md#claims-and-choices). The result has the judging blocks' windows, under the
+names of the arms.
 """
 
 from __future__ import annotations
@@ -17,20 +17,22 @@ from linerate.experiments.graph.window import OBJECTS
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.trial import Trial
 
-# One of so many blocks judges.
+# One of this many blocks judges.
 CHOSEN_IN = 2
 
 
 @dataclass(frozen=True)
 class Judged:
-    """`trials`: of the best builds, each under its arm's label. `builds`: by cell and arm."""
+    """The result. `trials`: of the best builds, each under its arm's label. `builds`: by cell and
+    arm.
+    """
 
     trials: list[Trial]
     builds: dict[tuple[str, str], str]
 
 
 def best(trials: Sequence[Trial], builds: Sequence[str]) -> str | None:
-    """The one with the greatest median; None without a valid window of any."""
+    """Return the build with the greatest median; None without any valid window."""
     medians = {}
     for build in builds:
         rates = [
@@ -44,7 +46,7 @@ def best(trials: Sequence[Trial], builds: Sequence[str]) -> str | None:
 
 
 def judged(trials: Sequence[Trial]) -> Judged:
-    """The judged windows of all cells. If no arm has a choice, every block judges."""
+    """Return the judged windows of all cells. If no arm has a choice, every block judges."""
     measured = [trial for trial in trials if trial.role == "measure"]
     several = len({trial.forwarder for trial in measured}) > len(
         {family(trial.forwarder) for trial in measured}
@@ -68,6 +70,6 @@ def judged(trials: Sequence[Trial]) -> Judged:
 
 
 def last_windows(trials: Sequence[Trial]) -> list[Trial]:
-    """Without those that were void and repeated: of each place the last."""
+    """Return the last window of each place, without those that were void and repeated."""
     last = {(t.session, t.block, t.cell.name, t.arm, t.role): t for t in trials}
     return list(last.values())

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of experiment `graph` was asked, and what that comes to on this machine."""
+"""The request of a run of experiment `graph`, and its plan on this machine."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ QUESTION = (
 
 
 def _builds(plan: Sequence[CellOffer]) -> list[str]:
-    """The builds of all cells."""
+    """Return the builds of all cells."""
     return sorted({arm for offer in plan for arm in offer.arms})
 
 
@@ -39,7 +39,7 @@ class GraphDesign(Design):
 
 
 def check(options: Options) -> None:
-    """Raise `UsageError` for what no machine can run."""
+    """Raise `UsageError` for options that no machine can run."""
     check_blocks(options.blocks)
     for name in options.arms:
         if name not in FAMILIES:
@@ -47,7 +47,7 @@ def check(options: Options) -> None:
 
 
 def planned(options: Options, offers: Sequence[CellOffer]) -> list[CellOffer]:
-    """The part of the programs' cells that was asked for; an arm may be missing in a cell."""
+    """Return the requested part of the programs' cells; an arm may be missing in a cell."""
     there = [offer.cell for offer in offers]
     asked = (
         chosen(options.cells, there)
@@ -70,20 +70,20 @@ def planned(options: Options, offers: Sequence[CellOffer]) -> list[CellOffer]:
 
 
 def baseline_of(plan: Sequence[CellOffer]) -> str:
-    """The first family that some cell has: all others are compared with it."""
+    """Return the first family that some cell has: all others are compared with it."""
     there = {family(arm) for offer in plan for arm in offer.arms}
     return next(name for name in FAMILIES if name in there)
 
 
 def labels_of(plan: Sequence[CellOffer]) -> list[str]:
-    """The labels of comparisons: the families, the baseline twice."""
+    """Return the labels of comparisons: the families, the baseline twice."""
     there = {family(arm) for offer in plan for arm in offer.arms}
     first, *others = [name for name in FAMILIES if name in there]
     return [first, first + AA_SUFFIX, *others]
 
 
 def windows_of(offer: CellOffer, baseline: str) -> list[Arm]:
-    """What runs in a block of this cell: every build, and those of the baseline once more."""
+    """Return the windows of a block of this cell: every build, and those of the baseline again."""
     again = [Arm(arm + AA_SUFFIX, arm) for arm in offer.arms if family(arm) == baseline]
     return [Arm(arm, arm) for arm in offer.arms] + again
 
@@ -98,7 +98,7 @@ def cells_of(options: Options) -> list[Cell]:
 
 
 def design_of(options: Options) -> GraphDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     check(options)
     blocks = blocks_of(options)
     return GraphDesign.of(

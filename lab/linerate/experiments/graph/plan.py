@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a session of experiment `graph` measures: blocks, each a start of the programs.
+"""The plan of a session of experiment `graph`: blocks, each a start of the programs.
 
-First a slice of each cell tells how many walks fill one, and what work they come to. Then, in each
-block, every build runs so many slices in every cell, the baseline's twice as many. All slices of a
-block are run in rounds, each in another order drawn from the seed. A window, the slices of one
-build in one cell and block, in which others had the CPU for most of the slices is void and
-repeated.
+First a slice of each cell measures how many walks fill one, and the digest of their work. Then, in
+each block, every build runs a number of slices in every cell, the baseline's twice as many. All
+slices of a block are run in rounds, each in another order drawn from the seed. A window, the slices
+of one build in one cell and block, is void and repeated if others had the CPU for most of the
+slices.
 """
 
 from __future__ import annotations
@@ -45,11 +45,12 @@ from linerate.runs.progress import remaining
 from linerate.runs.provenance import digests
 from linerate.trial.trial import Bench
 
-# Of one arm in one cell: long for its caches, and short for what else the machine does.
+# The slice of one arm in one cell: long compared with the warming of its caches, short compared
+# with disturbances.
 SLICE_S = 0.0005
-# So many windows are tried for one that is quiet.
+# The most windows that are tried for a quiet one.
 MOST = Most(windows=4, disturbed=("starved",))
-# Beside its time, a slice costs about so much; a window so much; a start of the programs so much.
+# Overheads in seconds: of a slice, of a window, of a start of the programs.
 _BESIDE_S, _RECORD_S, _START_S = 0.00006, 0.002, 0.8
 
 
@@ -69,7 +70,7 @@ class GraphSession(SessionPlan):
         self.window_s = options.preset.window_s
         self.rounds = max(round(self.window_s / SLICE_S), 1)
         self.found: Programs | None = None
-        # Of each cell a slice by its first arm: how many walks it has, and what work they come to.
+        # For each cell a slice of its first arm: its number of walks, and the digest of their work.
         self.calibrated: dict[str, GraphWindow] = {}
         windows = sum(len(windows_of(offer, self.baseline)) for offer in self.offers)
         self.total = len(self.offers) + windows * blocks_of(options)
@@ -116,9 +117,11 @@ class GraphSession(SessionPlan):
             yield BlockOver()
 
     def _calibrate(self, block: Block, offer: CellOffer) -> Steps[None]:
-        """How many walks fill a slice, and the work that they come to: by the cell's first arm.
+        """Measure how many walks fill a slice, and the digest of their work, with the cell's first
+        arm.
 
-        One that was starved to the last attempt says it, too: of fewer walks, and the same work.
+        A run that was starved to the last attempt is used as well: it has fewer walks, and the same
+        work.
         """
         arm = Arm(offer.arms[0], offer.arms[0])
         trial: Trial = yield self._window(block, offer, arm, 0, role="self-test")
@@ -134,7 +137,7 @@ class GraphSession(SessionPlan):
     def _window(
         self, block: Block, offer: CellOffer, arm: Arm, place: int, role: Role = "measure"
     ) -> Attempts:
-        """One that counts, or the last of those that do not."""
+        """Return the attempts at a window: the valid one, or the last invalid one."""
         due = {"link": offer.cell, "role": role, "arm": arm.label, "block": place}
 
         def run(attempt: int, record: Record) -> Trial:
@@ -165,12 +168,12 @@ class GraphSession(SessionPlan):
             if role == "self-test":
                 found = block.alone_for(offer.cell, arm, SLICE_S)
             elif calibrated is None:
-                raise TrialError("how many walks fill a slice of this cell is not known")
+                raise TrialError("the number of walks in a slice of this cell is not known")
             else:
                 found = block.measured(Item(offer.cell, arm), repeated=attempt > 1)
             ran = window_of_slices(found.slices, offer.path_nodes)
             self._enter(trial, found, ran)
-            # First: what was starved did its work all the same.
+            # Checked first: a starved run did its work as well.
             _check(trial, ran, calibrated, offer.arms[0])
             _reject_starved(trial, ran)
             if found.stolen > LEAST_LEFT:
@@ -206,7 +209,7 @@ def _reject_starved(trial: Trial, ran: GraphWindow) -> None:
 
 
 def _check(trial: Trial, ran: GraphWindow, calibrated: GraphWindow | None, reference: str) -> None:
-    """Every object arrived, and the work is that of the cell's first arm."""
+    """Check that every object arrived, and that the work is the same as the cell's first arm's."""
     if ran.objects != ran.sunk:
         trial.reject(
             "books", f"the sources made {ran.objects} objects and the sinks got {ran.sunk}"
@@ -222,7 +225,7 @@ def _check(trial: Trial, ran: GraphWindow, calibrated: GraphWindow | None, refer
 
 
 def offers(found: Programs, bench: Bench) -> list[CellOffer]:
-    """The cells of the plain program, with the arms of the native one beside its own."""
+    """Return the cells of the plain program, with the arms of the native one beside its own."""
     with talk_with(found, bench, native=False) as talk:
         plain = talk.cells()
     native: dict[str, list[str]] = {}
@@ -235,7 +238,7 @@ def offers(found: Programs, bench: Bench) -> list[CellOffer]:
 
 
 def look(options: Options) -> tuple[list[CellOffer], list[str]]:
-    """What this machine's programs have; and what is left out, and why."""
+    """Return the cells of this machine's programs; and what is left out, and why."""
     found = programs.find()
     with leased(), RunDirectory() as run:
         bench = Bench(

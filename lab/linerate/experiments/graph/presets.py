@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much is measured: which cells, in how many blocks. Half of the blocks choose the builds."""
+"""Presets: which cells, in how many blocks. Half of the blocks choose the builds."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from linerate.experiments.graph.cells import BASE, COPIES, ORDERING, WAYS, Graph
 
 @dataclass(frozen=True)
 class GraphPreset:
-    """`blocks`: each a process of its own; `window_s`: of each arm in each cell of a block."""
+    """A preset. `blocks`: each a process of its own; `window_s`: of each arm in each cell of a
+    block.
+    """
 
     name: str
     blocks: int
@@ -18,7 +20,7 @@ class GraphPreset:
     note: str
 
     def takes(self, cell: GraphCell) -> bool:
-        """Whether a cell is among those of this preset."""
+        """Return True if a cell is among those of this preset."""
         if self.name == "full":
             return True
         base = parse(BASE)

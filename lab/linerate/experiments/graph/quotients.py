@@ -3,7 +3,7 @@
 
 A quotient is a product of cells' rates over another. Its control is the baseline's quotient over
 that of its A/A arm: one program twice, so it is 1. Nothing else forbids its verdict: the controls
-of the cells speak of the cells. Holm's correction is over the quotients of one question.
+of the cells are only about the cells. Holm's correction is over the quotients of one question.
 """
 
 from __future__ import annotations
@@ -25,20 +25,20 @@ FAMILY = "the pairs of this question"
 
 @dataclass(frozen=True)
 class Quotient:
-    """The cells above and below the line."""
+    """The cells in numerator and denominator."""
 
     over: tuple[str, ...]
     under: tuple[str, ...]
 
     @property
     def cells(self) -> list[str]:
-        """Each once."""
+        """The cells, each once."""
         return list(dict.fromkeys((*self.over, *self.under)))
 
 
 @dataclass(frozen=True)
 class Judged:
-    """`paired` is None when no block has them all."""
+    """A judged quotient. `paired` is None if no block has all its cells."""
 
     paired: Paired | None
     p_holm: float | None
@@ -46,7 +46,7 @@ class Judged:
 
 
 class Rates:
-    """What the arms did in each cell: of judged trials, with the pairs of these cells."""
+    """The arms' rates in each cell: from judged trials, with the pairs of these cells."""
 
     def __init__(self, trials: Sequence[Trial], pairs: Sequence[CellPairs]) -> None:
         self._pairs = {each.cell.link: each for each in pairs}
@@ -71,7 +71,7 @@ class Rates:
         return stats.compare(over, under)
 
     def judged(self, arm: str, quotients: Sequence[Quotient]) -> list[Judged]:
-        """All that are asked of together."""
+        """Judge all quotients of one question together."""
         paired = [self.paired(arm, each) for each in quotients]
         corrected = iter(stats.holm([each.p for each in paired if each]))
         return [

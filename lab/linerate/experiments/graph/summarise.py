@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a run of `graph` to its summary. Pure: the records decide everything."""
+"""Summarise the records of a run of `graph`. Pure: the records decide everything."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linerate.verdict.comparisons import CellPairs, blocks_of, pair_arms
 
 
 def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
-    """The figures of an arm's judged windows in one cell."""
+    """Return the figures of an arm's judged windows in one cell."""
     windows = [ran for trial in trials if trial.valid and (ran := window_of(trial))]
     return GraphFigures(
         build=build,
@@ -32,13 +32,15 @@ def figures(trials: Sequence[Trial], build: str) -> GraphFigures:
 
 
 def _disturbed(windows: Sequence[GraphWindow]) -> float | None:
-    """The share of their slices in which others had the CPU."""
+    """Return the share of their slices in which others had the CPU."""
     whole = sum(each.slice_count or 0 for each in windows)
     return sum(each.disturbed_slices or 0 for each in windows) / whole if whole else None
 
 
 def _language(windows: Sequence[Trial]) -> str:
-    """As the records say; those of older versions do not, and then this build may know it."""
+    """Return the language in the records; those of older versions have none, and then this build
+    may know it.
+    """
     first = windows[0]
     return (first.program.described or described(first.forwarder)).language
 
@@ -49,7 +51,7 @@ def _per_node(window: GraphWindow) -> float | None:
 
 
 def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
-    """Everything that summary.json says."""
+    """Return the summary."""
     last = last_windows(trials)
     found = judged(last)
     labels = [arm.label for arm in setup.arms]
@@ -97,7 +99,7 @@ def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summar
 def _without_figures(
     setup: Setup, trials: Sequence[Trial], found: Sequence[CellSummary]
 ) -> list[str]:
-    """A warning for each cell that was begun and is in no table."""
+    """Return a warning for each cell that was begun and is in no table."""
     there = {cell.link for cell in found}
     told = []
     for cell in setup.cells:
@@ -116,14 +118,14 @@ def _without_figures(
 
 
 def _primary(cells: Sequence[str]) -> str:
-    """The cell whose comparisons answer the question: the base point, where it was measured."""
+    """Return the cell whose comparisons answer the question: the base point, if it was measured."""
     return BASE if BASE in cells else cells[0]
 
 
 def _pairs(
     cell: CellSummary, trials: list[Trial], labels: Sequence[str], *, primary: bool
 ) -> CellPairs:
-    """Every arm that the cell has with the baseline: what is absent is not compared."""
+    """Pair every arm of the cell with the baseline: missing arms are not compared."""
     there = {arm.arm for arm in cell.arms}
     compared = [labels[0], *(label for label in labels[1:] if {label, labels[0]} <= there)]
     planned = blocks_of(trials)
@@ -131,7 +133,7 @@ def _pairs(
 
 
 def pairs_of_cells(summary: Summary, trials: list[Trial], labels: Sequence[str]) -> list[CellPairs]:
-    """The same, for another run to be compared with; `trials`: judged ones."""
+    """Return the pairs for a comparison with another run; `trials`: judged ones."""
     return [
         _pairs(cell, [t for t in trials if t.cell.key == cell.key], labels, primary=True)
         for cell in summary.cells

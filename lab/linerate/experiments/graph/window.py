@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of experiment `graph`: cells, outcomes, and the metric by which they are compared."""
+"""Records of experiment `graph`: cells, outcomes, and the metric of its comparisons."""
 
 from __future__ import annotations
 
@@ -27,31 +27,34 @@ class GraphTrialCell(TrialCell):
 
 
 class GraphWindow(Outcome):
-    """One window: so many walks of a graph over objects that its sources make, in slices.
+    """One window: a number of walks of a graph over objects that its sources make, in slices.
 
-    work: a digest of what the nodes left in the objects, by which windows of as many walks compare.
+    work: a digest of the nodes' results in the objects, to compare windows of equally many walks.
     """
 
     kind: str = "graph"
     walks: Count
-    objects: Count = Field(description="that the sources made")
-    sunk: Count = Field(description="that the sinks got")
+    objects: Count = Field(description="objects that the sources made")
+    sunk: Count = Field(description="objects that the sinks got")
     tsc_cycles: Count = Field(
-        description="of all walks; of those of a window in slices, at the pace of the faster half "
-        "of its slices that were not disturbed"
+        description="cycles of all walks; for a window in slices, at the pace of the faster "
+        "half of its undisturbed slices"
     )
     tsc_hz: Annotated[int, Field(gt=0, lt=2**63)]
     work: str
     path_nodes: Count | None = Field(
-        default=None, description="workers that each object passes: neither source nor sink"
+        default=None, description="workers that each object passes, without source and sink"
     )
     slice_count: Count | None = Field(
-        default=None, description="in which the walks were run, between those of other arms"
+        default=None,
+        description="the number of slices of the window, run between those of other arms",
     )
     disturbed_slices: Count | None = Field(
-        default=None, description="of these in which others had the CPU"
+        default=None, description="the number of slices in which others had the CPU"
     )
-    elapsed_cycles: Count | None = Field(default=None, description="that all slices took")
+    elapsed_cycles: Count | None = Field(
+        default=None, description="the time of all slices, in cycles"
+    )
 
     @property
     def duration_s(self) -> float:
@@ -68,7 +71,7 @@ class GraphWindow(Outcome):
 
 
 def window_of(trial: Trial) -> GraphWindow | None:
-    """Its outcome; None: it failed before there was any."""
+    """Return its outcome; None if it failed before there was any."""
     return trial.outcome if isinstance(trial.outcome, GraphWindow) else None
 
 

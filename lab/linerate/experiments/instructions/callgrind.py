@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of a program under callgrind: what each function costs per packet.
+"""Run a program once under callgrind: the cost per packet of each function.
 
-When telemetry answers `/ethdev/stats`, it calls `rte_eth_stats_get`. Callgrind is told to write its
-counts whenever that function is entered. Valgrind runs one thread at a time, so the thread that
-forwards stands still meanwhile: counts and packets belong to the same moment exactly.
+When telemetry answers `/ethdev/stats`, it calls `rte_eth_stats_get`. Callgrind is configured to
+write its counts whenever that function is entered. Valgrind runs one thread at a time, so the
+forwarding thread does not run meanwhile: counts and packets belong to exactly the same moment.
 
-What answering costs is counted as well. It is taken off again: two rounds of questions that follow
-each other at once cost the same, and the packets in between are known, too.
+The cost of answering is counted as well, and is subtracted: two rounds of questions in immediate
+succession cost the same, and the packets in between are known, too.
 
-Lifecycle: the program, and the files of callgrind, end with `count`, however it ends.
+Lifecycle: the program, and the files of callgrind, end with `count`, in all cases.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ from linerate.trial.starts.window import Slice, Window
 
 VALGRIND = "valgrind"
 _INSTALL = "as root: apt-get install --no-install-recommends valgrind"
-# In bits: valgrind knows no AVX-512 and no SVE.
+# In bits: valgrind does not know AVX-512 and SVE.
 SIMD = {"x86_64": 256, "aarch64": 128}
 _ENTERED = "rte_eth_stats_get"
-# A program is so many times slower under callgrind that it starts in seconds.
+# The slowdown under callgrind, for a program that starts in seconds.
 _SLOWER = 10
 _START_S = 60.0
 _FIRST_PACKET_S = 30.0
-# For all packets that are counted: on a busy machine it may take a while.
+# The time for all counted packets: on a busy machine it may take long.
 _COUNT_S = 300.0
 _LOOK_S, _CHECK_S = 0.05, 0.2
-# From the end of a program's telemetry to that of its process, at most.
+# The longest time from the end of a program's telemetry to the end of its process.
 _END_S = 1.0
-# Until the simulated caches have seen all mbufs of a usual pool.
+# Packets until the simulated caches have seen all mbufs of a usual pool.
 _WARM_UP = 50_000
 # EVEX, with which instructions of AVX-512 begin.
 _EVEX = "0x62"
@@ -65,17 +65,17 @@ _REFUSED = re.compile(r"Can't execute setuid/setgid/setcap executable: (\S+)")
 
 
 class UncountableError(LabError):
-    """A program that does not run under callgrind, or not so that its packets can be counted."""
+    """A program that does not run under callgrind, or whose packets cannot be counted there."""
 
 
 def require_valgrind() -> None:
-    """Raise `MissingError` where there is none."""
+    """Raise `MissingError` if valgrind is missing."""
     if LOCAL.which(VALGRIND) is None:
         raise MissingError("valgrind is missing, which counts instructions", _INSTALL)
 
 
 def require_plain(path: Path | None, name: str) -> None:
-    """Raise `UncountableError` for a program with rights of its own, which valgrind cannot run."""
+    """Raise `UncountableError` for a program with special privileges, which valgrind cannot run."""
     if path is None or not path.is_file():
         return
     special = path.stat().st_mode & (stat.S_ISUID | stat.S_ISGID)
@@ -88,7 +88,7 @@ def require_plain(path: Path | None, name: str) -> None:
 @dataclass(frozen=True)
 class Counted:
     """Costs per packet, by function and event. `packets`: over which they were counted. `window`:
-    what it received and sent meanwhile. `ns`: time that a packet took, in this slow run.
+    packets received and sent in the meantime. `ns`: the time per packet, in this slow run.
     """
 
     costs: dict[Place, dict[str, float]]
@@ -102,7 +102,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Mark:
-    """Counters of a port when they were read. `part`: the last that callgrind had written then."""
+    """Counters of a port when they were read. `part`: the last file that callgrind had written
+    then.
+    """
 
     received: int
     sent: int
@@ -114,7 +116,9 @@ Round = list[Mark]
 
 
 def narrowed(wire: Wire) -> Wire:
-    """The same wire, for a program whose EAL uses no instructions that valgrind does not know."""
+    """Return the same wire, for a program whose EAL must not use instructions that valgrind does
+    not know.
+    """
     bits = SIMD.get(platform.machine())
     if bits is None:
         return wire
@@ -123,7 +127,7 @@ def narrowed(wire: Wire) -> Wire:
 
 @dataclass(frozen=True)
 class Counting:
-    """How a program is counted. `simulated`: with caches and branches, which takes longer."""
+    """Parameters of counting. `simulated`: with caches and branches, which takes longer."""
 
     run: RunDirectory
     cores: Cores
@@ -131,7 +135,7 @@ class Counting:
     simulated: bool = True
 
     def count(self, program: Forwarder, arm: int, wire: Wire) -> Counted:
-        """Count a prepared program. Raises `UncountableError`, `FaultError` for one that does not
+        """Count a prepared program. Raises `UncountableError`, or `FaultError` if it does not
         forward; the messages do not name it.
         """
         with tempfile.TemporaryDirectory(prefix="callgrind-", dir=self.run.path) as made:
@@ -159,12 +163,12 @@ class Counting:
             yield start
 
     def under_valgrind(self, plain: Command, folder: Path) -> Command:
-        """A program's command, counted into files of this folder."""
+        """Return a program's command, counted into files of this folder."""
         simulated = "yes" if self.simulated else "no"
         options = (
             "--tool=callgrind", "--vgdb=no", "--trace-children=yes", "--fair-sched=try",
             f"--log-file={folder}/log.%p", f"--callgrind-out-file={folder}/out.%p",
-            # Each file is whole by itself.
+            # Each file is complete on its own.
             "--compress-strings=no", f"--dump-before={_ENTERED}",
             f"--cache-sim={simulated}", f"--branch-sim={simulated}",
         )  # fmt: skip
@@ -173,7 +177,7 @@ class Counting:
 
 @dataclass
 class _Session:
-    """A program that runs, and the files that callgrind writes of it."""
+    """A running program, and the files that callgrind writes."""
 
     start: Start
     ports: int
@@ -181,7 +185,7 @@ class _Session:
     _parts: dict[int, Costs] = field(default_factory=dict)
 
     def count(self, wanted: int) -> Counted:
-        """Over so many packets, or some more."""
+        """Count over at least `wanted` packets."""
         self._await(1, _FIRST_PACKET_S, "it received no packet")
         self._await(self._received() + _WARM_UP, _COUNT_S, "it received too few packets")
         rounds = [self._round(), self._round()]
@@ -204,7 +208,8 @@ class _Session:
         try:
             told = telemetry.ask(f"/ethdev/stats,{port}")
         except TelemetryError:
-            # Who closes its telemetry has ended, or will in a moment: that says more.
+            # A program that closes its telemetry has ended, or will soon: its end is the better
+            # message.
             for child in self.start.running.children:
                 child.wait(_END_S)
             self.start.running.check()
@@ -222,7 +227,7 @@ class _Session:
         return Mark(received, sent, max(written), time.monotonic_ns())
 
     def _round(self) -> Round:
-        """All ports, one after the other."""
+        """Read all ports, one after the other."""
         return [self._mark(port) for port in range(self.ports)]
 
     def _received(self) -> int:
@@ -244,11 +249,11 @@ class _Session:
     # -- counting ------------------------------------------------------------------------------
 
     def _counted(self, rounds: Sequence[Round]) -> Counted:
-        """The counts from the second round to the last, less the cost of asking: as much as from
-        the first to the second, in each round.
+        """Return the counts from the second round to the last, less the cost of asking: that from
+        the first to the second, for each round.
 
         Each port has a window of its own, from one of its marks to another. Their packets per
-        instruction add up.
+        instruction are added.
         """
         short = [self._between(*marks) for marks in zip(rounds[0], rounds[1], strict=True)]
         long = [self._between(*marks) for marks in zip(rounds[1], rounds[-1], strict=True)]
@@ -291,7 +296,9 @@ class _Session:
 
 
 def _without_asking(rounds: Sequence[Round]) -> int:
-    """Packets from the second round to the last, less what it received while it was asked."""
+    """Return the packets from the second round to the last, less those received while it was
+    asked.
+    """
     asked = (len(rounds) - 2) * _received(rounds[0], rounds[1])
     return _received(rounds[1], rounds[-1]) - asked
 
@@ -310,7 +317,7 @@ def _slice(first: Round, last: Round, time_ns: int) -> Slice:
 
 
 def _said_by_valgrind(folder: Path) -> UncountableError | None:
-    """Why it ended the program, by its logs; None: it says nothing of that."""
+    """Return why valgrind ended the program, from its logs; None if they do not say."""
     for log in sorted(folder.glob("log.*")):
         text = log.read_text(errors="replace")
         if match := _UNKNOWN.search(text):

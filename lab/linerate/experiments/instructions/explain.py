@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counts one program, or two beside each other: A, B, A again, and both without simulated caches.
+"""Count one program, or compare two: A, B, A again, and both without simulated caches.
 
-A run without these takes less time per packet. A function that does another number of instructions
-per packet then follows the clock: it drains every so many microseconds, for instance.
+A run without these takes less time per packet. If a function's number of instructions per packet
+then changes, it follows the clock: for instance, it drains every so many microseconds.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ PACKETS = 500_000
 _MOST = 10
 # Instructions per packet that are no change, whatever the tolerance.
 _NOTHING = 0.05
-# So many times what the runs of A differ by is a change; the same for what follows the clock.
+# A change must be so many times the difference between the runs of A; the second is for functions
+# that follow the clock.
 _CLEAR, _CLEAR_BY_CLOCK = 3.0, 5.0
 # Functions that follow the clock, of one program, that are named.
 _MOST_CLOCK = 4
@@ -49,7 +50,7 @@ _LETTERS: tuple[Letter, ...] = ("A", "B")
 
 @dataclass(frozen=True)
 class Contestant:
-    """A prepared program, and what messages call it."""
+    """A prepared program, and its name in messages."""
 
     program: Forwarder
     name: str
@@ -57,8 +58,8 @@ class Contestant:
 
 @dataclass(frozen=True)
 class Runs:
-    """`slow`: of A, or of A and B, with simulated caches and branches. `again`: A once more so.
-    `quick`: of both, without them.
+    """The runs. `slow`: of A, or of A and B, with simulated caches and branches. `again`: A again
+    in the same way. `quick`: of both, without them.
     """
 
     slow: Sequence[Counted]
@@ -67,7 +68,7 @@ class Runs:
 
 
 def check_link(link: Link) -> None:
-    """Raise `UsageError` for a link on which instructions per packet depend on who sends."""
+    """Raise `UsageError` for a link on which instructions per packet depend on the sender."""
     if link.has_generator:
         raise UsageError(
             f"--link {link.name}: instructions are counted only where the driver always delivers; "
@@ -77,7 +78,7 @@ def check_link(link: Link) -> None:
 
 
 def check_program(contestant: Contestant) -> None:
-    """Raise `LabError` for a program that cannot be counted, as far as it can be seen before."""
+    """Raise `LabError` for a program that cannot be counted, as far as it is known before."""
     if not contestant.program.has_telemetry:
         raise UsageError(f"{contestant.name}: it serves no telemetry, which counts its packets")
     require_plain(contestant.program.program(), contestant.name)
@@ -93,7 +94,8 @@ def explain(
     packets: int = PACKETS,
     seen: Callable[[str], None] = lambda text: None,
 ) -> Explanation:
-    """One or two programs, which must be prepared, as the link. `seen`: is told what comes next.
+    """Count one or two programs, which must be prepared, as the link. `seen`: called with the next
+    step.
 
     Raises `UncountableError` for a program that cannot be counted.
     """
@@ -126,7 +128,7 @@ def explain(
 
 
 def explanation(driver: str, contestants: Sequence[Contestant], runs: Runs) -> Explanation:
-    """What the runs say. `driver`: the link's, such as `net_null`."""
+    """Return the explanation of the runs. `driver`: the link's, such as `net_null`."""
     by_arm, again, by_clock = runs.slow, runs.again, runs.quick
     names = Names(driver, [*by_arm, again, *by_clock])
     slow = [names.instructions(each) for each in by_arm]
@@ -146,7 +148,7 @@ def explanation(driver: str, contestants: Sequence[Contestant], runs: Runs) -> E
             names,
             names.instructions(before),
             after,
-            # What the runs of A differ by says nothing of functions that only B has.
+            # The runs of A give no noise for functions that only B has.
             {key: max(noise.get(key, 0.0), tolerance * n) for key, n in after.items()},
         )
     ]
@@ -172,7 +174,9 @@ def explanation(driver: str, contestants: Sequence[Contestant], runs: Runs) -> E
 def _listed(
     names: Names, slow: Sequence[dict[Key, float]], noise: dict[Key, float]
 ) -> tuple[list[Function], int, float]:
-    """Functions that changed most, or have most; how many others there are, and their share."""
+    """Return the functions that changed most, or have most; the number of the others, and their
+    share.
+    """
     a, b = slow[0], slow[-1]
     size = {}
     for function in a.keys() | b.keys():
@@ -206,9 +210,9 @@ def _following_clock(
     slow: dict[Key, float],
     noise: dict[Key, float],
 ) -> list[ClockFunction]:
-    """Functions that do more or less per packet where a packet takes longer, the first most so.
+    """Return functions whose number per packet depends on the time per packet, the strongest first.
 
-    `noise`: what two runs may differ by.
+    `noise`: the permitted difference of two runs.
     """
     found = []
     for function in quick.keys() | slow.keys():

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whose functions they are, and which of two builds are the same."""
+"""The owners of functions, and the matching of functions in two builds."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ Owner = Literal["program", "dpdk", "driver", "system"]
 _LIBRARY = re.compile(r"(.+?)\.so(\.[0-9.]+)?")
 _SYSTEM = re.compile(r"/(usr/)?lib(32|64)?/|\?\?\?$|$")
 _ADDRESS = re.compile(r"0x0*([0-9a-f]+)")
-# What compilers add to the name of a copy or a part of a function, and rustc to every name.
+# Suffixes that compilers add to a copy or a part of a function, and rustc to every name.
 _COPY = re.compile(r"(\.(cold|constprop|isra|part|lto_priv|llvm)(\.\d+)*)+$|::h[0-9a-f]{16}$|'\d+$")
 
 
 @dataclass(frozen=True, order=True)
 class Key:
-    """A function in all builds: where it has a symbol, its program's own file does not matter."""
+    """A function in all builds: if it has a symbol, its program's own file does not matter."""
 
     owner: Owner
     object: str
@@ -32,19 +32,21 @@ class Key:
 
 
 def is_address(name: str) -> bool:
-    """Whether it stands for a function without a symbol."""
+    """Return True if the name stands for a function without a symbol."""
     return bool(_ADDRESS.fullmatch(name))
 
 
 def named(name: str, file: str | None) -> str:
-    """The name in words: `main`, `rte_eth_stats_get (librte_ethdev.so.23.0)`, `fw+0x1234`."""
+    """Return the name in words: `main`, `rte_eth_stats_get (librte_ethdev.so.23.0)`,
+    `fw+0x1234`.
+    """
     if file is None:
         return name
     return f"{file}+{name}" if is_address(name) else f"{name} ({file})"
 
 
 def owner(object_file: str, driver: str) -> Owner:
-    """`driver`: of the link, such as `net_null`."""
+    """Return the owner of an object file. `driver`: of the link, such as `net_null`."""
     path = PurePath(object_file)
     library = _LIBRARY.fullmatch(path.name)
     if library and library[1] == f"librte_{driver}":
@@ -60,7 +62,7 @@ def key(place: Place, driver: str) -> Key:
     whose = owner(place.object, driver)
     library = _LIBRARY.fullmatch(PurePath(place.object).name)
     if match := _ADDRESS.fullmatch(place.function):
-        # Another file has other functions at its addresses.
+        # Another file has other functions at these addresses.
         return Key(whose, place.object, f"0x{match[1]}")
     return Key(whose, library[1] if library else "", _COPY.sub("", place.function))
 
@@ -79,11 +81,11 @@ class Names:
         return key(place, self._driver)
 
     def file(self, function: Key) -> str | None:
-        """The name of the file that it is in; None: the program's own, which has its name."""
+        """Return the name of its file; None if it is the program's own."""
         return self._files[function] if function.object else None
 
     def instructions(self, run: Counted) -> dict[Key, float]:
-        """Per packet, of each function by itself."""
+        """Return instructions per packet, of each function by itself."""
         found: dict[Key, float] = defaultdict(float)
         for place, cost in run.costs.items():
             found[self.key(place)] += cost.get(INSTRUCTIONS, 0.0)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of callgrind: what each function cost by itself.
+"""Files of callgrind: the cost of each function by itself.
 
-The format is https://valgrind.org/docs/manual/cl-format.html. A name may stand for itself or have a
-number, `fn=(7) main`, by which it is called from then on. What follows `calls=` is the cost of the
-called function, which has lines of its own, and is passed over.
+The format is https://valgrind.org/docs/manual/cl-format.html. A name may be literal or have a
+number, `fn=(7) main`, by which later lines refer to it. The line after `calls=` is the cost of the
+called function, which has lines of its own, and is skipped.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from linerate.host.errors import LabError
 INSTRUCTIONS = "Ir"
 _NUMBERED = re.compile(r"\((\d+)\)(?: (.*))?")
 _SPECIFICATION = re.compile(r"(ob|fl|fi|fe|fn|cob|cfi|cfl|cfn)=(.*)")
-# Which names share their numbers.
+# The kinds of names that share their numbers.
 _OBJECT, _FUNCTION = "object", "function"
 _NAMES = {"ob": _OBJECT, "cob": _OBJECT, "fn": _FUNCTION, "cfn": _FUNCTION}
 
 
 class ProfileError(LabError):
-    """A file that is not of callgrind's format."""
+    """A file that is not in callgrind's format."""
 
 
 @dataclass(frozen=True, order=True)
 class Place:
-    """A function, as callgrind names it: by its address in the object where it has no symbol."""
+    """A function, as named by callgrind: by its address in the object if it has no symbol."""
 
     object: str
     function: str
@@ -40,9 +40,9 @@ Costs = dict[Place, Counter[str]]
 
 
 def read(path: Path) -> Costs:
-    """The costs by event, such as `Ir`, without those of called functions.
+    """Read the costs by event, such as `Ir`, without those of called functions.
 
-    Raises `ProfileError` that names the line, `OSError` as reading does.
+    Raises `ProfileError` that names the line, or `OSError` if reading fails.
     """
     parser = _Parser()
     with path.open(errors="replace") as lines:
@@ -59,7 +59,7 @@ def total(costs: Costs, event: str = INSTRUCTIONS) -> int:
 
 
 def added(parts: Iterable[Costs]) -> Costs:
-    """The sum of several."""
+    """Return the sum of several."""
     found: Costs = {}
     for part in parts:
         for place, cost in part.items():

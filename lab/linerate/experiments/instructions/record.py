@@ -19,8 +19,8 @@ class Figures(Strict):
     """
 
     instructions: float
-    program: float = Field(description="instructions of its own, with libraries of its own")
-    dpdk: float = Field(description="instructions of DPDK's libraries, but for the driver")
+    program: float = Field(description="instructions of the program itself, with its own libraries")
+    dpdk: float = Field(description="instructions of DPDK's libraries, without the driver")
     driver: float = Field(description="instructions of the link's driver")
     system: float = Field(description="instructions of other libraries, such as libc")
     conditional_branches: float
@@ -28,22 +28,20 @@ class Figures(Strict):
     indirect_branches: float
     indirect_mispredicted: float
     l1_instruction_misses: float
-    l1_data_misses: float = Field(description="of reads and writes")
+    l1_data_misses: float = Field(description="misses of reads and writes")
 
 
 class Function(Strict):
-    """Instructions per packet of a function by itself; null: it has none there."""
+    """Instructions per packet of a function by itself; null: it does not occur."""
 
-    object: str | None = Field(
-        default=None, description="the file that it is in; null: the program's own"
-    )
-    name: str = Field(description="or its address in that file, where it has no symbol")
+    object: str | None = Field(default=None, description="its file; null: the program's own")
+    name: str = Field(description="its name, or its address in that file if it has no symbol")
     a: float | None = None
     b: float | None = None
 
 
 class ClockFunction(Strict):
-    """A function that does more or less per packet where a packet takes longer."""
+    """A function whose number of instructions per packet changes with the time per packet."""
 
     program: Letter
     object: str | None = None
@@ -55,26 +53,27 @@ class ClockFunction(Strict):
 class Explanation(Strict):
     """Programs under callgrind, one after the other; A twice."""
 
-    packets: int = Field(description="over which was counted, at least")
+    packets: int = Field(description="the least number of packets over which was counted")
     a: Figures
     a_again: Figures
     b: Figures | None = None
     tolerance: float = Field(
-        description="by which the instructions of the two runs of A differ, as a share; at least "
-        "two bursts' worth"
+        description="the difference between the instructions of the two runs of A, as a "
+        "share; at least two bursts' worth"
     )
     ratio: float | None = Field(default=None, description="instructions of B over those of A")
     functions: list[Function] = Field(
-        description="that changed most from A to B; of one program alone those with most"
+        description="the functions that changed most from A to B; for one program alone those "
+        "with most instructions"
     )
-    left_out: int = Field(description="how many other functions there are")
-    left_out_share: float = Field(description="of all changes, or of all instructions")
+    left_out: int = Field(description="the number of other functions")
+    left_out_share: float = Field(description="their share of all changes, or of all instructions")
     clock: list[ClockFunction]
     notes: list[str]
 
 
 class InstructionsRecord(Strict):
-    """What was asked and found."""
+    """The request and its result."""
 
     model_config = ConfigDict(extra="forbid", allow_inf_nan=False, populate_by_name=True)
 
@@ -85,11 +84,13 @@ class InstructionsRecord(Strict):
     link: str
     size: int = Field(description="bytes with FCS")
     traffic: list[str] = Field(
-        default_factory=list, description="frames, as the command line has them"
+        default_factory=list, description="the frames as on the command line"
     )
     explanation: Explanation
-    max: float | None = Field(default=None, description="how much more B may execute, as a share")
-    answer: Answer | None = Field(default=None, description="whether it executes more than that")
+    max: float | None = Field(
+        default=None, description="the permitted increase of B over A, as a share"
+    )
+    answer: Answer | None = Field(default=None, description="whether B executes more than that")
     sentence: str
 
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions per packet in words: a table, the functions that changed, the answer, notes."""
+"""Describe instructions per packet in words: a table, the functions that changed, the answer,
+notes.
+"""
 
 from __future__ import annotations
 
@@ -22,12 +24,12 @@ _ROWS = (
     ("L1 data misses", "l1_data_misses"),
     ("L1 instruction misses", "l1_instruction_misses"),
 )
-# Below this a quotient says nothing.
+# Below this value a quotient is meaningless.
 _LITTLE = 0.005
 
 
 def table(found: Explanation) -> list[str]:
-    """A line for each figure, per packet."""
+    """Return a line for each figure, per packet."""
     two = found.b is not None
     head = ["A", *(["B", "B over A"] if two else []), "A again"]
     lines = [_line("per packet", head)]
@@ -56,7 +58,9 @@ def _percent(a: float, b: float, digits: int) -> str:
 
 
 def functions(found: Explanation) -> list[str]:
-    """The functions that changed most; for one program alone those with most instructions."""
+    """Return the functions that changed most; for one program alone those with most
+    instructions.
+    """
     two = found.b is not None
     if not found.functions:
         return ["no function changed" if two else "no function executes anything"]
@@ -85,7 +89,7 @@ def _change(function: Function) -> float:
 
 
 def answer(found: Explanation, most: float | None) -> Answer | None:
-    """Whether B executes more than `most` (a share) above A, beyond the tolerance."""
+    """Decide if B executes more than `most` (a share) above A, beyond the tolerance."""
     if most is None or found.ratio is None:
         return None
     if found.tolerance > most:
@@ -94,7 +98,7 @@ def answer(found: Explanation, most: float | None) -> Answer | None:
 
 
 def sentence(found: Explanation, names: Sequence[str], most: float | None = None) -> str:
-    """The difference, and the answer where a limit was given."""
+    """Return the difference, and the answer if a limit was given."""
     tolerance = f"tolerance {found.tolerance * 100:.2f} %, by {names[0]} twice"
     if found.ratio is None:
         return f"{names[0]}: {found.a.instructions:.2f} instructions per packet ({tolerance})."
@@ -121,5 +125,5 @@ def _limit(most: float | None) -> str:
 
 
 def lines(found: Explanation) -> list[str]:
-    """Table, functions and notes."""
+    """Return table, functions and notes."""
     return [*table(found), *functions(found), *(f"note: {note}" for note in found.notes)]

@@ -17,7 +17,7 @@ _Y = "cycles per packet (fewer is better)"
 
 
 def levels(of: str, on: str, cells: Sequence[CellSummary]) -> dict[str, Any] | None:
-    """A curve for each forwarder."""
+    """Draw a curve for each forwarder."""
     rows: list[dict[str, Any]] = [
         {
             "level": level(of, cell),

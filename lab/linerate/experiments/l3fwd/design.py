@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The design of a run of experiment `l3fwd`.
 
-Three factors, one at a time: routes, rules past which packets go at `BASE_ROUTES` routes, and frame
-sizes. Tables are varied on links whose frames are made for them; the size of a frame tells only
-where a generator sends it.
+Three factors, one at a time: routes, rules that filter packets at `BASE_ROUTES` routes, and frame
+sizes. Tables are varied on links whose frames are made for them; frame size matters only on a link
+with a generator.
 """
 
 from __future__ import annotations
@@ -29,17 +29,17 @@ QUESTION = (
     "What does it cost to route a packet by tables of more and more routes, and past more and more "
     "rules: in C and in Rust, in a graph and without?"
 )
-# What packets are routed by when it is the rules that are varied.
+# The number of routes while the rules are varied.
 BASE_ROUTES = 1000
 # The frame size that stands for all where it makes no difference.
 _SIZE = 64
-# What links without tables of their own are routed by.
+# The routes on links without tables of their own.
 _LAB = Tables(rules.BLOCKS)
 
 
 @dataclass(kw_only=True)
 class L3fwdDesign(OverloadDesign):
-    """As `overload` has it, with the forwarders that were asked for, in their order."""
+    """The design of `overload`, with the requested forwarders in their order."""
 
     forwarders: Annotated[list[str], Agreement("--forwarders")] = field(default_factory=list)
 
@@ -59,7 +59,7 @@ def forwarders(options: Options) -> list[str]:
 
 
 def arms_of(names: Sequence[str], on: str) -> list[Arm]:
-    """The arms that can forward by this cell's tables; the first is its baseline."""
+    """Return the arms that can forward by this cell's tables; the first is its baseline."""
     found = link(on)
     tables = found.tables or _LAB
     fitting = [name for name in names if takes(name, found) and forwarder(name).holds(tables)]
@@ -67,13 +67,13 @@ def arms_of(names: Sequence[str], on: str) -> list[Arm]:
 
 
 def all_arms(names: Sequence[str], cells: Sequence[Cell]) -> list[Arm]:
-    """The arms of all cells, each once."""
+    """Return the arms of all cells, each once."""
     found = {arm.label: arm for cell in cells for arm in arms_of(names, cell.link)}
     return list(found.values())
 
 
 def cells(options: Options) -> list[Cell]:
-    """Which cells to run, in order."""
+    """Return the cells to run, in order."""
     _check(options)
     blocks = options.blocks or options.preset.blocks
     found = []
@@ -103,7 +103,7 @@ def _check(options: Options) -> None:
         tables.check()
     arms(forwarders(options))
     for name in forwarders(options):
-        # `holds` is true of what routes by networks, with rules or without.
+        # `holds` is True for programs that route by networks, with rules or without.
         if not any(forwarder(name).holds(tables) for tables in (_LAB, Tables(_LAB.routes, 100))):
             raise UsageError(
                 f"--forwarders {name}: it does not route by networks",
@@ -131,7 +131,7 @@ def _check_ports(tables: Tables, ports: int) -> None:
 
 
 def _measurable(options: Options, found: list[Cell]) -> list[Cell]:
-    """The cells in which there is something to compare."""
+    """Return the cells in which there is something to compare."""
     names = forwarders(options)
     kept = [cell for cell in found if arms_of(names, cell.link)]
     if not kept:
@@ -144,7 +144,7 @@ def _measurable(options: Options, found: list[Cell]) -> list[Cell]:
 
 
 def design_of(options: Options) -> L3fwdDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     chosen = cells(options)
     return L3fwdDesign.of(
         options,

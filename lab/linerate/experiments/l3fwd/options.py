@@ -26,7 +26,7 @@ DEFAULT_LINKS = ["nearfree1-ip", "memif"]
 
 @dataclass(frozen=True)
 class L3fwdPreset(Preset):
-    """`routes`, `rules`, `sizes`: the levels of each factor."""
+    """A preset. `routes`, `rules`, `sizes`: the levels of each factor."""
 
     routes: tuple[int, ...] = ()
     rules: tuple[int, ...] = ()

@@ -31,7 +31,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Levels:
-    """One factor on one link."""
+    """The levels of one factor on one link."""
 
     factor: str
     title: str

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The plan of a session of experiment `l3fwd`: it measures as `overload` does, by other tables."""
+"""The plan of a session of experiment `l3fwd`: it measures like `overload`, with other tables."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class L3fwd(Overload):
         super().__init__(options, all_arms(self._forwarders, chosen), chosen)
 
     def method(self, cell: Cell) -> Method:
-        """The cost of a lookup depends on the caches, so each program must have them to itself."""
+        """Return how forwarders share the core: the cost of a lookup depends on the caches, so each
+        program must have them to itself.
+        """
         return "fresh"
 
     def arms_of(self, cell: Cell) -> list[Arm]:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `l3fwd` as the lab's commands know it: begun, told, merged, compared."""
+"""Experiment `l3fwd` as the lab's commands know it: run, report, merge, compare."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints a run of `l3fwd`: cycles per packet by each factor, then the answers."""
+"""Print a run of `l3fwd`: cycles per packet by each factor, then the answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ TITLES = {
 
 
 def factors(cell: CellSummary) -> tuple[str, ...]:
-    """Which ones a cell is a level of: routes alone, as many as are behind rules, are 0 rules."""
+    """Return the factors of which a cell is a level: the base number of routes is also the level of
+    0 rules.
+    """
     if cell.routes is None:
         return ("sizes",)
     if cell.rules:
@@ -33,7 +35,7 @@ def factors(cell: CellSummary) -> tuple[str, ...]:
 
 
 def by_link(summary: Summary, of: str) -> Iterator[tuple[str, list[CellSummary]]]:
-    """The cells of a factor, for each link where it is varied."""
+    """Yield the cells of a factor, for each link where it is varied."""
     found: dict[str, list[CellSummary]] = {}
     for cell in summary.cells:
         if of in factors(cell):
@@ -44,13 +46,13 @@ def by_link(summary: Summary, of: str) -> Iterator[tuple[str, list[CellSummary]]
 
 
 def level(of: str, cell: CellSummary) -> int:
-    """How many routes or rules the cell has."""
+    """Return the number of routes or rules of the cell."""
     return (cell.rules if of == "rules" else cell.routes) or 0
 
 
 def headline(summary: Summary) -> str | None:
-    """The answer in one sentence: what a packet costs by the largest tables without rules, and past
-    the most rules; None: no such cell has figures.
+    """Return the answer in one sentence: the cost of a packet with the largest tables without
+    rules, and with the most rules; None if no such cell has figures.
     """
     routed = [cell for cell in summary.cells if cell.routes and not cell.rules]
     filtered = [cell for cell in summary.cells if cell.rules]
@@ -82,7 +84,7 @@ def _costs(summary: Summary, cell: CellSummary) -> str:
 
 
 def level_table(summary: Summary, of: str, on: str, cells: list[CellSummary]) -> Table:
-    """A row for each level and forwarder."""
+    """Return a row for each level and forwarder."""
     columns = (
         of, "forwarder", "cycles/packet", "95 % interval", "Mpps", "ratio of packets", "valid",
     )  # fmt: skip

@@ -11,7 +11,7 @@ _LOAD = "load, share of the forwarder's own capacity (0 %: idle)"
 
 
 def round_trips(cell: CellSummary, protocol: str, colours: dict[str, str]) -> Spec | None:
-    """Quantiles in microseconds, on a scale of powers."""
+    """Draw quantiles in microseconds, on a logarithmic scale."""
     found = [
         AtLoad(entry.load_share, arm.arm, figure.scaled(1e-3), name)
         for arm in cell.arms
@@ -33,7 +33,7 @@ def round_trips(cell: CellSummary, protocol: str, colours: dict[str, str]) -> Sp
 
 
 def inside(cell: CellSummary, span: str, protocol: str, colours: dict[str, str]) -> Spec | None:
-    """Median and 99 % quantile of one span of all programs that have it, in cycles."""
+    """Draw median and 99 % quantile of one span of all programs that have it, in cycles."""
     found = [
         AtLoad(entry.load_share, arm.arm, figure, QUANTILES[quantile])
         for arm in cell.arms
@@ -56,7 +56,7 @@ def inside(cell: CellSummary, span: str, protocol: str, colours: dict[str, str])
 
 
 def _drawable(entry: Inside, quantile: str) -> bool:
-    """What is not told apart from the clock's cost has no place on a scale of powers."""
+    """Return True if a figure can be drawn on a logarithmic scale: it exceeds the clock's cost."""
     figure = entry.cycles.quantiles[quantile] if entry.cycles else None
     if figure is None:
         return False

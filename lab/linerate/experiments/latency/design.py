@@ -26,18 +26,18 @@ from linerate.runs.plans.blocks import arms, blocks_for, check_blocks, takes
 from linerate.runs.run_summary import Design
 
 NAME = "latency"
-# Of the arms of a link: the baseline and its control.
+# The arms of a link that are always there: the baseline and its control.
 _BASELINES = 2
 QUESTION = "How long does a frame take through each forwarder, inside it and as its sender sees it?"
 
 
 @dataclass(kw_only=True)
 class LatencyDesign(Pairing, Measured, Design):
-    """A `Design` with how forwarders are paired, and what this experiment alone can be asked."""
+    """A `Design` with the pairing of forwarders, and this experiment's own parameters."""
 
-    # It has the window, too.
+    # The preset also has the window.
     window_s: Annotated[float, Field(gt=0), Agreement("window")]
-    # How long windows are.
+    # The duration of windows.
     measured: Annotated[
         Preset,
         Agreement("--preset", compare="same", compare_by=apart_from_blocks),
@@ -45,7 +45,7 @@ class LatencyDesign(Pairing, Measured, Design):
 
 
 def preset_of(options: Options) -> Preset:
-    """The preset, with the number of packets that was asked for."""
+    """Return the preset, with the requested number of packets."""
     if options.packets is None:
         return options.preset
     loads.check_packets(options.packets)
@@ -53,7 +53,7 @@ def preset_of(options: Options) -> Preset:
 
 
 def cells(options: Options) -> list[Cell]:
-    """Which cells to run, in order; raises `UsageError` for what cannot be."""
+    """Return the cells to run, in order; raises `UsageError` for impossible ones."""
     sizes = list(dict.fromkeys(options.sizes or DEFAULT_SIZES))
     check_sizes(sizes)
     if options.line_rate is not None:
@@ -82,8 +82,8 @@ def cells(options: Options) -> list[Cell]:
 
 
 def arms_on(options: Options, name: str) -> list[Arm]:
-    """The arms on a link: all that fit it; on the default one with pairs of ports beside
-    the baseline those alone that fit no other.
+    """Return the arms on a link: all that fit it; on the default link with pairs of ports, beside
+    the baseline only those that fit no other.
     """
     every = arms(options.forwarders or DEFAULT_FORWARDERS)
     fit = [arm for arm in every if takes(arm.forwarder, options.link(name))]
@@ -99,7 +99,7 @@ def arms_on(options: Options, name: str) -> list[Arm]:
 
 
 def design_of(options: Options) -> LatencyDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     measured = preset_of(options)
     return LatencyDesign.of(
         options,

@@ -19,7 +19,7 @@ from linerate.verdict.delays import above_cost, cycles_of, ns_per_cycle, spans_o
 
 @dataclass(frozen=True)
 class _Value:
-    """A value of one trial, in cycles less the clock's cost; `scale` makes nanoseconds of them."""
+    """A value of one trial, in cycles less the clock's cost; `scale` converts to nanoseconds."""
 
     count: int
     mean: float
@@ -30,7 +30,7 @@ class _Value:
 
 
 def flood_pps(trials: Sequence[Trial], cell: Cell, name: str) -> float | None:
-    """What came back of the floods of a forwarder, in frames per second: the median."""
+    """Return the rate received in the floods of a forwarder, in frames per second: the median."""
     return median_of(
         t.frames.received_pps
         for t in trials
@@ -39,14 +39,14 @@ def flood_pps(trials: Sequence[Trial], cell: Cell, name: str) -> float | None:
 
 
 def trials_at(trials: Sequence[Trial], step: Step) -> list[Trial]:
-    """One of each trial of this step: the window that counts, or the last that was void."""
+    """Return one window of each trial of this step: the valid one, or the last void one."""
     return last_windows([trial for trial in trials if step_of(trial) == step])
 
 
 def round_trips(
     trials: Sequence[Trial], protocols: Sequence[Protocol], buffer: TxBuffer | None
 ) -> list[RoundTrip]:
-    """`trials`: those of one arm for its round trips."""
+    """Return the round trips. `trials`: those of one arm for its round trips."""
     result = []
     for step in (Step(protocol, load) for protocol in protocols for load in LOADS):
         mine = trials_at(trials, step)
@@ -66,15 +66,15 @@ def round_trips(
 
 
 def insides(trials: Sequence[Trial], protocols: Sequence[Protocol]) -> list[Inside]:
-    """`trials`: those of one arm while it was looked into."""
+    """Return the spans inside. `trials`: those of one arm with spans measured."""
     result = []
     for step in (Step(protocol, load) for protocol in protocols for load in LOADS):
         mine = trials_at(trials, step)
         valid = [t for t in mine if t.valid and t.frames.clock]
         for name in sorted({name for t in valid for name in spans_of(t)}):
-            # Of several queues none has the quantiles of all.
+            # With several queues there are no quantiles over all of them.
             inside = [_inside(t, name) for t in valid if len(spans_of(t).get(name, ())) == 1]
-            # Where one is too short to be told, the others would be the longer ones.
+            # If one is below the clock's cost, the others would be only the longer ones.
             values = [each for each in inside if each] if all(inside) else []
             rates = {each.one_in for t in valid for each in spans_of(t).get(name, ())}
             result.append(
@@ -88,7 +88,7 @@ def insides(trials: Sequence[Trial], protocols: Sequence[Protocol]) -> list[Insi
 
 
 def low_loads(trials: Sequence[Trial], arm: str) -> list[LowerLoad]:
-    """The shares that came back at low loads, over all kinds of frames."""
+    """Return the shares that came back at low loads, over all kinds of frames."""
     result = []
     for load in LOADS:
         mine = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is measured: presets, loads and kinds of frames, and for how long each."""
+"""Presets, loads and kinds of frames, and the duration of each."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ IDLE = 0.0
 LOADS = (IDLE, 0.1, 0.5, 0.9)
 # The one whose loss tables show.
 LOW_LOAD = 0.1
-# Where one looks inside: at idle, and where bursts begin to form.
+# The loads with spans: at idle, and where bursts begin to form.
 INSIDE_LOADS = (IDLE, 0.5)
 # More would take days at any rate of these links.
 MAX_PACKETS = 1_000_000_000
 PROTOCOLS: tuple[Protocol, ...] = get_args(Protocol)
-# How shares come back from records.
+# The rounding of shares that are read from records.
 _DIGITS = 6
 
 
 @dataclass(frozen=True)
 class Preset:
-    """How much to measure.
+    """The amount to measure.
 
-    `blocks`: at least. `packets`: per arm, load and kind of frame, over all blocks, as far as the
-    rate has them: a window takes `shortest_s` to `longest_s`, at idle `idle_s`. `windows`: at most
-    so many for one trial, void ones included. `floods`: blocks in which capacity is measured.
+    `blocks`: the minimum. `packets`: per arm, load and kind of frame, over all blocks, as far as
+    the rate allows: a window takes `shortest_s` to `longest_s`, at idle `idle_s`. `windows`: the
+    maximum for one trial, void ones included. `floods`: blocks in which capacity is measured.
     """
 
     name: str
@@ -68,7 +68,7 @@ PRESETS = {
 
 
 def protocols_of(names: list[str]) -> tuple[Protocol, ...]:
-    """The protocols asked for, or all, in the order of `PROTOCOLS`."""
+    """Return the requested protocols, or all, in the order of `PROTOCOLS`."""
     known: dict[str, Protocol] = {name: name for name in PROTOCOLS}
     for name in names:
         look_up(known, name, "--frames", "kind of frame")
@@ -81,7 +81,7 @@ def check_packets(packets: int) -> None:
 
 
 def check_line_rate(line_rate: float) -> None:
-    """Records tell a load by its rate: the least must be above idle."""
+    """Raise an error unless the least load is above idle: records identify a load by its rate."""
     if line_rate * LOW_LOAD <= IDLE_PPS:
         raise UsageError(
             f"--line-rate {line_rate:g}: {LOW_LOAD:.0%} of it must be more than idle, which is "
@@ -106,14 +106,14 @@ def steps(protocols: tuple[Protocol, ...], loads: tuple[float, ...]) -> list[Ste
 
 
 def seconds_of(preset: Preset, step: Step, pps: float, blocks: int) -> float:
-    """The seconds of each of the windows."""
+    """Return the seconds of each of the windows."""
     if step.load == IDLE:
         return preset.idle_s
     return min(max(preset.packets / blocks / pps, preset.shortest_s), preset.longest_s)
 
 
 def no_packet_sender(link: Link) -> str | None:
-    """Why a packet socket cannot take the generator's place on this link; None: it can."""
+    """Return why a packet socket cannot replace the generator on this link; None if it can."""
     if link.packet_sender:
         return None
     if not link.interfaces and not link.kernel_generator:
@@ -124,7 +124,7 @@ def no_packet_sender(link: Link) -> str | None:
 
 
 def load_of(trial: Trial) -> float | None:
-    """The load of a trial; None: it is of another run."""
+    """Return the load of a trial; None if it is of another run."""
     if trial.request.pps is None or not trial.request.maximum_pps:
         return None
     if trial.request.pps == IDLE_PPS:

@@ -24,8 +24,8 @@ DEFAULT_FORWARDERS = [
     "reflect", "c-l2fwd", "rust-l2fwd-burst", "testpmd-io",
     "af-packet-read-write", "af-packet-mmsg", "af-packet-mmap", "c-rxtx-callbacks",
 ]  # fmt: skip
-# Where no link is named. The last one is for programs that need pairs of ports, such as the one
-# that the published cycles of DPDK are of: others are measured on links with one.
+# The default links. The last one is for programs that need pairs of ports, such as the one of the
+# published cycles: others are measured on links with one port.
 PAIRS = "memif2"
 DEFAULT_LINKS = ["memif", "veth1", PAIRS]
 DEFAULT_SIZES = [64]
@@ -37,7 +37,7 @@ def _protocols(option: str, values: list[str] | None) -> tuple[Protocol, ...]:
 
 @dataclass(kw_only=True)
 class Measured:
-    """In options and design: what is measured of each frame."""
+    """A field of options and designs: the measurements of each frame."""
 
     protocols: Annotated[
         tuple[Protocol, ...],

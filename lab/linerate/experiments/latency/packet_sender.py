@@ -32,9 +32,9 @@ from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, watched
 from linerate.trial.window import LINK_TIMEOUT_S, Settled, settle
 
 PROGRAM = "af-packet-ping"
-# To see whether the forwarder forwards yet.
+# The probe frames that test if the forwarder forwards yet.
 _FIRST_FRAMES, _FIRST_DEADLINE_S = 3, 0.02
-# As the program waits for a frame by itself.
+# The program's own wait for a frame.
 _DEADLINE_S = 0.1
 
 
@@ -46,7 +46,9 @@ class ToldClock(BaseModel):
 
 
 class Told(BaseModel):
-    """What the program writes. `cycles`: by `min`, `mean`, `max` and quantile, less the clock's."""
+    """The program's output. `cycles`: by `min`, `mean`, `max` and quantile, less the clock's
+    cost.
+    """
 
     clock: ToldClock
     sent: int
@@ -86,7 +88,7 @@ class PacketSender:
     def window(
         self, step: Step, seconds: float, attempt: int, record: Callable[[Trial], None]
     ) -> Trial:
-        """One attempt at a trial, of that number; `record` keeps it."""
+        """Run attempt number `attempt` of a trial; `record` stores it."""
         trial = self._window(step, seconds, attempt)
         record(trial)
         return trial
@@ -116,7 +118,7 @@ class PacketSender:
         return trial
 
     def _ready(self) -> tuple[Running, Wire]:
-        """The forwarder runs and forwards."""
+        """Make sure that the forwarder runs and forwards."""
         wire, _ = self.setup.ready()
         if self._running is None:
             bench = self.bench
@@ -139,7 +141,7 @@ class PacketSender:
     def _send(
         self, running: Running, wire: Wire, step: Step, frames: int, deadline_s: float
     ) -> Told:
-        """What the program tells after so many frames."""
+        """Return the program's output after `frames` frames."""
         (end,) = wire.of(Interface.GENERATOR)
         with _file(self.bench.run.path) as out:
             command = Command(
@@ -188,7 +190,7 @@ def _await(child: Child, running: Running, seconds: float) -> None:
 
 
 def _sent(found: Told) -> Sent:
-    """As any sender's books: what came back is in time, late or twice."""
+    """Return the books like any sender's: frames that came back in time, late or twice."""
     attempted = found.sent + found.not_sent
     return Sent(
         accepted=found.sent,

@@ -23,7 +23,7 @@ TEMPLATE = Path(__file__).with_name("latency.html.j2")
 
 @dataclass(frozen=True)
 class Kind:
-    """The round trips of one kind of frame: what is drawn, and the rows of both tables."""
+    """The round trips of one kind of frame: the drawn figures, and the rows of both tables."""
 
     protocol: str
     chart: str | None

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of experiment `latency`: what each forwarder carries, then units in randomised blocks.
+"""The plan of experiment `latency`: each forwarder's capacity, then units in randomised blocks.
 
 Per cell (link, frame size) first the capacity of each forwarder: a flood, and a rate that the
 sender keeps. Then, in each block, every arm has two units. A unit is one process of the forwarder
 that is offered every kind of frame at every load, in an order drawn from the seed: for the round
-trips as it is, and once more while it (or the probe in it) measures how long frames are inside.
-Where a packet socket can take the generator's place, every arm is then met by that sender, too.
+trips unchanged, and once more while it (or the probe in it) measures how long frames are inside. If
+a packet socket can replace the generator, every arm is then measured with that sender, too.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from linerate.runs.plans.steps import (
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
 
-# Every burst is looked at: what that costs is no part of a round trip.
+# Every burst is measured: the cost is not part of a round trip.
 ONE_IN = 1
 
 Part = Literal["latency", "spans"]
@@ -81,7 +81,7 @@ class Latency(SessionPlan):
         return len(self._arms(cell)) * floods + cell.blocks * steps
 
     def _units(self, cell: Cell) -> list[tuple[Part, Arm]]:
-        """The units of a block, without forwarders that cannot measure how long frames are
+        """Return the units of a block, without forwarders that cannot measure how long frames are
         inside.
         """
         return [
@@ -92,7 +92,7 @@ class Latency(SessionPlan):
         ]
 
     def _pinged(self, cell: Cell) -> list[Arm]:
-        """The arms that a packet socket sends to."""
+        """Return the arms that a packet socket sends to."""
         return [] if loads.no_packet_sender(self.link(cell.link)) else self._arms(cell)
 
     def _steps(self, part: Part) -> list[Step]:
@@ -130,7 +130,7 @@ class Latency(SessionPlan):
     # -- what each forwarder carries -----------------------------------------------------------
 
     def _capacities(self, cell: Cell) -> Steps[dict[str, float]]:
-        """100 % of each forwarder, in frames per second; without those that are not known."""
+        """Return 100 % of each forwarder, in frames per second; without those that are unknown."""
         names = list(dict.fromkeys(arm.forwarder for arm in self._arms(cell)))
         if self.options.line_rate:
             return dict.fromkeys(names, self.options.line_rate)
@@ -161,7 +161,7 @@ class Latency(SessionPlan):
         return hundred_percent(kept, flooded)
 
     def _why(self, cell: Cell, name: str) -> str:
-        """What was wrong last when it was asked what this forwarder carries."""
+        """Return the last error in the search for this forwarder's capacity."""
         asked = [
             t
             for t in self.trials
@@ -174,7 +174,7 @@ class Latency(SessionPlan):
     def _together(
         self, cell: Cell, block: int, units: list[tuple[Part, Arm]], capacity: dict[str, float]
     ) -> Steps[None]:
-        """All forwarders of a part run at once, and take turns at each load."""
+        """Run all forwarders of a part at once; they take turns at each load."""
         for part in self._parts:
             drawn = [arm for own, arm in units if own == part]
             yield Turns(
@@ -216,7 +216,7 @@ class Latency(SessionPlan):
         capacity: dict[str, float],
         starts: Sequence[Started],
     ) -> None:
-        """Each kind of frame at each load, of all of them, before the next."""
+        """Run each kind of frame at each load, for all of them, before the next."""
         place = self.seed, cell.link, cell.size, block, part
         for step in turned(self._steps(part), *place):
             for started in turned(starts, *place, step.protocol, step.load):

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The published cycles of DPDK and PF_PACKET, and ours beside them, of the same spans.
 
-The two published spans of test 1 are not alike: one of them has the whole send call in it, the
-other nothing of it. Only a row and its like are to be compared.
+The two published spans of test 1 differ: one includes the whole send call, the other nothing of it.
+Only rows of the same span are comparable.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SOURCE = (
     "slankdev's blog, 2016, DPDK 16.04: averages over 10^6 ARP requests, the clock's own cost in "
     "them, one run each"
 )
-# Where bursts begin to form, and one frame at a time.
+# Loads where bursts begin to form, and with one frame at a time.
 LOADS = (0.5, IDLE)
 _AT = {0.5: "at 50 %", IDLE: "at idle"}
-# At which the published theoretical rates were computed.
+# The frequency of the published theoretical rates.
 PUBLISHED_HZ = 3e9
 
 
@@ -40,8 +40,8 @@ class PublishedLatency:
 
 @dataclass(frozen=True)
 class Ours:
-    """The like of a published figure: a mean, with the clock's cost in it, by load. `wait`: what
-    of it is the program's own buffering; None: it does not buffer.
+    """Our figures of the same span as a published one: a mean, including the clock's cost, by load.
+    `wait`: the part that is the program's own buffering; None if it does not buffer.
     """
 
     test: int
@@ -56,7 +56,7 @@ class Ours:
 
 @dataclass(frozen=True)
 class Beside:
-    """A published figure, and those of this run that are like it."""
+    """A published figure, and this run's figures of the same span."""
 
     published: PublishedLatency
     ours: Sequence[Ours]
@@ -73,7 +73,7 @@ def rows() -> list[PublishedLatency]:
 
 
 def beside(summary: Summary) -> list[Beside]:
-    """The published figures beside ours, those of ARP requests if some were sent."""
+    """Return the published figures beside ours, those of ARP requests if some were sent."""
     cost = summary.clock.cost_cycles if summary.clock else 0
     found = [
         each
@@ -116,7 +116,7 @@ def _of_arm(cell: CellSummary, arm: ArmSummary, cost: int) -> Iterator[Ours]:
 
 
 def _wait(entries: Sequence[RoundTrip], protocol: str) -> str | None:
-    """How long frames wait in a TX buffer at most, at each load."""
+    """Describe the longest wait in a TX buffer, at each load."""
     found = {
         each.load_share: each.buffered_ns
         for each in entries
@@ -129,7 +129,7 @@ def _wait(entries: Sequence[RoundTrip], protocol: str) -> str | None:
 
 
 def _like_program(arm: ArmSummary) -> str | None:
-    """The published program that is of the same kind; None: there was none."""
+    """Return the published program of the same kind; None if there was none."""
     if arm.kind == "dpdk":
         return "DPDK"
     return "PF_PACKET" if arm.forwarder == "af-packet-read-write" else None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `latency` as the lab's commands know it: begun, told, merged, compared."""
+"""Experiment `latency` as the lab's commands know it: run, report, merge, compare."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LatencyRuns(Experiment[Options, LatencyDesign]):
         return asked_of(setup, design)
 
     def comparable(self, run: Run, trials: list[Trial]) -> Comparable:
-        """The round trips at idle: under load each run has rates of its own."""
+        """Return the round trips at idle: under load each run has rates of its own."""
         asked = self._asked(self.read_design(run.design), run, trials)
         summary = summarise(asked, trials, interrupted=not run.complete(len(trials)))
         result = Comparable()

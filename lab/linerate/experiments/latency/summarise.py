@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a run to its summary. Pure: the records decide everything."""
+"""Summarise the records of a run. Pure: the records decide everything."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from linerate.verdict.programs import program_of
 
 @dataclass
 class Asked(Setup):
-    """A `Setup` with what this experiment was asked."""
+    """A `Setup` with this experiment's own parameters."""
 
     protocols: tuple[Protocol, ...] = ()
 
@@ -39,7 +39,7 @@ def asked_of(setup: Setup, design: LatencyDesign) -> Asked:
 
 
 def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summary:
-    """Everything that summary.json says."""
+    """Return the summary."""
     done = {t.cell.key for t in trials}
     found = [summarise_cell(cell, asked, trials) for cell in asked.cells if cell.key in done]
     pairs = [each for cell in found for each in pairs_of_cell(cell, asked, trials)]
@@ -49,7 +49,7 @@ def summarise(asked: Asked, trials: list[Trial], *, interrupted: bool) -> Summar
 
 
 def clock_of(trials: list[Trial]) -> Clock | None:
-    """As the sender of the first trial knows it."""
+    """Return the clock of the sender of the first trial."""
     return next((t.frames.clock for t in trials if t.frames.latency and t.frames.clock), None)
 
 
@@ -62,7 +62,7 @@ def searched(trials: Sequence[Trial], test: str) -> list[Trial]:
 
 
 def summarise_cell(cell: Cell, asked: Asked, trials: list[Trial]) -> CellSummary:
-    """Arms and books of one link and size; those that the link does not take have no trials."""
+    """Return arms and books of one link and size; arms that do not fit the link have no trials."""
     mine = of_cell(cell, trials)
     arms = [arm for arm in asked.arms if any(t.arm == arm.label for t in mine)]
     low = searched(mine, "latency")
@@ -85,10 +85,10 @@ def summarise_cell(cell: Cell, asked: Asked, trials: list[Trial]) -> CellSummary
 
 
 def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Trial]) -> ArmSummary:
-    """`own`: the arm's trials, of `trials`, those of the cell."""
+    """Return an arm's summary. `own`: the arm's trials, of `trials`, those of the cell."""
     program = program_of(own, arm.forwarder)
     floods = [t for t in own if t.request.load == "flood"]
-    # At idle without a capacity something had to stand there.
+    # At idle without a capacity, `maximum_pps` holds a placeholder.
     loaded = [t for t in searched(own, "latency") if t.request.maximum_pps != t.request.pps]
     return arm_of(
         arm,
@@ -110,7 +110,7 @@ def _arm(arm: Arm, cell: Cell, asked: Asked, own: list[Trial], trials: list[Tria
 
 
 def pairs_of_cell(cell: CellSummary, asked: Asked, trials: list[Trial]) -> list[CellPairs]:
-    """Every arm with the baseline. At idle the median round trip answers the question."""
+    """Pair every arm with the baseline. The median round trip at idle answers the question."""
     mine = of_cell(cell, trials)
     labels = [arm.arm for arm in cell.arms]
     if asked.arms[0].label not in labels:
@@ -125,7 +125,7 @@ def pairs_of_cell(cell: CellSummary, asked: Asked, trials: list[Trial]) -> list[
             for load in loads:
                 here = trials_at_step(mine, test, Step(protocol, load))
                 first = place == 0 and metric is ROUND_TRIP[protocol] and load == IDLE
-                # Of what answers the question it is said that nothing is known.
+                # The metric that answers the question is listed even if nothing is known.
                 if first or any(t.valid and metric.value(t) is not None for t in here):
                     found.append(pairs_at(cell, metric, here, labels, load, primary=first))
     return found
@@ -144,7 +144,7 @@ def pairs_at(
     *,
     primary: bool = False,
 ) -> CellPairs:
-    """Every arm with the baseline, by one metric of the trials of one step."""
+    """Pair every arm with the baseline, by one metric of the trials of one step."""
     planned = blocks_of(trials)
     return pair_arms(
         cell, metric, trials, labels, planned=planned, primary=primary, load_share=load

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints a run of `latency`: round trips in microseconds and cycles, then times inside."""
+"""Print a run of `latency`: round trips in microseconds and cycles, then times inside."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from linerate.runs.progress import say
 from linerate.verdict.sentences import controls
 
 QUANTILES = ("0.5", "0.9", "0.99", "0.999")
-# Below so many microseconds a hundredth of one is shown.
+# Below this many microseconds two decimals are shown.
 _FINE = 100.0
 
 
@@ -42,7 +42,7 @@ def cycles(value: float | None) -> str:
 
 
 def delay_cells(delays: Delays | None, told: Callable[[float | None], str]) -> list[str]:
-    """Least, mean, quantiles and greatest."""
+    """Format least, mean, quantiles and greatest."""
     if delays is None:
         return ["-"] * (len(QUANTILES) + 3)
     found = [delays.quantiles.get(quantile) for quantile in QUANTILES]
@@ -63,7 +63,7 @@ PING = "ping"
 
 
 def round_trips_of(arm: ArmSummary) -> Iterator[tuple[str, RoundTrip]]:
-    """The round trips of both senders, with the sender's name, by load."""
+    """Yield the round trips of both senders, with the sender's name, by load."""
     if arm.latency is None:
         return
     others = arm.latency.packet_sender or []
@@ -75,18 +75,18 @@ def round_trips_of(arm: ArmSummary) -> Iterator[tuple[str, RoundTrip]]:
 
 
 def step_words(sender: str, entry: RoundTrip) -> str:
-    """The load; `ping` for what the packet socket's sender offers, which is idle."""
+    """Format the load; `ping` for the load of the packet socket's sender, which is idle."""
     return PING if sender == PACKET_SOCKET else load_words(entry.load_share)
 
 
 def without_ping(cell: CellSummary) -> str | None:
-    """Why there are no round trips by a packet socket; None: there can be."""
+    """Return why there are no round trips by a packet socket; None if there can be."""
     why = no_packet_sender(link(cell.link))
     return why and f"no round trips by a packet socket on {cell.link}: {why}"
 
 
 def packet_sender_line(cell: CellSummary) -> str | None:
-    """What `ping` is, or why there is none; None where none was asked for."""
+    """Explain `ping`, or why there is none; None if it was not requested."""
     if why := without_ping(cell):
         return why
     if not any(arm.latency and arm.latency.packet_sender for arm in cell.arms):
@@ -172,7 +172,7 @@ def valid(entry: Delayed) -> str:
 
 
 def clock_line(clock: Clock) -> str:
-    """What the figures hang on."""
+    """Describe the clock of all figures."""
     told = f"the sender assumes {clock.tsc_hz / 1e6:,.3f} MHz for the time stamp counter"
     cost = f"reading it costs {clock.cost_cycles} cycles, which are subtracted"
     if clock.checked_hz is None:
@@ -186,7 +186,7 @@ def clock_line(clock: Clock) -> str:
 
 
 def capacity_lines(cell: CellSummary) -> list[str]:
-    """What 100 % is for each forwarder."""
+    """Return 100 % of each forwarder."""
     told = []
     for arm in cell.arms:
         if arm.latency is None or arm.latency.capacity_pps is None:
@@ -206,7 +206,9 @@ def capacity_lines(cell: CellSummary) -> list[str]:
 
 
 def buffer_lines(cell: CellSummary) -> list[str]:
-    """How much of a round trip at idle is the wait for a buffer to be drained, computed."""
+    """Return the computed part of a round trip at idle that is the wait for a buffer to be
+    drained.
+    """
     told = []
     for arm in cell.arms:
         for entry in arm.latency.round_trips if arm.latency else ():
@@ -246,7 +248,7 @@ def _print_cell(console: Console, cell: CellSummary, clock: Clock | None) -> Non
 
 
 def print_latency(console: Console, summary: Summary) -> None:
-    """Tables, the answer in short, a sentence per primary comparison, then what must be known."""
+    """Print tables, the answer in short, a sentence per primary comparison, then the notes."""
     for cell in summary.cells:
         _print_cell(console, cell, summary.clock)
     print_in_short(console, summary)

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `overload`: which forwarder does more when it gets all it can take?"""
+"""Experiment `overload`: which forwarder does more when it is flooded?"""

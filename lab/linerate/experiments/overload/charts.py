@@ -14,7 +14,7 @@ from linerate.report import charts
 
 
 def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | None:
-    """Every valid trial of a cell as a point, with the median and its interval per arm."""
+    """Draw every valid trial of a cell as a point, with the median and its interval per arm."""
     cycles = any(arm.cycles_per_packet for arm in cell.arms)
     title = (
         "cycles per packet (fewer is better)"
@@ -96,7 +96,7 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
 
 
 def lower_loads(cell: CellSummary) -> dict[str, Any] | None:
-    """Cycles per packet at fixed loads, of the programs that report busy cycles."""
+    """Draw cycles per packet at fixed loads, of the programs that report busy cycles."""
     rows = [
         {
             "arm": entry.arm,

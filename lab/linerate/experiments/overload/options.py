@@ -34,8 +34,8 @@ _CELLS = {"demo": DEMO_CELLS}
 FLOODS = "floods"
 DEFAULT_FORWARDERS = ["c-l2fwd", "rust-l2fwd", "rust-l2fwd-burst"]
 DEFAULT_LINKS = ["null", "memif"]
-# On memif the generator waits for a forwarder that is behind. Into a veth it sends what it can, and
-# what finds no room is lost; that takes root.
+# On memif the generator waits for a slow forwarder. Into a veth it sends at its own rate, and
+# frames without room are lost; a veth needs root.
 LOSSY = "veth"
 DEFAULT_SIZES = [64]
 
@@ -72,5 +72,5 @@ class Options(Pairing, BlockOptions):
 
     @property
     def own_cells(self) -> Sequence[Cell] | None:
-        """Some presets have cells of their own, unless links or sizes are named."""
+        """The cells of the preset, if it has its own, unless links or sizes are named."""
         return None if self.links or self.sizes else _CELLS.get(self.preset.name)

@@ -22,7 +22,7 @@ TEMPLATE = Path(__file__).with_name("overload.html.j2")
 
 @dataclass(frozen=True)
 class CellView:
-    """A cell with what the template needs beside it."""
+    """A cell with further values for the template."""
 
     cell: CellSummary
     description: str
@@ -38,7 +38,7 @@ class CellView:
 def cell_views(
     cells: Sequence[CellSummary], trials: list[Trial], link: FindLink, placed: Charts
 ) -> list[CellView]:
-    """Each with its charts."""
+    """Return each cell with its charts."""
     found = []
     for cell in cells:
         place = link(cell.link)

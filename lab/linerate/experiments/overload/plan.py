@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `overload`: which forwarder does more when it gets all it can take?
+"""Experiment `overload`: which forwarder does more when it is flooded?
 
 Per cell (link, frame size): randomised complete blocks of all arms, the baseline twice, and of two
-reference peers, which show the ceiling; in some, each program once more with the probe in
-it, for the figures of its polls. Then, where frames are carried, trials at a fixed low load, whose
-loss is shown. Where generator or link turn out to be the limit, there are more loads, and cycles
-per packet are compared instead.
+reference peers, which show the ceiling; in some blocks, each program once more with the probe in
+it, for its poll figures. Then, on links that carry frames, trials at a fixed low load, to show
+their loss. If generator or link turn out to be the limit, there are more loads, and cycles per
+packet are compared instead.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ NAME = "overload"
 # Loads below the ceiling: always, and in addition where an arm is limited.
 LOW_LOADS = (LOW_LOAD,)
 LIMITED_LOADS = (0.5,)
-# In windows as short as a shared machine is quiet for; one that was disturbed is void and repeated.
+# Windows as short as the quiet times of a shared machine; a disturbed one is void and repeated.
 LOWER_LOADS = Windows(0.1, Terms(windows=8, patience_s=0.05))
 
 
 def cells(options: Options) -> list[Cell]:
-    """Which cells to run, in order."""
+    """Return the cells to run, in order."""
     check_sizes(options.sizes)
     check_blocks(options.blocks)
     check_fit(options.forwarders, [options.link(name) for name in options.links])
@@ -64,7 +64,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def question(names: Sequence[str]) -> str:
-    """What a run of these forwarders answers."""
+    """Return the question of a run of these forwarders."""
     if len(names) == 1:
         return f"Offered all the frames it can take, how many does {names[0]} forward?"
     told = f"{', '.join(names[:-1])} or {names[-1]}"
@@ -74,7 +74,7 @@ def question(names: Sequence[str]) -> str:
 
 
 def design_of(options: Options) -> OverloadDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     names = options.forwarders or DEFAULT_FORWARDERS
     return OverloadDesign.of(
         options,
@@ -95,7 +95,7 @@ class Overload(BlockPlan):
     options: Options
 
     def planned(self) -> int:
-        """A limited arm adds some."""
+        """Return the number of planned trials; a limited arm adds some."""
         return sum(
             sum(len(block) for block in self._schedule(cell))
             + self.link(cell.link).has_generator * self._lower_load_trials(cell, LOW_LOADS)
@@ -115,7 +115,9 @@ class Overload(BlockPlan):
         return self._lower_load_blocks(cell) * len(self.arms_of(cell)) * len(shares)
 
     def _lower_load_blocks(self, cell: Cell) -> int:
-        """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
+        """Return the preset's number, or more if a verdict over all sizes and loads of the link
+        needs them.
+        """
         if not self.options.preset.lower_load:
             return 0
         sizes = sum(each.link == cell.link for each in self.cells)
@@ -123,8 +125,9 @@ class Overload(BlockPlan):
         return min(max(self.options.preset.lower_load, needed), cell.blocks)
 
     def method(self, cell: Cell) -> Method:
-        """Standing where no generator is, and the driver always has more; else in turns. Devices
-        that are there once, and other programs on a link without a generator: one by one.
+        """Return the method: standing on links without a generator, if the driver always has more;
+        else in turns. Devices that exist only once, and other programs on a link without a
+        generator, run one by one.
         """
         found = self.link(cell.link)
         if turns_or_fresh(self.options.method, found) == "fresh":
@@ -139,7 +142,7 @@ class Overload(BlockPlan):
             return
         summary = summarise_cell(cell, self.arms_of(cell), self.trials, self.options.line_rate)
         if summary.ceiling is None:
-            # Without a ceiling no share of it can be offered; the summary warns of it.
+            # Without a ceiling there are no shares to offer; the summary has a warning.
             yield More(-self._lower_load_trials(cell, LOW_LOADS))
             return
         shares: tuple[float, ...] = LOW_LOADS

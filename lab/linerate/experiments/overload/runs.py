@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `overload` as the lab's commands know it: begun, told, merged, compared."""
+"""Experiment `overload` as the lab's commands know it: run, report, merge, compare."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class OverloadRuns(Experiment[Options, OverloadDesign]):
 
 
 def _can_be_made(name: str, forwarders: Sequence[str]) -> bool:
-    """Whether this user can make the link on this machine, and the forwarders work on it."""
+    """Return True if this user can make the link on this machine, and the forwarders work on it."""
     try:
         link(name).prepare()
     except LabError:
@@ -90,7 +90,7 @@ def _can_be_made(name: str, forwarders: Sequence[str]) -> bool:
 
 
 def compared(summary: Summary, trials: list[Trial], arms_of: ArmsOf) -> Comparable:
-    """What another run's floods and fixed loads can be compared with."""
+    """Return the figures that can be compared with another run's floods and fixed loads."""
     result = Comparable()
     for cell in summary.cells:
         mine = [t for t in trials if t.cell.key == cell.key]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of an overload run to its summary. Pure: the records decide everything."""
+"""Summarise the records of an overload run. Pure: the records decide everything."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from linerate.verdict.arms import median_of, summarise_arm, summarise_lower_load
 from linerate.verdict.ceiling import ceiling_of, cost_leads, place
 from linerate.verdict.comparisons import CellPairs, blocks_of, led, pair_cell, pair_costs
 
-# Which arms a cell has.
+# Returns the arms of a cell.
 ArmsOf = Callable[[Cell], list[Arm]]
 
 
 @dataclass(kw_only=True)
 class OverloadDesign(Pairing, Probing, Design):
-    """A `Design` with the probe, and how forwarders are paired."""
+    """A `Design` with the probe, and the pairing of forwarders."""
 
 
 def summarise_cell(
     cell: Cell, arms: list[Arm], trials: list[Trial], line_rate: float | None
 ) -> CellSummary:
-    """Arms, references, ceiling and books of one link and size."""
+    """Return arms, references, ceiling and books of one link and size."""
     mine = [t for t in trials if t.cell.key == cell.key]
     # The sender is tried at paced rates, too.
     tests = [t for t in mine if t.role == "self-test" and t.request.load != "paced"]
@@ -80,8 +80,8 @@ def _pairs(found: list[CellSummary], trials: list[Trial], arms_of: ArmsOf) -> li
 
 
 def disagreements(trials: Sequence[Trial], labels: Sequence[str]) -> list[str]:
-    """Warnings of forwarders that compare otherwise with the first one where they share a core
-    than where each runs alone. `trials`: of one cell.
+    """Return warnings about forwarders whose comparison with the first one differs between sharing
+    a core and running alone. `trials`: of one cell.
     """
     ways: dict[tuple[int, int], dict[str, tuple[float, float]]] = {}
     for trial in trials:
@@ -113,7 +113,7 @@ def disagreements(trials: Sequence[Trial], labels: Sequence[str]) -> list[str]:
 def summarise(
     setup: Setup, trials: list[Trial], *, interrupted: bool, arms_of: ArmsOf | None = None
 ) -> Summary:
-    """Everything that summary.json says. `arms_of`: unless every cell has all."""
+    """Return the summary. `arms_of`: default: every cell has all arms."""
     arms = arms_of or (lambda _: setup.arms)
     done = {t.cell.key for t in trials}
     found = [

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints a run of `overload` at its end: all tables, and the published one beside ours."""
+"""Print a run of `overload` at its end: all tables, and the published one beside ours."""
 
 from __future__ import annotations
 
@@ -30,13 +30,13 @@ COLUMNS = (
 
 
 def drops_before(cell: CellSummary) -> bool:
-    """Whether the link loses frames in front of a forwarder that is behind; else it waits."""
+    """Return True if the link loses frames before a slow forwarder; otherwise the sender waits."""
     return any(arm.lost_before_share for arm in cell.arms)
 
 
 def like_published(cells: Sequence[CellSummary]) -> CellSummary | None:
-    """What is set beside the published table: a flood of its frame size, on a link that drops if
-    there is one.
+    """Return the cell to show beside the published table: a flood of its frame size, on a link that
+    drops if there is one.
     """
     floods = [
         cell
@@ -47,7 +47,9 @@ def like_published(cells: Sequence[CellSummary]) -> CellSummary | None:
 
 
 def beside_published(cell: CellSummary) -> Table:
-    """Drops are shares of what the forwarder received, lost before of what was offered."""
+    """Return ours beside the published table. Drops are shares of the frames that the forwarder
+    received, frames lost before are shares of the offered ones.
+    """
     title = f"The published flood, and this run's on {cell.link}, {cell.size} B (Mpps)"
     table = new_table(title, COLUMNS, text_columns=2)
     for row in published.overload():
@@ -79,7 +81,7 @@ def beside_published(cell: CellSummary) -> Table:
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """Tables, the published one, then the answer in short and a sentence per comparison."""
+    """Print tables, the published one, then the answer in short and a sentence per comparison."""
     for cell in summary.cells:
         print_cell(console, cell)
     if flood := like_published(summary.cells):

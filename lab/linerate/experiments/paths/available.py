@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which paths this machine has."""
+"""Find the paths that this machine has."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from linerate.runs.plans.blocks import takes
 
 
 def available(links: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The paths that this machine and links have, and of the others why not, each in a sentence."""
+    """Return the paths that this machine and links have, and for each of the others a sentence why
+    not.
+    """
     found, left_out = [], []
     for name in PATHS:
         if unfit := [on for on in links if not takes(name, link(on))]:

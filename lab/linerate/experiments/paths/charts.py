@@ -20,7 +20,7 @@ _ROW = 16
 
 
 def throughput(cells: Sequence[CellSummary]) -> Spec | None:
-    """A chart of the rate that each path of a link brought back in a flood, by frame size."""
+    """Draw the received rate of each path of a link in a flood, by frame size."""
     rows = [
         _row(arm.arm, f"{cell.size} B", figure.scaled(1e3))
         for cell in cells
@@ -36,7 +36,7 @@ def throughput(cells: Sequence[CellSummary]) -> Spec | None:
 
 
 def cpu(cell: CellSummary) -> Spec | None:
-    """The CPU time of a packet, by who had it, path and load."""
+    """Draw the CPU time of a packet, by its user, path and load."""
     rows = [
         {"path": entry.arm, "load": _load(entry.load_share), "part": part, "value": figure.median}
         for entry in cell.lower_load
@@ -78,7 +78,7 @@ def cpu(cell: CellSummary) -> Spec | None:
 
 
 def latency(cell: CellSummary) -> Spec | None:
-    """A chart of delays from the median to the 99 % quantile, by path and load."""
+    """Draw delays from the median to the 99 % quantile, by path and load."""
     rows = [
         {
             "path": entry.arm,
@@ -132,7 +132,7 @@ def latency(cell: CellSummary) -> Spec | None:
 
 
 def ratio_bands(bands: Sequence[Band]) -> Spec | None:
-    """Published ratios with their bands, and ours where there is one."""
+    """Draw published ratios with their bands, and ours if there is one."""
     if not bands:
         return None
     title = "frames carried, ratio to DPDK"
@@ -188,7 +188,7 @@ def _row(path: str, place: str, figure: Quartiles) -> dict[str, Any]:
 def _points(
     rows: list[dict[str, Any]], places: list[str], title: str, description: str
 ) -> Spec | None:
-    """Medians with their intervals; a row for each path, a colour for each place in it."""
+    """Draw medians with their intervals; a row for each path, a colour for each place in it."""
     if not rows:
         return None
     paths = list(dict.fromkeys(row["path"] for row in rows))

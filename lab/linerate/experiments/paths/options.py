@@ -23,7 +23,9 @@ from linerate.runs.options import (
 
 @dataclass(frozen=True)
 class PathsPreset(Preset):
-    """`loads`: shares of the rate that every path of a cell carries; the low load is among them."""
+    """A preset. `loads`: shares of the rate that every path of a cell carries; the low load is
+    among them.
+    """
 
     loads: tuple[float, ...] = (LOW_LOAD, 0.5, 0.75)
     sizes: tuple[int, ...] = (64,)
@@ -47,15 +49,15 @@ PATHS = (
     "af-xdp", "xdp-tx", "xdp-redirect", "xdp-fib", "xdp-redirect-generic",
     "kernel-bridge", "kernel-route",
 )  # fmt: skip
-# Where a run names none.
+# The default forwarders.
 DEFAULT_FORWARDERS = list(PATHS[:2])
 DEFAULT_LINKS = ["veth"]
 
 
 @dataclass(kw_only=True)
 class Options(Pairing, BlockOptions):
-    """The options given on the command line. `left_out`: why paths are not among the
-    default ones.
+    """The options given on the command line. `left_out`: why paths are not among the default
+    ones.
     """
 
     summary: ClassVar = (

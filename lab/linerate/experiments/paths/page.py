@@ -20,7 +20,7 @@ TEMPLATE = Path(__file__).with_name("paths.html.j2")
 
 @dataclass(frozen=True)
 class CellView:
-    """A cell with what the template needs beside it."""
+    """A cell with further values for the template."""
 
     cell: CellSummary
     notes: list[str]

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `paths`: what does each way to packets carry, and what does a packet cost there?
+"""Experiment `paths`: the rate of each way to access packets, and the cost of a packet there.
 
 Per cell (link, frame size): a flood, in randomised complete blocks of all paths, the reference
-twice; then, in blocks again, fixed loads that all of them carry: shares of what the slowest
-carried, or of --line-rate. There loss, CPU time per packet and latency compare, each at one rate.
+twice; then, in blocks again, fixed loads that all of them carry: shares of the slowest path's rate,
+or of --line-rate. There loss, CPU time per packet and latency are compared, each at one rate.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ def forwarders(options: Options) -> list[str]:
 
 
 def cells(options: Options) -> list[Cell]:
-    """Which cells to run, in order."""
+    """Return the cells to run, in order."""
     check_sizes(options.sizes)
     check_blocks(options.blocks)
     for name in options.links:
@@ -62,7 +62,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def design_of(options: Options) -> PathsDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     return PathsDesign.of(
         options,
         question=QUESTION,
@@ -78,7 +78,7 @@ class Paths(BlockPlan):
     """The plan of a session."""
 
     name = NAME
-    # As short as a shared machine is quiet for.
+    # As short as the quiet times of a shared machine.
     windows = Windows(0.1, Terms(windows=8, patience_s=0.05), latency=True)
     options: Options
 
@@ -97,7 +97,9 @@ class Paths(BlockPlan):
         return self._fixed_blocks(cell) * len(self.arms) * len(self._loads)
 
     def _fixed_blocks(self, cell: Cell) -> int:
-        """As the preset has it, and enough for a verdict over all sizes and loads of the link."""
+        """Return the preset's number, or more if a verdict over all sizes and loads of the link
+        needs them.
+        """
         sizes = sum(each.link == cell.link for each in self.cells)
         needed = blocks_for(sizes * len(self._loads))
         return min(max(self.options.preset.lower_load, needed), cell.blocks)
@@ -107,7 +109,7 @@ class Paths(BlockPlan):
         yield from self.floods(cell, [[("measure", arm) for arm in block] for block in blocks])
         found = summarise_cell(cell, self.arms, self.trials, self.options.line_rate)
         if found.common_pps is None:
-            # No share of nothing can be offered; the summary warns of it.
+            # Without a rate there are no shares to offer; the summary has a warning.
             yield More(-self._fixed_trials(cell))
             return
         common: float | None = found.common_pps

@@ -20,7 +20,7 @@ _DPDK = ("dpdk", "dpdk-af-xdp")
 
 @dataclass(frozen=True)
 class Published:
-    """A path's rate over DPDK's, and who of ours takes that path."""
+    """A path's rate over DPDK's, and our forwarder on that path."""
 
     path: str
     ratio: float
@@ -32,7 +32,7 @@ RATIOS = (
     Published("XDP_REDIRECT", 0.39, ("xdp-redirect",)),
     Published("Linux forwarding", 0.08, ("kernel-route",)),
 )
-# Also published, and nothing of ours stands beside it: dropping, five cores, another rate.
+# Other published figures, without any of ours: dropping, five cores, another rate.
 FURTHER = (
     "Dropping on one core: DPDK 43.5 Mpps = 1, XDP_DROP 0.55, iptables raw drop 0.11.",
     "Forwarding on five cores: DPDK 51, XDP_TX 70, XDP_REDIRECT 42 Mpps: the order changes.",
@@ -41,7 +41,7 @@ FURTHER = (
 
 
 def bands(cells: list[CellSummary], comparisons: list[Comparison]) -> list[Band]:
-    """Each published ratio, with ours where the same path was compared with DPDK in a flood."""
+    """Return each published ratio, with ours if the same path was compared with DPDK in a flood."""
     return [_band(each, cells, comparisons) for each in RATIOS]
 
 

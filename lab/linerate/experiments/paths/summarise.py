@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a run of `paths` to its summary. Pure: the records decide everything."""
+"""Summarise the records of a run of `paths`. Pure: the records decide everything."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 
 @dataclass(kw_only=True)
 class PathsDesign(Pairing, Probing, Design):
-    """A `Design` with the probe, how forwarders are paired, and the fixed loads."""
+    """A `Design` with the probe, the pairing of forwarders, and the fixed loads."""
 
     loads: Annotated[
         list[Annotated[float, Field(gt=0, le=1)]], Field(min_length=1), Agreement("loads")
@@ -46,7 +46,7 @@ class PathsDesign(Pairing, Probing, Design):
 
 
 def path_figures(trials: Sequence[Trial], own_mpps: float | None = None) -> PathFigures:
-    """The figures of an arm's trials in a flood or at one load. `own_mpps`: what it carried in a
+    """Return the figures of an arm's trials in a flood or at one load. `own_mpps`: its rate in a
     flood.
     """
     valid = [trial for trial in trials if trial.valid]
@@ -77,7 +77,7 @@ def _cpus(trials: Sequence[Trial]) -> dict[CpuPart, list[int]]:
 
 
 def _softirq_ns(trials: Sequence[Trial]) -> float | None:
-    """Softirq time per packet over all trials together: one trial has only a few ticks."""
+    """Return softirq time per packet over all trials together: one trial has only a few ticks."""
     known = [
         (seconds, trial.frames.received)
         for trial in trials
@@ -97,7 +97,7 @@ def _core_share(trial: Trial) -> float | None:
 
 
 def _lost(trials: Sequence[Trial]) -> dict[str, float] | None:
-    """The lost share by counter, over all trials together. None: nothing was sent."""
+    """Return the lost share by counter, over all trials together. None if no frame was sent."""
     sent = sum((t.frames.accepted or 0) + (t.frames.lost_at_ingress or 0) for t in trials)
     if not sent:
         return None
@@ -120,7 +120,7 @@ def _lost(trials: Sequence[Trial]) -> dict[str, float] | None:
 def summarise_cell(
     cell: Cell, arms: list[Arm], trials: list[Trial], line_rate: float | None
 ) -> CellSummary:
-    """Arms, the sender's rate, the common rate and the books of one link and size."""
+    """Return arms, the sender's rate, the common rate and the books of one link and size."""
     mine = [t for t in trials if t.cell.key == cell.key]
     found = []
     for arm in arms:
@@ -156,16 +156,18 @@ def summarise_cell(
 
 
 def _common(paced: Sequence[Trial], carried: Mapping[str, float | None]) -> float | None:
-    """What the fixed loads are shares of; before there are any, what the slowest path carries."""
+    """Return the rate of which the fixed loads are shares; before there are any, the slowest path's
+    rate.
+    """
     asked = {t.request.maximum_pps for t in paced if t.request.maximum_pps}
     return min(asked or {rate * 1e6 for rate in carried.values() if rate}, default=None)
 
 
 def _place(arm: ArmSummary, own: Sequence[Trial]) -> None:
-    """A path that brings back nearly all that the generator puts on the wire is not the limit.
+    """Set the limiter: a path that returns nearly all frames of the generator is not the limit.
 
-    A veth takes all that is sent into it and loses what it has no room for, so that what was
-    accepted is the sender's own rate, beside this very path.
+    A veth accepts every frame and drops those without room, so the accepted rate is the sender's
+    own rate, beside this path.
     """
     arm.ceiling_share = median_of(
         t.frames.received / t.frames.accepted
@@ -177,7 +179,9 @@ def _place(arm: ArmSummary, own: Sequence[Trial]) -> None:
 
 
 def _sender(arms: Sequence[ArmSummary]) -> Ceiling | None:
-    """What the generator put on the wire, by whom it met there; the greatest is its own ceiling."""
+    """Return the rate that the generator put on the wire, by the path beside it; the greatest is
+    its own ceiling.
+    """
     sent = {each.arm: rate for each in arms if (rate := each.generator_tx_mpps)}
     if not sent:
         return None
@@ -188,12 +192,12 @@ def _sender(arms: Sequence[ArmSummary]) -> Ceiling | None:
 
 
 def loads_of(cell: CellSummary) -> list[float]:
-    """The shares of the common rate that were offered, rising."""
+    """Return the shares of the common rate that were offered, rising."""
     return sorted({each.load_share for each in cell.lower_load})
 
 
 def rate_pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> CellPairs:
-    """Every path with the reference by what it brings back in a flood."""
+    """Pair every path with the reference by its received rate in a flood."""
     return pair_arms(cell, RECEIVED, trials, labels, planned=blocks_of(trials), primary=True)
 
 
@@ -210,7 +214,7 @@ def _pairs(cell: CellSummary, trials: list[Trial], labels: list[str]) -> list[Ce
 
 
 def summarise(setup: Setup, trials: list[Trial], *, interrupted: bool) -> Summary:
-    """Everything that summary.json says."""
+    """Return the summary."""
     done = {t.cell.key for t in trials}
     found = [
         summarise_cell(cell, setup.arms, trials, setup.line_rate)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints a run of `paths`: tables of the floods and of the fixed loads, then the answers."""
+"""Print a run of `paths`: tables of the floods and of the fixed loads, then the answers."""
 
 from __future__ import annotations
 
@@ -63,7 +63,9 @@ def load_table(cell: CellSummary) -> Table:
 
 
 def lost_by(path: PathFigures) -> str:
-    """Every counter that names lost frames, with its share of what was sent; a dash: not known."""
+    """Format every counter that names lost frames, with its share of the sent frames; a dash if
+    unknown.
+    """
     if path.lost is None:
         return "-"
     return ", ".join(f"{place} {share(part)}" for place, part in path.lost.items()) or "nothing"
@@ -79,7 +81,7 @@ def _costs(path: PathFigures) -> list[str]:
 
 
 def band_line(band: Band) -> str:
-    """One published ratio, and ours beside it."""
+    """Format one published ratio, and ours beside it."""
     published = (
         f"published: {band.path} {band.ratio:.2f} of DPDK (taken as {band.low:.2f} to "
         f"{band.high:.2f})"
@@ -100,7 +102,7 @@ def band_line(band: Band) -> str:
 
 
 def who_pays(cell: CellSummary) -> str | None:
-    """On which cores; None when no trial tells."""
+    """Describe which cores pay for which work; None if no trial recorded it."""
     for arm in cell.arms:
         cpus = arm.path.cpus if arm.path else {}
         if "process" in cpus and "napi" in cpus:
@@ -114,7 +116,7 @@ def who_pays(cell: CellSummary) -> str | None:
 
 
 def notes(cell: CellSummary) -> list[str]:
-    """What must be known to read a cell's tables."""
+    """Return the notes needed to read a cell's tables."""
     found = []
     if cell.ceiling:
         found.append(f"the generator put up to {cell.ceiling.pps / 1e3:,.1f} kpps on the wire")
@@ -131,7 +133,9 @@ def notes(cell: CellSummary) -> list[str]:
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """Tables, the answer in short, a sentence per primary comparison, and the published ratios."""
+    """Print tables, the answer in short, a sentence per primary comparison, and the published
+    ratios.
+    """
     for cell in summary.cells:
         console.print()
         console.print(flood_table(cell))

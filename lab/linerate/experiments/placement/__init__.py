@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Placement: which forwarder carries a wanted rate, on how many cores? Only records answer that."""
+"""Placement: which forwarder carries a required rate, on how many cores? Answered from records
+only.
+"""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate advise`: from the records of runs to an answer. Looks at nothing but the records, and
-at this machine to say whether they are of it.
+"""`linerate advise`: find an answer in the records of runs. Uses nothing but the records, and this
+machine only to check if they were made on it.
 
-Figures of two runs are never put together: each run answers by itself, and where one says yes and
-another no, nothing is decided. A delay may come from one run and a rate from another if setting and
+Figures of two runs are never combined: each run answers by itself, and if one says yes and another
+no, the answer is undecided. A delay may come from one run and a rate from another if setting and
 program are the same.
 """
 
@@ -37,7 +37,7 @@ _ORDER: tuple[Answer, ...] = ("yes", "undecided", "not measured", "no")
 
 
 def advise(asked: Question, runs: Sequence[Stored], this: Machine, notes: Iterable[str]) -> Advice:
-    """What these runs say. `this`: the machine that asks."""
+    """Return the answer of these runs. `this`: the local machine."""
     groups: dict[Setting, list[tuple[int, Group]]] = {}
     mute = []
     for number, run in enumerate(runs, start=1):
@@ -145,13 +145,15 @@ def _placement(asked: Question, program: Program, own: list[tuple[int, Group]]) 
 
 
 def _place(each: Placement) -> tuple[int, int, float]:
-    """What does it first, on few cores; then by the greatest load that a run shows."""
+    """Return the sort key: programs that meet the question on few cores first; then by the greatest
+    load that a run shows.
+    """
     carried = max((shown_pps(rate) for rate in each.rates), default=0.0)
     return _ORDER.index(each.answer), each.cores or 0, -carried
 
 
 def agreed(answers: Iterable[Answer]) -> Answer:
-    """Of several runs about one thing: they may not contradict each other."""
+    """Combine the answers of several runs about one thing: they must not contradict each other."""
     found = set(answers)
     if {"yes", "no"} <= found:
         return "undecided"
@@ -160,14 +162,14 @@ def agreed(answers: Iterable[Answer]) -> Answer:
 
 
 def all_of(answers: Iterable[Answer]) -> Answer:
-    """Of several things that must all hold."""
+    """Combine answers that must all hold."""
     found = set(answers)
     order: tuple[Answer, ...] = ("no", "undecided", "not measured")
     return next((each for each in order if each in found), "yes")
 
 
 def overall(answers: Iterable[Answer]) -> Answer:
-    """Of several of which one is enough."""
+    """Combine answers of which one is enough."""
     found = set(answers)
     if not found:
         return "not measured"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Commands that would measure some of what the records do not answer, on this machine."""
+"""Commands that would measure some of the missing answers on this machine."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from linerate.experiments.placement.question import Question
 from linerate.experiments.placement.record import Placement, SettingAnswer
 from linerate.host.machine import Machine
 
-# The greatest load of `run latency`, of what --line-rate names.
+# The greatest load of `run latency`, as a share of --line-rate.
 _LATENCY_SHARE = 0.9
 
 
@@ -21,20 +21,20 @@ def commands(
     groups: Sequence[Group],
     this: Machine,
 ) -> list[str]:
-    """Of links that a command line can name as they are."""
+    """Return commands for the links that a command line can name directly."""
     found = []
     for setting in dict.fromkeys(group.setting for group in groups):
         if setting.beside or setting.foreign or ":" in setting.link or not setting.on(this):
             continue
         known = answers[setting].placements if setting in answers else []
-        # Those that were measured at other sizes.
+        # Forwarders that were measured at other sizes.
         names = {each.program.forwarder for each in groups if each.setting == setting}
         fresh = sorted(names - {each.forwarder for each in known})
         files = _files(groups)
         delays = [each.forwarder for each in known if _lacks_delay(each)]
         rates = [each.forwarder for each in known if _lacks_rate(each)]
         if asked.latency:
-            # What it loses at the rate is measured with the delays.
+            # The loss at the rate is measured together with the delays.
             delays, rates = [*delays, *fresh], [each for each in rates if each not in delays]
         else:
             rates = [*rates, *fresh]
@@ -58,7 +58,7 @@ def commands(
 
 
 def _files(groups: Sequence[Group]) -> dict[str, str]:
-    """Where forwarders are defined that the lab does not have, by name."""
+    """Return the files of forwarders that the lab does not define, by name."""
     return {
         name: known.file
         for group in groups
@@ -68,7 +68,7 @@ def _files(groups: Sequence[Group]) -> dict[str, str]:
 
 
 def _lacks_rate(each: Placement) -> bool:
-    """More would help: it is not that link and generator offer no more."""
+    """Return True if more measurements would help: link and generator can offer more."""
     told = {rate.answer for rate in each.rates}
     at_limit = any(
         rate.at_least and (rate.limited_by or rate.source == "searches")

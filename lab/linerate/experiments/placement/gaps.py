@@ -13,7 +13,7 @@ from linerate.experiments.placement.record import SettingAnswer
 def not_measured(
     asked: Question, settings: Sequence[SettingAnswer], groups: Sequence[Group]
 ) -> list[str]:
-    """In sentences, what is lacking first."""
+    """Return sentences on what is missing, the most important first."""
     told = _other_sizes(asked, groups)
     if settings:
         told += _cores(settings)
@@ -22,7 +22,7 @@ def not_measured(
 
 
 def _other_sizes(asked: Question, groups: Sequence[Group]) -> list[str]:
-    """Nothing is concluded from one size to another."""
+    """Return sentences on other frame sizes: no conclusion is drawn from one size to another."""
     sizes: dict[tuple[str, str], set[int]] = {}
     for each in groups:
         link, beside = each.setting.link, each.setting.beside

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether a program carries a rate, by its records in one run: every rule that decides.
+"""Decide if a program carries a rate, from its records in one run: all rules are here.
 
-Each block is one value. A block carries a rate if it carried a load as great, below the least one
-that lost too much; it does not if a load no greater lost too much. That a program carries what is
-less than it carried is the one thing supposed, as RFC 2544 does; of delays it is not, and between
-two loads nothing is supposed. The answer is yes or no where the 95 % interval of the median over
-blocks (by order statistics) lies on one side of what is asked, which takes 6 blocks.
+Each block is one value. A block carries a rate if it carried a load at least as great, below the
+least one that lost too much; it does not if a load no greater lost too much. The only assumption is
+that a program also carries every rate below one that it carried, as in RFC 2544; for delays this is
+not assumed, and nothing is interpolated between two loads. The answer is yes or no if the 95 %
+interval of the median over blocks (by order statistics) lies on one side of the question, which
+needs 6 blocks.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ _ROUNDING = 1e-6
 
 @dataclass(frozen=True)
 class _Block:
-    """`missed_pps`: None where nothing lost too much."""
+    """The result of a block. `missed_pps`: None if no load lost too much."""
 
     reached_pps: float
     missed_pps: float | None
@@ -43,7 +44,7 @@ class _Block:
 
 
 def by_votes(count: int, yes: int, no: int) -> Answer | None:
-    """Of so many blocks; None: neither side has enough."""
+    """Return the answer of `count` blocks; None if neither side has enough."""
     if count < MIN_COUNT:
         return None
     cut = median_cut(count)
@@ -56,12 +57,14 @@ def by_votes(count: int, yes: int, no: int) -> Answer | None:
 
 
 def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
-    """What a run says of the wanted rate, by the first source that decides. `number`: the run's."""
+    """Return a run's answer for the required rate, from the first source that decides. `number`:
+    the run's.
+    """
     paced = [each for each in group.windows if each.paced]
     floods = [each for each in group.windows if not each.paced]
     sources: list[tuple[Source, list[_Block], int]] = [
         ("searches", _searches(group, asked.loss_ratio), group.begun.searches),
-        # A search's other windows are at loads that it chose by what it had found.
+        # A search's other windows are at loads chosen from its own results.
         (
             "fixed loads",
             [] if group.searched else _blocks(paced, asked.loss_ratio),
@@ -81,7 +84,9 @@ def carried_rate(group: Group, number: int, asked: Question) -> CarriedRate:
 
 
 def _searches(group: Group, loss_ratio: float) -> list[_Block]:
-    """A goal that allows less loss tells what was carried, one that allows more what was not."""
+    """Return the blocks of searches: a goal that allows less loss shows carried loads, one that
+    allows more shows those that were not.
+    """
     found = []
     for block in dict.fromkeys(each.block for each in group.searched):
         mine = [each for each in group.searched if each.block == block]
@@ -143,7 +148,7 @@ def _carried(  # noqa: PLR0917 - what a figure is made of
 
 
 def _judged(found: CarriedRate, asked: Question) -> tuple[Answer, str]:
-    """The rules, in the order of what decides first."""
+    """Apply the rules; those that decide come first."""
     blocks = counted(found.blocks, "block")
     told = by_votes(found.blocks, found.carried, found.lost)
     unknown = found.blocks - found.carried - found.lost
@@ -166,7 +171,7 @@ def _held_back(found: CarriedRate) -> str:
 
 
 def _missed(found: CarriedRate, asked: Question) -> str:
-    """What was lost at which load."""
+    """Describe the loss and its load."""
     lost = f"more than {percent(asked.loss_ratio)}" if asked.loss_ratio else "frames"
     if found.source == "floods" and found.loss_ratio is not None:
         lost = percent(found.loss_ratio)
@@ -178,7 +183,7 @@ _LOADS: dict[Source, str] = {"searches": "loads", "fixed loads": "loads", "flood
 
 
 def _beyond(found: CarriedRate, asked: Question) -> str:
-    """Why most blocks do not say whether the rate is carried."""
+    """Return why most blocks do not say if the rate is carried."""
     most = found.reached_pps.median if found.reached_pps else 0.0
     if found.missed_pps is None and not most:
         return "the link held floods back, so that no load was offered at a pace"
@@ -202,7 +207,7 @@ def _beyond(found: CarriedRate, asked: Question) -> str:
 def measured_delay(
     group: Group, number: int, asked: Question, limit: LatencyLimit
 ) -> MeasuredDelay:
-    """What a run says of a delay, by the loads near the wanted rate."""
+    """Return a run's answer for a delay, from the loads near the required rate."""
     stamped = [each for each in group.windows if each.quantiles_us is not None]
     near = [each for each in _near(group, asked.pps) if each.quantiles_us is not None]
     values = _each_block(
@@ -236,8 +241,8 @@ def measured_delay(
 
 
 def _near(group: Group, pps: float) -> list[Window]:
-    """Paced, at the wanted rate or so little above that delays and cost are those at that rate. A
-    lower load would be too good where a queue begins to fill.
+    """Return paced windows at the required rate, or so little above it that delays and cost are the
+    same. A lower load could be too good if a queue begins to fill.
     """
     least, most = pps * (1 - _ROUNDING), pps * (1 + LOADS_ALIKE)
     return [each for each in group.windows if each.paced and least <= each.least_pps <= most]
@@ -246,8 +251,8 @@ def _near(group: Group, pps: float) -> list[Window]:
 def _each_block(
     values: Iterable[tuple[tuple[int, int], float | None]],
 ) -> dict[tuple[int, int], float]:
-    """The median of each block; none where some window lacks its value, for that of the others
-    would be that of the better ones, or the worse.
+    """Return the median of each block; none if a window lacks its value, because the others could
+    be the better or the worse ones.
     """
     blocks: dict[tuple[int, int], list[float]] = {}
     for block, value in values:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which runs are at hand: those that are named, or all below a directory."""
+"""Find runs: those that are named, or all below a directory."""
 
 from __future__ import annotations
 
@@ -11,18 +11,17 @@ from linerate.host.errors import RunError
 from linerate.records.run_file import RUN
 from linerate.runs.kept.stored import Stored, stored
 
-# Where runs go that name no other place.
+# The default directory of runs.
 DEFAULT = Path("out")
 # Levels below a directory at which runs are looked for.
 _DEPTH = 3
 
 
 def runs_at(directories: Sequence[Path]) -> tuple[list[Stored], list[str]]:
-    """The runs, and notes on what was left out.
+    """Return the runs, and notes on what was left out.
 
-    A directory is a run's, or has runs below it. What is wrong with a run that was named is an
-    error; one that was found below a directory is left out with a note. Raises `RunError` where no
-    run is left.
+    A directory is a run's, or has runs below it. An invalid run that was named is an error; one
+    that was found below a directory is left out with a note. Raises `RunError` if no run is left.
     """
     found: list[Stored] = []
     notes: list[str] = []
@@ -58,7 +57,7 @@ def runs_at(directories: Sequence[Path]) -> tuple[list[Stored], list[str]]:
 
 
 def _below(directory: Path) -> list[Path]:
-    """Where runs lie below it, in order; no symbolic links are followed."""
+    """Return the directories of runs below it, in order; no symbolic links are followed."""
     found = []
     for folder, below, files in os.walk(directory):
         depth = len(Path(folder).relative_to(directory).parts)

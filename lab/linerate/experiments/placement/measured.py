@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a run to what each forwarder was offered there, and what became of it.
+"""Extract from a run's records the loads that each forwarder was offered, and their results.
 
-A `Group` is one program in one setting, with its windows and searches. Nothing is put together over
-runs.
+A `Group` is one program in one setting, with its windows and searches. Runs are never combined.
 """
 
 from __future__ import annotations
@@ -24,21 +23,21 @@ from linerate.runs.run_summary import Design
 from linerate.trial.activity import FORWARDER
 from linerate.verdict.delays import supported
 
-# Of windows that say nothing about frames at one load: the rate changes, or the probe stands in the
-# way of every frame, or something else than the generator sends. What the search for a throughput
-# sent counts by its result.
+# Tests whose windows say nothing about frames at one load: the rate changes, the probe affects
+# every frame, or something else than the generator sends. Windows of a throughput search count by
+# its result.
 _OTHER_TESTS: tuple[Test, ...] = ("throughput", "back-to-back", "recovery", "spans", "ping")
 # Self-tests, programs that are looked into, and trials without a forwarder.
 _OTHER_ROLES = ("self-test", "probed", "alone")
 
 
-# Among the conditions of a setting, beside those of the machine.
+# The memory, among the conditions of a setting beside those of the machine.
 MEMORY = "memory"
 
 
 @dataclass(frozen=True)
 class Setting:
-    """Where and how was measured. Figures of two settings are never put together.
+    """Where and how was measured. Figures of two settings are never combined.
 
     `conditions`: of the machine and its memory. `link`: with its tables, if it has some. `foreign`:
     another generator than the lab's sent.
@@ -53,14 +52,14 @@ class Setting:
     foreign: bool
 
     def on(self, machine: Machine) -> bool:
-        """Whether it is of such a machine, with whatever memory."""
+        """Return True if the setting is of such a machine, with any memory."""
         mine = {name: value for name, value in self.conditions if name != MEMORY}
         return mine == conditions(machine)
 
 
 @dataclass(frozen=True)
 class Program:
-    """A forwarder as it was measured: another build or definition is another one. `cores`: CPUs
+    """A forwarder as it was measured: another build or definition is another program. `cores`: CPUs
     that it used; None: not recorded.
     """
 
@@ -74,10 +73,9 @@ class Program:
 class Window:
     """One load that a program was offered. `block`: as `Trial.pairing`.
 
-    The load lies between `least_pps` and `most_pps`, which are apart in a flood that was held back:
-    what the link took is what the program left room for, which nobody offered at a pace.
-    `core_share`: CPU time of the program, and of the kernel's threads that receive for it, over
-    time.
+    The load lies between `least_pps` and `most_pps`, which differ in a flood that was limited: the
+    link accepted as much as the program left room for, which is not a paced load. `core_share`: CPU
+    time of the program, and of the kernel threads that receive for it, over time.
     """
 
     block: tuple[int, int]
@@ -91,7 +89,7 @@ class Window:
 
 @dataclass(frozen=True)
 class Begun:
-    """Blocks by what was done in them."""
+    """Numbers of begun blocks, by their content."""
 
     searches: int = 0
     paced: int = 0
@@ -121,21 +119,21 @@ class Group:
     size: int
     windows: list[Window] = field(default_factory=list)
     searched: list[SearchedRate] = field(default_factory=list)
-    # As the run's own summary has it: then its greatest rates are not the program's.
+    # From the run's own summary: if set, its greatest rates are not the program's.
     limited_by: Limiter | None = None
-    # How many blocks were begun, also of which no window counts.
+    # The number of begun blocks, including those without a valid window.
     begun: Begun = Begun()
 
 
 def groups_of(run: Stored) -> list[Group]:
-    """Of all programs, sizes and settings of a run; empty where it has no paced or flooded links.
+    """Return all programs, sizes and settings of a run; empty if it has no paced or flooded links.
 
     Raises `RunError` for a run that cannot be read.
     """
     with made_of(run.directory):
         experiment = find(run.run.experiment)
         design: Design = experiment.read_design(run.run.design)
-        # Not the reference peers, nor the baseline once more.
+        # Neither the reference peers nor the baseline's second label.
         arms = {arm.label for arm in design.arms if arm.label == arm.forwarder}
         trials: dict[tuple[object, ...], list[Trial]] = {}
         for trial in run.trials:
@@ -170,7 +168,9 @@ def groups_of(run: Stored) -> list[Group]:
 
 
 def _of_one_load(trial: Trial) -> bool:
-    """Also of the searches: their program and setting are those of the trials."""
+    """Return True for a trial of one load, also of a search: program and setting are those of the
+    trial.
+    """
     return (
         (trial.has_frames or trial.outcome is None)
         and trial.role not in _OTHER_ROLES
@@ -180,7 +180,7 @@ def _of_one_load(trial: Trial) -> bool:
 
 
 def _sent(trial: Trial) -> tuple[Directions, int]:
-    """Which way frames went: all there are, and IPv4, where nothing else was asked for."""
+    """Return directions and IP version: both and IPv4, unless others were requested."""
     return trial.request.directions or "both", trial.request.ip or 4
 
 
@@ -212,7 +212,9 @@ def _program(run: Run, trials: Sequence[Trial]) -> Program:
 
 
 def _cores(trials: Sequence[Trial]) -> int | None:
-    """CPUs of the program and of the kernel's threads that receive for it: the most of a trial."""
+    """Return the CPUs of the program and of the kernel threads that receive for it: the most of a
+    trial.
+    """
     return max(len(_cpus(trial)) for trial in trials) or None
 
 
@@ -223,7 +225,7 @@ def _cpus(trial: Trial) -> set[int]:
 
 
 def _core_share(frames: Frames) -> float | None:
-    """Where the kernel has no threads of its own for it, they took no time."""
+    """Return the share of a core; without kernel threads of its own, they used no time."""
     known = {each.of for each in frames.cpu_time or ()}
     parts: list[CpuPart] = ["process", "napi"] if "napi" in known else ["process"]
     seconds = frames.cpu_seconds(*parts)
@@ -231,7 +233,7 @@ def _core_share(frames: Frames) -> float | None:
 
 
 def _window(trial: Trial) -> Window | None:
-    """None of what does not count, or counted nothing."""
+    """Return the window; None for an invalid trial, or one without counts."""
     frames, request = trial.frames, trial.request
     if not trial.valid or request.test in _OTHER_TESTS or request.then_pps is not None:
         return None
@@ -243,7 +245,7 @@ def _window(trial: Trial) -> Window | None:
     delays = frames.latency
     return Window(
         block=trial.pairing,
-        # A paced sender that was late has no valid window: what it was asked for is what it sent.
+        # A late paced sender has no valid window, so the requested rate was sent.
         least_pps=asked or (0.0 if frames.refused else sent / frames.duration_s),
         most_pps=asked or frames.attempted / frames.duration_s,
         loss_ratio=(sent - frames.received) / sent,

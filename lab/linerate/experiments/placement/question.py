@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The question: a rate, a frame size, and how much may be lost or late.
+"""The question: a rate, a frame size, and the permitted loss and delay.
 
 Rates are frames per second over all directions together, delays microseconds, loss a share.
 """
@@ -21,20 +21,20 @@ _NUMBER = r"([0-9]{1,15}(?:\.[0-9]{1,9})?|\.[0-9]{1,9})"
 
 @dataclass(frozen=True)
 class LatencyLimit:
-    """A quantile of the delays may be so long. `quantile`: as records have it, such as 0.99."""
+    """A limit for a quantile of the delays. `quantile`: as in records, such as 0.99."""
 
     quantile: str
     us: float
 
     @property
     def name(self) -> str:
-        """`p99`, as it is given."""
+        """The name on the command line, such as `p99`."""
         return "p" + f"{float(self.quantile) * 100:.6f}".rstrip("0").rstrip(".")
 
 
 @dataclass(frozen=True)
 class Question:
-    """`loss_ratio`: up to this share of the frames may be lost."""
+    """A question. `loss_ratio`: the permitted share of lost frames."""
 
     pps: float
     size: int
@@ -43,7 +43,7 @@ class Question:
 
 
 def question(rate: str, size: int, latency: Sequence[str] = (), loss: str = "0") -> Question:
-    """Of the words on the command line; raises `UsageError` naming the option."""
+    """Parse the words on the command line; raises `UsageError` naming the option."""
     if not MIN_SIZE <= size <= MAX_SIZE:
         raise UsageError(f"--size {size}: not within {MIN_SIZE} to {MAX_SIZE} bytes with FCS")
     limits = tuple(parse_latency(text) for text in latency)
@@ -54,7 +54,7 @@ def question(rate: str, size: int, latency: Sequence[str] = (), loss: str = "0")
 
 
 def parse_rate(text: str, size: int) -> float:
-    """`2Mpps`, `500k` or `2000000`, in frames per second."""
+    """Parse a rate such as `2Mpps`, `500k` or `2000000`, in frames per second."""
     word = text.strip().lower()
     if found := re.fullmatch(rf"{_NUMBER}\s*([kmg]?)(?:bps|bits?(?:/s)?)", word):
         frames = float(found[1]) * _PPS[found[2]] / ((size + LAYER_1_BYTES) * 8)
@@ -73,7 +73,7 @@ def parse_rate(text: str, size: int) -> float:
 
 
 def parse_latency(text: str) -> LatencyLimit:
-    """`p99:50us`."""
+    """Parse a limit such as `p99:50us`."""
     found = re.fullmatch(
         rf"p([0-9]{{1,2}}(?:\.[0-9]{{1,6}})?)\s*:\s*{_NUMBER}\s*(ns|us|µs|ms|s)", text.strip()
     )
@@ -86,7 +86,7 @@ def parse_latency(text: str) -> LatencyLimit:
 
 
 def parse_loss(text: str) -> float:
-    """`0.5%` or `0.005` as a share; 0 is allowed."""
+    """Parse a loss such as `0.5%` or `0.005` as a share; 0 is allowed."""
     found = re.fullmatch(rf"{_NUMBER}\s*(%?)", text.strip())
     share = float(found[1]) / (100 if found[2] else 1) if found else 1.0
     if not 0 <= share < 1:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate advise --json` prints."""
+"""The output of `linerate advise --json`."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linerate.records.types import Limiter, Strict
 
 # no: it was measured, and does not. undecided: measured at this rate, but too little or unsteadily.
 Answer = Literal["yes", "no", "undecided", "not measured"]
-# By what a rate is known: searches for a throughput, fixed loads, or floods.
+# The evidence for a rate: searches for a throughput, fixed loads, or floods.
 Source = Literal["searches", "fixed loads", "floods"]
 
 
@@ -28,13 +28,13 @@ class Asked(Strict):
     """The question."""
 
     pps: float = Field(description="frames per second over all directions")
-    size: int = Field(description="of frames, in bytes with the 4-byte FCS")
-    loss_ratio: float = Field(description="so much may be lost, as a share")
+    size: int = Field(description="frame size in bytes with the 4-byte FCS")
+    loss_ratio: float = Field(description="the permitted share of lost frames")
     latency: list[AskedLatency] = Field(default_factory=list)
 
 
 class RunRead(Strict):
-    """A run whose records were read; others name it by its `number`."""
+    """A run whose records were read; other entries refer to it by its `number`."""
 
     number: int = Field(ge=1)
     directory: str
@@ -47,16 +47,18 @@ class RunRead(Strict):
 
 
 class CarriedRate(Strict):
-    """What one run says of a program at the wanted rate. Each block is one value."""
+    """One run's answer for a program at the required rate. Each block is one value."""
 
     run: int
     answer: Answer
     reason: str
     source: Source
-    blocks: int = Field(description="that have a value")
-    begun: int = Field(description="blocks, also those without a valid window or a result")
-    carried: int = Field(description="blocks in which the wanted rate, or more, was carried")
-    lost: int = Field(description="blocks in which the wanted rate, or less, lost too much")
+    blocks: int = Field(description="blocks that have a value")
+    begun: int = Field(description="blocks, including those without a valid window or a result")
+    carried: int = Field(description="blocks in which at least the required rate was carried")
+    lost: int = Field(
+        description="blocks in which the required rate, or a lower one, lost too much"
+    )
     reached_pps: Quartiles | None = Field(
         default=None,
         description="the greatest load that a block carried, below the least that lost too much; "
@@ -65,24 +67,25 @@ class CarriedRate(Strict):
     at_least: bool = Field(description="in most blocks no load lost too much: the limit is higher")
     limited_by: Limiter | None = Field(
         default=None,
-        description="of searches and floods, as the run's summary says: what was lost there says "
-        "nothing about the program",
+        description="the limiter of searches and floods, from the run's summary: loss there "
+        "says nothing about the program",
     )
     missed_pps: float | None = Field(
         default=None, description="the least load that lost too much; the median, if most have one"
     )
     loss_ratio: float | None = Field(
-        default=None, description="of floods, the median: what was lost of what the link took"
+        default=None,
+        description="the median loss of floods, as a share of the frames that the link took",
     )
     core_share: Quartiles | None = Field(
         default=None,
-        description="near the wanted rate: CPU time of the program, and of the kernel's threads "
-        "that receive for it, over time",
+        description="near the required rate: CPU time of the program, and of the kernel "
+        "threads that receive for it, over time",
     )
 
 
 class MeasuredDelay(Strict):
-    """What one run says of a program's delays at loads near the wanted rate."""
+    """One run's answer for a program's delays at loads near the required rate."""
 
     run: int
     quantile: str
@@ -90,21 +93,23 @@ class MeasuredDelay(Strict):
     answer: Answer
     reason: str
     blocks: int
-    within: int = Field(description="blocks in which it was within the limit")
+    within: int = Field(description="blocks in which the delay was within the limit")
     us: Quartiles | None = None
     least_pps: float | None = Field(
         default=None,
-        description="of the loads near the wanted rate, or of all others, if there are none; "
-        "absent: no delays were measured",
+        description="the least of the loads near the required rate, or of all others, if "
+        "there are none; absent: no delays were measured",
     )
     most_pps: float | None = None
 
 
 class Placement(Strict):
-    """A forwarder on so many cores, and whether it does what was asked."""
+    """A forwarder on a number of cores, and whether it meets the question."""
 
     forwarder: str
-    cores: int | None = Field(default=None, description="CPUs that it used; absent: not recorded")
+    cores: int | None = Field(
+        default=None, description="number of CPUs that it used; absent: not recorded"
+    )
     build: str | None = Field(default=None, description="SHA-256 of its program, if it has one")
     definition: str | None = Field(default=None, description="SHA-256 of its definition")
     answer: Answer
@@ -114,27 +119,27 @@ class Placement(Strict):
 
 
 class SettingAnswer(Strict):
-    """One machine, link and neighbourhood. Figures of several settings are never put together."""
+    """One machine, link and neighbourhood. Figures of several settings are never combined."""
 
     link: str
-    devices: list[str] = Field(default_factory=list, description="of link ports")
+    devices: list[str] = Field(default_factory=list, description="the devices of link ports")
     directions: Literal["one", "both"]
     ip: Literal[4, 6]
     beside: str = Field(default="", description="other users of the core; empty: none")
     foreign: bool = Field(
-        default=False, description="whether another generator than the lab's own sent"
+        default=False, description="whether a generator other than the lab's own sent"
     )
     memory: str
-    machine: Machine = Field(description="as the first of the runs found it")
-    here: bool = Field(description="whether this is such a machine")
+    machine: Machine = Field(description="from the first of the runs")
+    here: bool = Field(description="whether this machine is like that one")
     answer: Answer
-    cores: int | None = Field(default=None, description="the fewest that do what was asked")
+    cores: int | None = Field(default=None, description="the fewest cores that meet the question")
     placements: list[Placement]
     sentence: str
 
 
 class Advice(Strict):
-    """What `linerate advise --json` prints."""
+    """The output of `linerate advise --json`."""
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
@@ -145,7 +150,7 @@ class Advice(Strict):
     not_measured: list[str] = Field(
         description="questions that the records do not answer, in sentences"
     )
-    commands: list[str] = Field(description="that would measure some of it")
+    commands: list[str] = Field(description="commands that would measure some of it")
     runs: list[RunRead]
     notes: list[str] = Field(default_factory=list)
 

@@ -20,7 +20,7 @@ from linerate.verdict.stats import MIN_COUNT
 
 
 def question_words(asked: Question) -> str:
-    """`2 Mpps of 64 B, nothing lost, p99 up to 50 us`."""
+    """Return the question in words: `2 Mpps of 64 B, nothing lost, p99 up to 50 us`."""
     lost = f"up to {percent(asked.loss_ratio)} lost" if asked.loss_ratio else "nothing lost"
     limits = "".join(f", {each.name} up to {each.us:g} us" for each in asked.latency)
     return f"{rate(asked.pps)} of {asked.size} B, {lost}{limits}"
@@ -31,7 +31,7 @@ def cores_words(cores: int | None) -> str:
 
 
 def setting_sentence(found: SettingAnswer) -> str:
-    """What the setting answers as a whole."""
+    """Return the answer of a setting as a whole."""
     if found.answer == "yes":
         fewest = [each for each in _with(found, "yes") if each.cores == found.cores]
         return f"Yes, on {cores_words(found.cores)}: {_names(fewest)}."
@@ -54,18 +54,18 @@ def _names(placements: Sequence[Placement]) -> str:
 
 
 def placement_sentence(found: Placement, asked: Question) -> str:
-    """What is known of one program, with the numbers of the runs that say it."""
+    """Return the facts about one program, with the numbers of the runs that have them."""
     rates = telling_rates(found)
     parts = [_rate(each, asked.pps) for each in rates]
-    # Of what does not carry the rate, delays at other loads are of no interest.
+    # For a program that does not carry the rate, delays at other loads do not matter.
     for limit in asked.latency if {each.answer for each in rates} != {"no"} else ():
         parts += [_delay(each, limit) for each in telling_delays(found, limit.quantile)]
     return f"{found.forwarder} on {cores_words(found.cores)} {'; '.join(parts)}."
 
 
 def telling_rates(found: Placement) -> list[CarriedRate]:
-    """The run that shows the greatest rate of those that say yes, or the first that says no; both
-    where they contradict each other. Without any, those that measured most of it.
+    """Return the run with the greatest rate of those that say yes, or the first that says no; both
+    if they contradict each other. Without any, those that measured most of it.
     """
     good = sorted((r for r in found.rates if r.answer == "yes"), key=shown_pps, reverse=True)
     bad = [each for each in found.rates if each.answer == "no"]
@@ -75,7 +75,7 @@ def telling_rates(found: Placement) -> list[CarriedRate]:
 
 
 def shown_pps(found: CarriedRate) -> float:
-    """The lower end of the interval of what was carried, or the median where there is none."""
+    """Return the lower end of the interval of the carried rate, or the median if there is none."""
     pps = found.reached_pps
     if pps is None:
         return 0.0
@@ -83,7 +83,7 @@ def shown_pps(found: CarriedRate) -> float:
 
 
 def telling_delays(found: Placement, quantile: str) -> list[MeasuredDelay]:
-    """Likewise of one percentile. Where nothing is known near the rate, one run is enough."""
+    """Return the same for one percentile. If nothing is known near the rate, one run is enough."""
     mine = [each for each in found.delays if each.quantile == quantile]
     decided = [each for each in mine if each.answer in ("yes", "no")]
     unclear = [each for each in mine if each.answer == "undecided"]

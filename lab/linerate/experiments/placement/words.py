@@ -8,17 +8,17 @@ from linerate.records.summary_figures import Quartiles
 
 
 def unit_of(pps: float) -> tuple[float, str]:
-    """How many frames per second the unit is that suits this rate, and its name."""
+    """Return the unit that suits this rate, in frames per second, and its name."""
     return next((unit for unit in ((1e6, "Mpps"), (1e3, "kpps")) if pps >= unit[0]), (1.0, "pps"))
 
 
 def number(value: float) -> str:
-    """Four digits, or all those before the point."""
+    """Format a number with four digits, or all those before the point."""
     return f"{value:,.0f}" if abs(value) >= 9999.5 else f"{value:.4g}"
 
 
 def rate(pps: float) -> str:
-    """`2 Mpps`, `577 kpps`, `997 pps`."""
+    """Format a rate: `2 Mpps`, `577 kpps`, `997 pps`."""
     unit, name = unit_of(pps)
     return f"{number(pps / unit)} {name}"
 
@@ -28,7 +28,7 @@ def percent(share: float) -> str:
 
 
 def spread(figure: Quartiles, scale: float = 1.0) -> str:
-    """`2.41 (2.30 to 2.52)`: the median, and its 95 % interval where there is one that has ends."""
+    """Format `2.41 (2.30 to 2.52)`: the median, and its 95 % interval if it has one with ends."""
     median = number(figure.median * scale)
     if figure.low is None or figure.high is None:
         return f"{median} (no interval)"
@@ -37,7 +37,7 @@ def spread(figure: Quartiles, scale: float = 1.0) -> str:
 
 
 def loads_words(found: MeasuredDelay) -> str:
-    """At which loads delays were measured."""
+    """Format the loads at which delays were measured."""
     if found.least_pps is None or found.most_pps is None:
         return "no load"
     least, most = rate(found.least_pps), rate(found.most_pps)

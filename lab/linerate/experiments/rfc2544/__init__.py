@@ -3,5 +3,5 @@
 
 The unit is one search of one forwarder: the process is started, every test is made with it, and it
 ends. Units are interleaved in randomised blocks, the baseline twice, and the best reference peer
-with them, so that what is compared met the same machine.
+with them, so that compared units meet the same state of the machine.
 """

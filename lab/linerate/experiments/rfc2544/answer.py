@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The answer of a run of `rfc2544` in one sentence: what each forwarder carries, and who carries
-more.
+"""The answer of a run of `rfc2544` in one sentence: the rate of each forwarder, and which has the
+higher one.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ _MEGA = 1e6
 
 
 def answers(summary: Summary, *, verdicts: bool) -> list[str]:
-    """A sentence for each link. `verdicts`: the preset promises some."""
+    """Return a sentence for each link. `verdicts`: the preset promises some."""
     found = []
     for name in dict.fromkeys(cell.link for cell in summary.cells):
         cells = [cell for cell in summary.cells if cell.link == name]
@@ -73,7 +73,9 @@ def _decided(comparisons: Sequence[Comparison]) -> list[Comparison]:
 
 
 def _compared(mine: Sequence[Comparison]) -> str:
-    """How an arm stands to the baseline, by what answers the question; empty for the baseline."""
+    """Describe an arm against the baseline, by the metric that answers the question; empty for the
+    baseline.
+    """
     if not mine:
         return ""
     decided, (first, *_) = _decided(mine), mine

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a run will take, found by making all of it on a forwarder that exists in arithmetic."""
+"""Estimate the duration of a run, by running all of it on a simulated forwarder."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ from linerate.trial.search.device import Changed, Outcome
 from linerate.trial.search.setup_device import Terms
 from linerate.trial.search.simulated import Model, SimulatedForwarder
 
-# To configure a sender, to let counters settle, and to write the record.
+# The time to configure a sender, to let counters settle, and to write the record.
 OVERHEAD_S = 0.15
-# To start a forwarder and bring its link up; and a self-test trial beside its window.
+# The time to start a forwarder and bring its link up; and that of a self-test trial beside its
+# window.
 START_S = 1.0
 # A forwarder in the middle of the range: searches near its ends are shorter.
 _MODEL = Model(capacity_pps=5e6, max_pps=10e6, queue=1024)
 
 
 class _Clock:
-    """A device that adds up what its trials would take."""
+    """A device that adds up the durations of its trials."""
 
     def __init__(self, terms: Terms) -> None:
         self.test: Test = "throughput"
@@ -57,7 +58,7 @@ class _Clock:
 
 @dataclass(frozen=True)
 class Estimate:
-    """Of a whole run, if no window is void."""
+    """The estimate of a whole run, if no window is void."""
 
     seconds: float
     trials: int
@@ -66,7 +67,9 @@ class Estimate:
 def estimate(
     preset: Preset, tests: Sequence[Test], *, cells: int, blocks: int, whole: int, short: int
 ) -> Estimate:
-    """`whole`: searches in a block with all tests; `short`: those for their throughput only."""
+    """Return the estimate. `whole`: searches in a block with all tests; `short`: those for their
+    throughput only.
+    """
     seconds = preset.self_test * len(PEERS) * (preset.flood_s + START_S)
     trials = 0
     for count, made in ((whole, tests), (short, THROUGHPUT)):
@@ -78,7 +81,7 @@ def estimate(
 
 
 def told(seconds: float) -> str:
-    """In the unit that one would say it in."""
+    """Format a duration in its natural unit."""
     for unit, length in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 1.5 * length:
             return f"{seconds / length:.1f} {unit}"

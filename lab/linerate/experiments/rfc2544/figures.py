@@ -48,9 +48,9 @@ def figures_of(
     tests: Sequence[Test],
     definition: str = DEFINITION,
 ) -> SearchFigures:
-    """The figures of the units of one arm and cell; `tests`: those that were asked for.
+    """Return the figures of the units of one arm and cell; `tests`: the requested ones.
 
-    `definition`: which latency the sender measures.
+    `definition`: the latency that the sender measures.
     """
     trials = [trial for each in units for trial in each.trials]
     latency, (loss, ended) = _latency(units), _loss(units)
@@ -99,8 +99,8 @@ def _goal(units: Sequence[Searched], goal: Goal, size: int, *, bounds: bool) -> 
 
 
 def _at_least(units: Sequence[Searched], goal: Goal, size: int) -> AtLeast | None:
-    """The median of lower bounds is one of the median. A search without a valid window of its
-    throughput has what it carried in other tests.
+    """Return a lower bound: the median of lower bounds bounds the median. A search without a valid
+    window of its throughput has the load that it carried in other tests.
     """
     bounds: list[float] = []
     shares: list[float] = []
@@ -129,7 +129,9 @@ def _at_least(units: Sequence[Searched], goal: Goal, size: int) -> AtLeast | Non
 
 
 def _held_by(trials: Sequence[Trial], goal: Goal) -> float | None:
-    """The bound from all valid windows at one rate: a search that was cut off has nothing else."""
+    """Return the bound from all valid windows at one rate: a search that was cut off has nothing
+    else.
+    """
     tried = [
         Tried(trial.request.pps, trial.request.seconds or 0.0, outcome.loss_ratio)
         for trial in trials
@@ -184,7 +186,8 @@ def _latency(units: Sequence[Searched]) -> list[LatencyFigure]:
 
 
 def _latency_at(share: float, loads: list[AtLoad]) -> LatencyFigure:
-    """Each search is one value, that of its repetitions: they share a process.
+    """Return the latency at a load. Each search is one value, that of its repetitions: they share a
+    process.
 
     The rule: docs/how-it-measures.md#independent-starts.
     """
@@ -211,7 +214,7 @@ def _variation(run: Latency) -> dict[float, float]:
 def _by_quantile(
     loads: Sequence[AtLoad], figures: Callable[[Latency], dict[float, float]]
 ) -> dict[str, Quartiles]:
-    """The medians over searches in microseconds, for the quantiles that every run has."""
+    """Return the medians over searches in microseconds, for the quantiles that every run has."""
     known = set.intersection(*(set(figures(run)) for load in loads for run in load.runs))
     return {
         f"{quantile:g}": found
@@ -225,11 +228,12 @@ def _by_quantile(
 
 
 def _loss(units: Sequence[Searched]) -> tuple[list[LossFigure], list[LossEnded]]:
-    """The loads with a median, falling; and the loads below, which some searches did not reach.
+    """Return the loads with a median, falling; and the loads below, which some searches did not
+    reach.
 
-    A median of the searches that still lost frames would be too bad, and 0 for the others is not
-    what was measured. A search whose test failed on its way down has no value at the loads below;
-    that does not hang on its loss, so those loads keep the median of the others.
+    A median of only the searches that still lost frames would be too high, and 0 for the others was
+    not measured. A search whose test failed on its way down has no value at the loads below; that
+    does not depend on its loss, so those loads keep the median of the others.
     """
     by_share: dict[float, list[float]] = {}
     clean_ends: list[float] = []
@@ -254,7 +258,9 @@ def _loss(units: Sequence[Searched]) -> tuple[list[LossFigure], list[LossEnded]]
 
 
 def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
-    """A search is one value, the mean of its repetitions; all of them are what RFC 9004 reports."""
+    """Return the bursts. A search is one value, the mean of its repetitions; RFC 9004 reports all
+    repetitions.
+    """
     results = [each.unit.back_to_back for each in units if each.unit.back_to_back]
     lengths = [length for result in results for length in result.lengths]
     frames = quartiles(result.mean for result in results)
@@ -262,7 +268,7 @@ def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
         return None
     at_limit = sum(result.at_limit for result in results)
     disturbed = sum(result.disturbed for result in results)
-    # Those that came to no limit alone would give too short a time.
+    # The searches without a limit alone would give too short a time.
     timed = [] if at_limit or disturbed else results
     return BurstFigure(
         repetitions=len(lengths),
@@ -279,7 +285,9 @@ def _bursts(units: Sequence[Searched]) -> BurstFigure | None:
 
 
 def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
-    """A search is one value, the mean of its repetitions: RFC 2544 reports their average."""
+    """Return the recovery. A search is one value, the mean of its repetitions: RFC 2544 reports
+    their average.
+    """
     results = [each.unit.recovery for each in units if each.unit.recovery]
     seen = [each for result in results for each in result.repetitions]
     if not seen:
@@ -296,7 +304,7 @@ def _recovery(units: Sequence[Searched]) -> RecoveryFigure | None:
 
 
 def _at_throughput(units: Sequence[Searched], preset: Preset) -> LowerLoad | None:
-    """Core use at the load that each search itself found."""
+    """Return core use at the load that each search itself found."""
     trials: list[Trial] = []
     for each in units:
         mine = [
@@ -317,7 +325,9 @@ def _at_throughput(units: Sequence[Searched], preset: Preset) -> LowerLoad | Non
 
 
 def _deviations(units: Sequence[Searched], preset: Preset, tests: Sequence[Test]) -> list[str]:
-    """What the procedures say, but for repetitions: those that have a result count together."""
+    """Return the procedures' deviations, except for repetitions: those that have a result count
+    together.
+    """
     told = [
         deviation
         for each in units
@@ -338,7 +348,7 @@ def _deviations(units: Sequence[Searched], preset: Preset, tests: Sequence[Test]
 
 
 def _latency_count(units: Sequence[Searched], preset: Preset) -> int:
-    """The number of values of the load with the fewest."""
+    """Return the number of values of the load with the fewest."""
     found = dict.fromkeys(preset.latency_loads, 0)
     for each in units:
         for load in each.unit.latency.loads if each.unit.latency else ():

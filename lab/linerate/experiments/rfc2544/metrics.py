@@ -28,13 +28,14 @@ _MICRO = 1e6
 
 @dataclass(frozen=True)
 class Compared:
-    """`load_share`: at which load; None: the metric has but one.
+    """A compared figure. `load_share`: its load; None: the metric has only one.
 
-    `tests`: whose trials must all be of one setup for a pair. What was measured at a rate that the
-    throughput test found needs that test's too: the rate would be of another moment.
+    `tests`: those whose trials must all be of one setup for a pair. A figure measured at a rate
+    from the throughput test needs that test's trials too: otherwise the rate would be of another
+    moment.
 
-    `beyond`: why a search that was made has a figure worse or better than what was tried, if so.
-    Its arm is not compared: the other searches alone would be too good, or too bad.
+    `beyond`: why a search has a figure worse or better than everything that was tried, if so. Its
+    arm is not compared: the other searches alone would be too good, or too bad.
     """
 
     metric: Metric
@@ -45,11 +46,12 @@ class Compared:
 
 
 def rate_of(searched: Searched, goal: str) -> float | None:
-    """What this search found for the goal, in frames per second; None: it has no result.
+    """Return the rate that this search found for the goal, in frames per second; None if it has no
+    result.
 
-    0: not even the least load reached it. Without those a comparison would be of the better ones. A
-    lower bound for greater loads could not be tried is no result: what disturbed them was no doing
-    of the forwarder's.
+    0: not even the least load reached it. Leaving these out would compare only the better searches.
+    A lower bound because greater loads could not be tried is no result: the disturbance was not
+    caused by the forwarder.
     """
     throughput = searched.unit.throughput
     found = throughput.found.get(goal) if throughput else None
@@ -59,14 +61,14 @@ def rate_of(searched: Searched, goal: str) -> float | None:
 
 
 def compared_loads(preset: Preset) -> list[float]:
-    """Shares of the own throughput at which latency is compared."""
+    """Return the shares of the own throughput at which latency is compared."""
     return [share for share in preset.latency_loads if share < 1]
 
 
 def compared(preset: Preset) -> list[Compared]:
-    """Beside rates and cost, which answer the question; all of these are secondary.
+    """Return the secondary figures, beside rates and cost, which answer the question.
 
-    Latency is compared below the throughput: at it a queue is as full as chance has it.
+    Latency is compared below the throughput: at the throughput the length of a queue is random.
     """
     result = [
         Compared(metric, _latency(share, value), ("throughput", "latency"), share)
@@ -80,14 +82,14 @@ def compared(preset: Preset) -> list[Compared]:
     return [
         *result,
         Compared(BUFFER, _buffer, ("throughput", "back-to-back"), beyond=_at_limit),
-        # At shares of 100 %, whatever the throughput.
+        # At shares of 100 %, independent of the throughput.
         Compared(LOSS, _loss, ("loss",), 1.0),
         Compared(RECOVERY, _recovery, ("throughput", "recovery"), beyond=_without_end),
     ]
 
 
 def _latency(share: float, value: Callable[[Latency], float | None]) -> Value:
-    """The median over the runs of a search, in microseconds."""
+    """Return the median over the runs of a search, in microseconds."""
 
     def found(searched: Searched) -> float | None:
         result = searched.unit.latency
@@ -98,7 +100,9 @@ def _latency(share: float, value: Callable[[Latency], float | None]) -> Value:
 
 
 def median_of(values: Sequence[float | None], scale: float = 1.0) -> float | None:
-    """None unless every run has its value: a median of the good ones would be too good."""
+    """Return the median; None unless every run has its value: a median of the good ones would be
+    too good.
+    """
     known = [value for value in values if value is not None]
     return statistics.median(known) * scale if known and len(known) == len(values) else None
 
@@ -123,7 +127,7 @@ def _at_limit(searched: Searched) -> str | None:
 
 
 def _loss(searched: Searched) -> float | None:
-    """The loss at 100 %."""
+    """Return the loss at 100 %."""
     result = searched.unit.loss
     return (
         next((point.loss_ratio for point in result.points if point.share == 1), None)

@@ -31,13 +31,13 @@ DEFAULT_LINKS = ["memif"]
 
 
 def _sizes(option: str, values: list[str] | None) -> list[int] | str:
-    """Numbers, or the name of a set, whose sizes depend on the version of IP."""
+    """Parse numbers, or the name of a set, whose sizes depend on the version of IP."""
     name = ",".join(values or [])
     return name if name in NAMED_SIZES else numbers_of(option, values)
 
 
 def _tests(option: str, values: list[str] | None) -> tuple[Test, ...]:
-    """None: the preset's."""
+    """Parse names of tests; empty for the preset's."""
     names = words_of(option, values)
     return tests_of(names) if names else ()
 
@@ -53,14 +53,16 @@ def _generator(parts: Mapping[str, Any]) -> Named | None:
 
 @dataclass(kw_only=True)
 class Traffic:
-    """In options and design: what is sent. `directions`: None where the link leaves no choice."""
+    """Fields of options and designs: the traffic. `directions`: None if the link leaves no
+    choice.
+    """
 
     tests: Annotated[
         tuple[Test, ...],
         Option(
             "--tests",
             help="throughput (always measured), latency, loss, back-to-back, recovery, core-use.",
-            default_help="all; of preset published, throughput and latency",
+            default_help="all; with preset published, throughput and latency",
             parse=_tests,
         ),
     ] = TESTS

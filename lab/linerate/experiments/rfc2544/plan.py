@@ -61,9 +61,9 @@ BEHIND = 0.5
 
 @dataclass(kw_only=True)
 class SearchDesign(Budget, Traffic, Design):
-    """A `Design` with what this experiment alone can be asked."""
+    """A `Design` with this experiment's own parameters."""
 
-    # It has the window, too.
+    # The preset also has the window.
     window_s: Annotated[float, Field(gt=0), Agreement("window")]
     # Goals and durations.
     search: Annotated[
@@ -80,7 +80,7 @@ class SearchDesign(Budget, Traffic, Design):
 
 
 def design_of(options: Options) -> SearchDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     preset, planned = options.preset, cells(options)
     return SearchDesign.of(
         options,
@@ -95,7 +95,7 @@ def design_of(options: Options) -> SearchDesign:
 
 
 def cells(options: Options) -> list[Cell]:
-    """Which cells to run, in order; raises `UsageError` for what cannot be."""
+    """Return the cells to run, in order; raises `UsageError` for impossible ones."""
     sizes = list(dict.fromkeys(options.sizes or [minimum_size(options.ip)]))
     check_sizes(sizes, options.ip)
     blocks = options.preset.blocks
@@ -105,8 +105,8 @@ def cells(options: Options) -> list[Cell]:
     check_blocks(blocks)
     if options.generator and not options.line_rate:
         raise UsageError(
-            f"{GENERATOR}: its 100 % is not known, for OTG has no word for sending as fast as it "
-            "can",
+            f"{GENERATOR}: its 100 % is not known, because OTG cannot request sending as fast as "
+            "possible",
             "--line-rate FRAMES_PER_SECOND",
         )
     for name in options.forwarders:
@@ -132,7 +132,7 @@ def cells(options: Options) -> list[Cell]:
 
 
 def _loads(options: Options) -> int:
-    """The greatest number of loads at which one metric is compared: they are corrected together."""
+    """Return the greatest number of loads of one metric: they are corrected together."""
     preset, tests = options.preset, options.tests
     used = len(preset.core_use_loads) if "core-use" in tests else 1
     delayed = len(compared_loads(preset)) if "latency" in tests else 1
@@ -213,7 +213,7 @@ class Rfc2544(SessionPlan):
         )
 
     def _blocks(self, cell: Cell) -> Steps[list[OnSetup]]:
-        """The self-test of a cell, then what its blocks are; none where the machine is too busy."""
+        """Run the self-test of a cell, then return its blocks; none if the machine is too busy."""
         yield Announce(f"{cell.link} {cell.size} B: self-test")
         try:
             flooded = yield from self._flood(cell)
@@ -227,7 +227,7 @@ class Rfc2544(SessionPlan):
             f"{cell.link} {cell.size} B: 100 % = {max_pps / 1e6:.3f} Mpps, "
             f"{counted(cell.blocks, 'block')}"
         )
-        # The peer shows what link and sender allow where the arms meet them.
+        # The peer shows the capacity of link and sender under the arms' conditions.
         names = {arm.label: arm for arm in [*self.arms, Arm(peer, peer)]}
         return [
             OnSetup(cell, partial(self._searches, cell, block, shuffled, max_pps))
@@ -237,7 +237,7 @@ class Rfc2544(SessionPlan):
     # -- the self-test -------------------------------------------------------------------------
 
     def _flood(self, cell: Cell) -> Steps[Ceiling]:
-        """What the reference peers carry of a flood (docs/how-it-measures.md#100-percent)."""
+        """Measure the reference peers' rates in a flood (docs/how-it-measures.md#100-percent)."""
         given = self.options.line_rate
         if self.sender and given:
             return Ceiling(pps=given, peer=PEERS[0])
@@ -249,7 +249,7 @@ class Rfc2544(SessionPlan):
             for block, shuffled in enumerate(order(peers, drawn, self.seed)):
                 yield OnSetup(cell, partial(self._flood_peers, block, shuffled), flood=True)
             found = ceiling_of(self.trials[before:], None)
-            # With 100 % given nothing hangs on it.
+            # If 100 % is given, nothing depends on it.
             return found or (Ceiling(pps=given, peer=PEERS[0]) if given else None)
 
         return (
@@ -259,8 +259,8 @@ class Rfc2544(SessionPlan):
         )
 
     def _until_quiet(self, why: str, attempt: Callable[[], Steps[T | None]]) -> Steps[T]:
-        """What an attempt finds; there are others after rests, because the machine may be quiet
-        then.
+        """Return an attempt's result; repeats attempts after rests, because the machine may be
+        quiet then.
         """
         found = yield from until_quiet(self, why, attempt, needed=lambda: True)
         if found is not None:
@@ -281,11 +281,15 @@ class Rfc2544(SessionPlan):
             )
 
     def _ran_since(self, position: int) -> bool:
-        """Whether this session ran any trial since then: one that failed earlier is tried again."""
+        """Return True if this session ran any trial since then: one that failed earlier is tried
+        again.
+        """
         return any(t.session == self.bench.session for t in self.trials[position:])
 
     def _maximum(self, cell: Cell, flooded: Ceiling) -> Steps[tuple[float, str]]:
-        """100 % and the peer that shows it: as much as the sender sends in time, or as asked."""
+        """Return 100 % and the peer that shows it: the rate that the sender keeps, or the requested
+        one.
+        """
         if given := self.options.line_rate:
             if self.sender:
                 yield from self._must_pace(cell, flooded)
@@ -303,7 +307,7 @@ class Rfc2544(SessionPlan):
         return pps, flooded.peer
 
     def _must_pace(self, cell: Cell, most: Ceiling) -> Steps[None]:
-        """Another generator has to send 100 % before anything is searched with it."""
+        """Check that another generator can send 100 % before searches use it."""
         while True:
             before = len(self.trials)
             yield OnSetup(cell, partial(self._late, most.peer, most.pps, 0))
@@ -318,13 +322,13 @@ class Rfc2544(SessionPlan):
                 )
 
     def _late(self, peer: str, pps: float, start: int, setup: LinkSetup) -> Steps[Late | None]:
-        """None: the sender keeps this rate. It is on time in one of the windows that a trial of
-        this preset may have, and did not fall behind for good in as many others.
+        """Return None if the sender keeps this rate. It must be on time in one of the windows that
+        a trial of this preset may have, and must not fall behind permanently in as many others.
 
-        One lucky window of many is not enough: a search asks for this rate time and again. What
-        comes back of it does not matter here. Fixed loads ask for more
-        (`linerate.runs.plans.pacing`), for a search whose sender is late goes down by itself; and
-        runs on record can be resumed only by the rule that they began with.
+        One good window of many is not enough, because a search requests this rate repeatedly. Loss
+        does not matter here. Fixed loads need more (`linerate.runs.plans.pacing`), because a search
+        whose sender is late continues at lower loads; and runs on record can be resumed only by the
+        rule that they began with.
         """
         seconds = min(self.preset.goals[0].final_s, PACED_S)
         late = Late(pps)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How much is measured: goals, durations and repetitions of every test, by the name of a preset."""
+"""Presets: goals, durations and repetitions of every test."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from linerate.trial.search.setup_device import Terms
 # RFC 2544, 9.1.
 STANDARD_SIZES = (64, 128, 256, 512, 1024, 1280, 1518)
 PUBLISHED = "codilime-rfc2544.csv"
-# What can be asked for; throughput is always measured, for the others need it.
+# The tests; throughput is always measured, because the others need it.
 THROUGHPUT: tuple[Test, ...] = ("throughput",)
 TESTS: tuple[Test, ...] = (
     "throughput", "latency", "loss", "back-to-back", "recovery", "core-use",
@@ -33,7 +33,7 @@ SETTLE_S, REST_S = 2.0, 5.0
 
 
 def published_sizes() -> tuple[int, ...]:
-    """The sizes of the published tables, which include the 4-byte FCS."""
+    """Return the sizes of the published tables, which include the 4-byte FCS."""
     text = (
         resources.files("linerate.report").joinpath("data", PUBLISHED).read_text(encoding="utf-8")
     )
@@ -41,7 +41,7 @@ def published_sizes() -> tuple[int, ...]:
     return tuple(sorted(sizes))
 
 
-# What --sizes takes beside numbers.
+# The names that --sizes accepts beside numbers.
 NAMED_SIZES: dict[str, Callable[[], tuple[int, ...]]] = {
     "standard": lambda: STANDARD_SIZES,
     "published": published_sizes,
@@ -49,7 +49,7 @@ NAMED_SIZES: dict[str, Callable[[], tuple[int, ...]]] = {
 
 
 def named_sizes(name: str, ip: Ip) -> list[int] | None:
-    """A well-known set; sizes without room for the headers become the least that has it."""
+    """Return a well-known set; sizes without room for the headers become the least that has it."""
     if name not in NAMED_SIZES:
         return None
     return sorted({max(size, minimum_size(ip)) for size in NAMED_SIZES[name]()})
@@ -65,7 +65,7 @@ class Preset:
     limit_s: float
     blocks: int
     terms: Terms
-    # Of each window of the self-test, and how many blocks of it there are.
+    # The duration of each window of the self-test, and its number of blocks.
     flood_s: float
     self_test: int
     latency_s: float
@@ -82,15 +82,16 @@ class Preset:
     core_use_s: float
     core_use_loads: Annotated[tuple[float, ...], Field(min_length=1)]
     note: str
-    # Where windows are disturbed a test gives a lower bound, or what it has; False in runs recorded
-    # by earlier versions, whose tests end there without figures
+    # With disturbed windows a test gives a lower bound, or its results so far; False in runs
+    # recorded by earlier versions, whose tests end there without figures
     # (`linerate.trial.search.procedure`).
     bounds: bool = False
-    # Its sizes take turns, block by block, so that a run that ends early has all of them.
+    # The sizes take turns, block by block, so that a run that ends early has results for all of
+    # them.
     turns: bool = False
-    # It gives tables and no verdicts: where its blocks are too few for one, it is run all the same.
+    # False: it gives tables and no verdicts, and runs even if its blocks are too few for one.
     verdicts: bool = True
-    # What stands for --sizes and --tests where they are not given.
+    # Defaults of --sizes and --tests.
     sizes: str | None = None
     tests: tuple[Test, ...] = TESTS
 
@@ -99,7 +100,7 @@ class Preset:
         return self.goals[0].final_s
 
     def latency_share(self, blocks: int) -> int:
-        """Repetitions in each of so many blocks."""
+        """Return the repetitions in each block."""
         return math.ceil(self.latency_repetitions / blocks)
 
     def burst_share(self, blocks: int) -> int:
@@ -197,11 +198,11 @@ PRESETS = {
         replace(
             _QUICK,
             name="published",
-            # One goal, as the published tables have.
+            # One goal, like the published tables.
             goals=(Goal("NDR", 0.0, 0.5, 0.01, 0.1, 0.1, 0.5),),
             terms=Terms(windows=6),
             self_test=1,
-            # What the published tables have: at the throughput.
+            # The load of the published tables: the throughput.
             latency_loads=(1.0,),
             note="the published tables and charts, NOT conforming to RFC 2544; no verdicts",
             turns=True,
@@ -218,7 +219,7 @@ def preset(name: str) -> Preset:
 
 
 def tests_of(names: list[str]) -> tuple[Test, ...]:
-    """The tests asked for, all without any, in this order; throughput is always first."""
+    """Return the requested tests, all if none, in this order; throughput is always first."""
     known = {name: name for name in get_args(Test) if name in TESTS}
     for name in names:
         look_up(known, name, "--tests", "test")
@@ -226,7 +227,9 @@ def tests_of(names: list[str]) -> tuple[Test, ...]:
 
 
 def minimum_size(ip: Ip) -> int:
-    """The least frame, FCS included, with room for Ethernet, IP, UDP and the sender's mark."""
+    """Return the least frame, FCS included, with room for Ethernet, IP, UDP and the sender's
+    mark.
+    """
     mark, fcs = 18, 4
     return max(64, 14 + {4: 20, 6: 40}[ip] + 8 + mark + fcs)
 

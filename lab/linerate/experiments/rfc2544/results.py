@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of searches to what they found, by asking the procedures once more."""
+"""Compute the results of searches from their records, by running the procedures again."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NO_LIMIT_S = 1e9
 
 @dataclass
 class Searched:
-    """One unit: an arm's search in one block, with the trials that it is made of."""
+    """One unit: an arm's search in one block, with its trials."""
 
     arm: str
     block: int
@@ -32,9 +32,10 @@ class Searched:
     mismatch: str | None = None
 
     def pairing_of(self, *tests: Test) -> Pairing | None:
-        """The one `Trial.pairing` of all trials of these tests: only such figures make pairs.
+        """Return the one `Trial.pairing` of all trials of these tests: only such figures make
+        pairs.
 
-        None: there are no such trials, or they are of several pairings.
+        None if there are no such trials, or if they are of several pairings.
         """
         pairings = {trial.pairing for trial in self.trials if trial.request.test in tests}
         return pairings.pop() if len(pairings) == 1 else None
@@ -46,7 +47,9 @@ def searched(
     tests: Callable[[str], Sequence[Test]],
     blocks: int,
 ) -> list[Searched]:
-    """The units of one cell, in the order in which they ran; `tests`: those of an arm's label."""
+    """Return the units of one cell, in the order in which they ran; `tests`: those of an arm's
+    label.
+    """
     units: dict[tuple[str, int], Searched] = {}
     for trial in trials:
         if trial.role == "search":
@@ -73,5 +76,5 @@ def _ask_again(found: Searched, preset: Preset, tests: Sequence[Test], blocks: i
 
 
 def maximum_of(trials: Sequence[Trial]) -> float | None:
-    """100 % of the search that these belong to."""
+    """Return 100 % of the search of these trials."""
     return next((trial.request.maximum_pps for trial in trials if trial.request.maximum_pps), None)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `rfc2544` as the lab's commands know it: begun, told, merged, compared."""
+"""Experiment `rfc2544` as the lab's commands know it: run, report, merge, compare."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ from linerate.trial.search.latency import CUT_THROUGH, DEFINITION
 
 @dataclass(frozen=True)
 class Found:
-    """The summary with what the report shows beside it: trials, searches, and what was asked."""
+    """The summary with further data for the report: trials, searches, and the request."""
 
     summary: Summary
     trials: list[Trial]
@@ -127,7 +127,7 @@ class Rfc2544Runs(Experiment[Options, SearchDesign]):
             for each in searches
             if each.unit.throughput
             for name, rate in each.unit.throughput.found.items()
-            # Nobody knows what it would have lost above.
+            # Its loss above that rate is unknown.
             if rate.state != "disturbed_above"
         ]
 

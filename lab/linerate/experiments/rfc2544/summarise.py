@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a run of `rfc2544` to its summary. Pure: the records decide everything.
+"""Summarise the records of a run of `rfc2544`. Pure: the records decide everything.
 
 Verdicts come from `linerate.verdict.comparisons` and `linerate.verdict.judgement`, with one value
 per search.
@@ -34,15 +34,15 @@ from linerate.verdict.metrics import NDR, PDR
 
 @dataclass(kw_only=True)
 class Asked(Setup):
-    """What was asked, as far as the records do not tell it."""
+    """The request, as far as the records do not contain it."""
 
     search: Preset
     tests: tuple[Test, ...]
     # Blocks over which the repetitions of a test were spread: of a merged run, those of each part.
     shared_by: int
-    # Which latency the sender measures.
+    # The latency that the sender measures.
     latency_definition: str = DEFINITION
-    # Of a merged run: of which part each session is.
+    # For a merged run: the part of each session.
     parts: dict[int, int] = field(default_factory=dict)
 
     def part_of(self, session: int) -> int:
@@ -58,16 +58,16 @@ class Asked(Setup):
 
 
 def tests_of(label: str, arms: list[Arm], tests: tuple[Test, ...]) -> tuple[Test, ...]:
-    """The reference peer is there for its throughput only."""
+    """Return the tests of a label: the reference peer has only the throughput."""
     return tests if label in {arm.label for arm in arms} else THROUGHPUT
 
 
-# What the searches of each cell found, by link and size.
+# The searches of each cell, by link and size.
 Searches = Mapping[tuple[str, int], list[Searched]]
 
 
 def searches_of(asked: Asked, trials: list[Trial]) -> Searches:
-    """All procedures asked once more. That takes long: once will do for summary, page and more."""
+    """Run all procedures again. That takes long: do it once for summary, page and others."""
     return {
         (cell.link, cell.size): searched(
             [t for t in trials if t.cell.key == cell.key],
@@ -81,7 +81,7 @@ def searches_of(asked: Asked, trials: list[Trial]) -> Searches:
 
 @dataclass(frozen=True)
 class _Cell:
-    """One cell's trials and the searches that they make up."""
+    """One cell's trials and their searches."""
 
     cell: Cell
     trials: list[Trial]
@@ -94,7 +94,7 @@ class _Cell:
 def summarise(
     asked: Asked, trials: list[Trial], searches: Searches | None = None, *, interrupted: bool
 ) -> Summary:
-    """Everything that summary.json says. `searches`: of these trials, where they are known."""
+    """Return the summary. `searches`: of these trials, if they are known."""
     searches = searches_of(asked, trials) if searches is None else searches
     found: list[CellSummary] = []
     pairs: list[CellPairs] = []
@@ -120,7 +120,9 @@ def _library() -> dict[str, str]:
 
 
 def _conforming(summary: Summary) -> bool | None:
-    """Whether every figure was measured as RFC 2544 has it, and to its end; None without any."""
+    """Return True if every figure was measured as RFC 2544 requires, and completely; None without
+    any.
+    """
     figures = [arm.search for cell in summary.cells for arm in cell.arms if arm.search]
     if not figures:
         return None
@@ -132,7 +134,7 @@ def _conforming(summary: Summary) -> bool | None:
 
 
 def lacking(summary: Summary) -> bool:
-    """Whether an arm has fewer searches than there are blocks."""
+    """Return True if an arm has fewer searches than there are blocks."""
     return any(
         arm.search is None or arm.search.searches < cell.blocks
         for cell in summary.cells
@@ -158,7 +160,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
         if whole.of(name) and name not in own:
             entry.search = figures_of(whole.of(name), asked.search, cell, THROUGHPUT)
         references.append(entry)
-    # With another generator nothing is flooded; a peer is searched all the same.
+    # With another generator there is no flood, but a peer is searched as well.
     unflooded = sorted({each.arm for each in whole.units} - names - own)
     references += [_arm(asked, whole, Arm(name, name)) for name in unflooded]
     for entry in found:
@@ -179,7 +181,7 @@ def _cell_summary(asked: Asked, whole: _Cell) -> CellSummary:
 
 
 def at_fixed_loads(preset: Preset, trials: Sequence[Trial]) -> list[Trial]:
-    """The core-use trials that arms can be compared by: not those at an own throughput."""
+    """Return the core-use trials by which arms can be compared: not those at an own throughput."""
     return [
         t
         for t in trials
@@ -188,7 +190,7 @@ def at_fixed_loads(preset: Preset, trials: Sequence[Trial]) -> list[Trial]:
 
 
 def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
-    """A warning for each forwarder that the probe could not look at."""
+    """Return a warning for each forwarder that the probe could not measure."""
     warnings = []
     for cell in cells:
         seen: dict[str, bool] = {}
@@ -207,9 +209,9 @@ def _unprobed(cells: Sequence[Cell], trials: Sequence[Trial]) -> list[str]:
 
 
 def _ceiling(asked: Asked, whole: _Cell, tests: list[Trial]) -> Ceiling | None:
-    """100 %: that of the searches, which the sender can send in time, not the flood's.
+    """Return 100 %: that of the searches, which the sender keeps, not the flood's.
 
-    None where the parts of a merged run had others: then each search has its own alone.
+    None if the parts of a merged run had different ones: then each search has its own.
     """
     found, maxima = ceiling_of(tests, asked.line_rate), _maxima(whole)
     if len(maxima) > 1:
@@ -220,7 +222,7 @@ def _ceiling(asked: Asked, whole: _Cell, tests: list[Trial]) -> Ceiling | None:
 
 
 def _maxima(whole: _Cell) -> list[float]:
-    """What was 100 % to the searches of a cell, each rate once."""
+    """Return the values of 100 % in the searches of a cell, each rate once."""
     found: list[float] = []
     for each in whole.units:
         maximum = maximum_of(each.trials)
@@ -230,7 +232,7 @@ def _maxima(whole: _Cell) -> list[float]:
 
 
 def _unlike(whole: _Cell) -> list[str]:
-    """A warning where there is no one rate that is 100 %."""
+    """Return a warning if 100 % is not the same rate in all searches."""
     maxima, cell = _maxima(whole), whole.cell
     if len(maxima) < 2:
         return []
@@ -241,7 +243,7 @@ def _unlike(whole: _Cell) -> list[str]:
 
 
 def _flooded(asked: Asked, tests: list[Trial]) -> dict[int, Ceiling]:
-    """What the best reference peer carries of a flood, by the part of a merged run."""
+    """Return the best reference peer's rate in a flood, by the part of a merged run."""
     by_part: dict[int, list[Trial]] = {}
     for trial in tests:
         by_part.setdefault(asked.part_of(trial.session), []).append(trial)
@@ -258,10 +260,10 @@ def _arm(asked: Asked, whole: _Cell, arm: Arm) -> ArmSummary:
 
 
 def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, Ceiling]) -> None:
-    """How near the arm came to 100 %, and whether generator or link held it back.
+    """Set how near the arm came to 100 %, and whether generator or link limited it.
 
     The reference peer is searched in the same blocks: the share is the median over pairings of the
-    arm's rate over the peer's; or that of the arm's rates, over the rate of --line-rate.
+    arm's rate over the peer's; or with --line-rate that of the arm's rates over it.
     """
     goal = asked.lossless
     rates = [rate for each in whole.of(entry.arm) if (rate := rate_of(each, goal))]
@@ -294,11 +296,11 @@ def _place(asked: Asked, whole: _Cell, entry: ArmSummary, flooded: Mapping[int, 
 
 
 def _limiter(asked: Asked, units: list[Searched], flooded: Mapping[int, Ceiling]) -> Limiter:
-    """What limits at 100 %: the sender if it is not on time with what the peer carries of a flood,
-    else the link, which carries no more; or the line rate that was asked for, where the peer
-    carries more of a flood.
+    """Return what limits at 100 %: the sender if it does not keep the peer's rate in a flood, else
+    the link, which carries no more; or the requested line rate, if the peer carries more in a
+    flood.
 
-    The parts of a merged run may differ in that: then it is who ended most of the searches.
+    The parts of a merged run may differ: then it is the limiter of most searches.
     """
 
     def by_sender(each: Searched) -> bool:
@@ -321,12 +323,14 @@ def _ended_by_maximum(searched: Searched, goal: str) -> bool:
 
 
 def _at_maximum(goal: GoalFigure | None) -> bool:
-    """Most searches ended at 100 %."""
+    """Return True if most searches ended at 100 %."""
     return goal is not None and goal.searches > 0 and 2 * goal.at_maximum > goal.searches
 
 
 def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
-    """Every arm with the baseline, by what answers the question first: see `comparisons.led`."""
+    """Pair every arm with the baseline, first by the metric that answers the question: see
+    `comparisons.led`.
+    """
     labels = [arm.label for arm in asked.arms]
     begun = _begun(whole.units)
     rates = [
@@ -344,7 +348,7 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
     result = led(rates, pair_costs(summary, used, labels, begun), costs_lead=cost_leads(summary))
     for figure in compared(asked.search):
         values = _by_pairing(whole.units, figure.value, figure.tests)
-        # Without any this was not measured, or is no figure of these forwarders.
+        # Without any value this was not measured, or is no figure of these forwarders.
         if any(label in here for here in values.values() for label in labels):
             result.append(
                 pair_searched(
@@ -361,7 +365,9 @@ def _pairs(asked: Asked, whole: _Cell, summary: CellSummary) -> list[CellPairs]:
 
 
 def _unknown(whole: _Cell, figure: Compared, labels: Sequence[str]) -> dict[str, str]:
-    """Why the figure of an arm is not known, by label: in a search it lay beyond what was tried."""
+    """Return why the figure of an arm is unknown, by label: in a search it lay beyond everything
+    that was tried.
+    """
     found = {}
     for label in labels:
         searches = whole.of(label)
@@ -372,14 +378,16 @@ def _unknown(whole: _Cell, figure: Compared, labels: Sequence[str]) -> dict[str,
 
 
 def _begun(units: Sequence[Searched]) -> int:
-    """Blocks in which there is a search."""
+    """Return the number of blocks with a search."""
     return len({each.block for each in units})
 
 
 def _by_pairing(
     units: Sequence[Searched], value: Callable[[Searched], float | None], tests: Sequence[Test]
 ) -> dict[Pairing, dict[str, float]]:
-    """One value per search whose trials of these tests are of one pairing, by pairing and arm."""
+    """Return one value per search whose trials of these tests are of one pairing, by pairing and
+    arm.
+    """
     found: dict[Pairing, dict[str, float]] = {}
     for each in units:
         pairing = each.pairing_of(*tests)
@@ -396,12 +404,14 @@ class Rates:
     by_pairing: dict[Pairing, dict[str, float]]
 
     def both(self, label: str) -> tuple[list[tuple[float, float]], int]:
-        """The arm's and the baseline's, for each pairing that both have; in how many one was 0."""
+        """Return the arm's and the baseline's, for each pairing that both have; and in how many one
+        was 0.
+        """
         return both_of(self.by_pairing, label, self.pairs.baseline)
 
 
 def rates_of(asked: Asked, summary: CellSummary, units: list[Searched]) -> Rates:
-    """`units`: of this cell."""
+    """Return the rates. `units`: of this cell."""
     rates = _by_pairing(units, partial(rate_of, goal=asked.lossless), THROUGHPUT)
     labels = [arm.label for arm in asked.arms]
     pairs = pair_searched(summary, NDR, rates, labels, planned=_begun(units), primary=True)

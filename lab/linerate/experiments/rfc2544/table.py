@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints a run of `rfc2544`: per size one table of rates, and one of each other test."""
+"""Print a run of `rfc2544`: per size one table of rates, and one of each other test."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ _GIGA = 1e9
 
 
 def _searched(cell: CellSummary) -> list[tuple[ArmSummary, SearchFigures]]:
-    """The arms, then the reference peer unless it is an arm."""
+    """Return the arms, then the reference peer unless it is an arm."""
     return [(arm, arm.search) for arm in [*cell.arms, *cell.peers] if arm.search]
 
 
@@ -48,14 +48,14 @@ _BOUNDS: dict[BoundKind, str] = {
 
 
 def bound_words(goal: GoalFigure) -> str:
-    """Why the forwarder may carry more than the rate says; empty where nothing says so."""
+    """Return why the forwarder may carry more than the rate; empty if it may not."""
     if not goal.is_bound:
         return ""
     return _BOUNDS[goal.at_least.kind] if goal.at_least else "100 % reached"
 
 
 def reason_lines(reasons: Mapping[str, int]) -> list[str]:
-    """One line for each kind of reason: those that differ in numbers alone are one."""
+    """Return one line for each kind of reason: reasons that differ only in numbers are one."""
     kinds: dict[str, list[str]] = {}
     for reason in reasons:
         kinds.setdefault(re.sub(r"\d[\d.,]*", "#", reason), []).append(reason)
@@ -95,7 +95,9 @@ def throughput_table(cell: CellSummary) -> Table | None:
 
 
 def latency_table(cell: CellSummary) -> Table | None:
-    """`average` is RFC 2544's; all else but the least is the median over searches."""
+    """Return the latency table. `average` is RFC 2544's; all others but the least are medians over
+    searches.
+    """
     columns = (
         "forwarder", "load", "min", "average", "median", "p99", "p99.9", "PDV p99.9", "jitter",
         "trials",
@@ -123,7 +125,9 @@ def latency_table(cell: CellSummary) -> Table | None:
 
 
 def loss_table(cell: CellSummary) -> Table | None:
-    """A load that a search ended above has no median: then how many of them tried it."""
+    """Return the loss table. A load below the end of some searches has no median: it shows how many
+    tried it.
+    """
     arms = [(arm.arm, _losses(figures)) for arm, figures in _searched(cell) if figures.loss]
     shares = sorted({each for _, points in arms for each in points}, reverse=True)
     if not shares:
@@ -147,7 +151,9 @@ def _losses(figures: SearchFigures) -> dict[float, str]:
 
 
 def burst_table(cell: CellSummary) -> Table | None:
-    """All repetitions, as RFC 9004 reports them; the interval and the times are of searches."""
+    """Return the burst table. All repetitions, as RFC 9004 reports them; the interval and the times
+    are of searches.
+    """
     columns = (
         "forwarder", "average", "min", "max", "std dev", "95 % interval", "implied us",
         "corrected buffer us", "at limit", "repetitions",
@@ -157,7 +163,7 @@ def burst_table(cell: CellSummary) -> Table | None:
     for arm, figures in _searched(cell):
         if (entry := figures.back_to_back) is None:
             continue
-        # One that passed at the longest length is longer than that.
+        # A burst that passed at the longest length has a longer maximum.
         least = "at least " if entry.at_limit or entry.disturbed else ""
         found.add_row(
             arm.arm,
@@ -175,7 +181,7 @@ def burst_table(cell: CellSummary) -> Table | None:
 
 
 def recovery_table(cell: CellSummary) -> Table | None:
-    """Without a time where some repetition did not recover."""
+    """Return the recovery table; without a time if some repetition did not recover."""
     columns = (
         "forwarder", "average ms to the last lost frame", "median", "95 % interval",
         "not overloaded", "not recovered", "repetitions",
@@ -198,7 +204,9 @@ def recovery_table(cell: CellSummary) -> Table | None:
 
 
 def core_use_table(cell: CellSummary) -> Table | None:
-    """At the loads where the probe looked, then at each forwarder's own throughput."""
+    """Return the table at the loads where the probe counted, then at each forwarder's own
+    throughput.
+    """
     columns = (
         "load", "forwarder", "Mpps", "cycles/packet", "95 % interval", BURSTS, "busy", "full polls",
         "empty polls", "loss", "valid",
@@ -258,7 +266,7 @@ def _print_cell(console: Console, cell: CellSummary) -> None:
 
 
 def conformity(summary: Summary) -> str:
-    """Whether these are figures of RFC 2544, and if not, why."""
+    """Say whether these are figures of RFC 2544, and if not, why."""
     if summary.conforming:
         return "Measured as RFC 2544 has it."
     arms = [arm for cell in summary.cells for arm in cell.arms if arm.search]
@@ -281,7 +289,7 @@ def conformity(summary: Summary) -> str:
 
 
 def _print_secondary(console: Console, found: list[Comparison]) -> None:
-    """Print those that came to an answer; count the others."""
+    """Print those with an answer; count the others."""
     if found:
         console.print()
         say(console, "Secondary, exploratory:")
@@ -304,7 +312,7 @@ def _print_answered(console: Console, found: list[Comparison]) -> None:
 
 
 def _print_void(console: Console, summary: Summary) -> None:
-    """Why windows are void, and who had the lab's CPUs in them."""
+    """Print why windows are void, and which processes had the lab's CPUs in them."""
     for reason in summary.invalid_reasons:
         if reason.code in DISTURBED:
             who = ", ".join(f"{name} {part:.0%}" for name, part in (reason.others or {}).items())
@@ -314,8 +322,8 @@ def _print_void(console: Console, summary: Summary) -> None:
 
 
 def print_rfc2544(console: Console, summary: Summary, *, verdicts: bool) -> None:
-    """The answer, tables, then one sentence per comparison, then what must be known to read them.
-    `verdicts`: the preset promises some; otherwise what was not decided is counted.
+    """Print the answer, tables, then one sentence per comparison, then the notes. `verdicts`: the
+    preset promises some; otherwise undecided comparisons are only counted.
     """
     console.print()
     for line in answers(summary, verdicts=verdicts):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All tests of one unit, in order, on one device. What each found is the procedures' own result."""
+"""All tests of one unit, in order, on one device. The results are the procedures' own."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from linerate.trial.search.throughput import Found, Throughput, search
 
 @dataclass
 class Unit:
-    """What was found of one forwarder in one block; None: not asked for, or not come to."""
+    """The results of one forwarder in one block; None: not requested, or not reached."""
 
     throughput: Throughput | None = None
     latency: LatencyResult | None = None
@@ -33,15 +33,15 @@ class Unit:
 
     @property
     def lossless(self) -> Found | None:
-        """What was found for the first goal, which allows no loss."""
+        """The result for the first goal, which allows no loss."""
         if self.throughput is None or not self.throughput.found:
             return None
         first = next(iter(self.throughput.found.values()))
-        # Where the machine was too busy for it there may be another goal's alone.
+        # If the machine was too busy for it there may only be another goal.
         return first if first.goal.loss_ratio == 0 else None
 
     def carried(self, preset: Preset) -> float | None:
-        """The throughput, or its lower bound: at which rate the other tests are made."""
+        """Return the throughput, or its lower bound: the rate of the other tests."""
         found = self.throughput
         if found is None:
             return None
@@ -54,12 +54,12 @@ class Unit:
 def run_tests(
     device: TestedDevice, preset: Preset, tests: Sequence[Test], blocks: int, unit: Unit
 ) -> None:
-    """Fill `unit` test by test, so that who is interrupted has what was finished.
+    """Fill `unit` test by test, so that an interruption keeps the finished ones.
 
     A test that fails leaves its reason; those that need a throughput are left out without one.
     """
     device.test = "low-load"
-    # What was lost is in its record; without one the summary says that the gate is not known.
+    # Its record has the loss; without one the summary says that the gate is not known.
     with suppress(TrialError):
         device.send(LOW_LOAD * device.max_pps, preset.low_load_s)
     device.test = "throughput"

@@ -1,2 +1,4 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs as files: those that the lab builds (C examples of DPDK, `bench`), and ELF."""
+"""Builds of the programs that the lab needs (DPDK's C examples, `bench`), and the reader of ELF
+files.
+"""

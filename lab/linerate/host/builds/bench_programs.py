@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Programs of `bench/` and drivers of `drivers/`, built by their own Makefiles when first needed.
 
-Each lies in a directory named by a digest of its sources, compiler, flags and DPDK, so that none of
-another state is ever taken for it.
+Each build lies in a directory named by a digest of its sources, compiler, flags and DPDK, so that a
+build of another state is never used.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from linerate.host.machine import dpdk_version, first_line
 from linerate.host.places import build_directory, project_root
 
 COMPILER = "cc"
-# Whose driver interface drivers/nearfree/driver_abi.h knows.
+# The releases whose driver interface is in drivers/nearfree/driver_abi.h.
 RELEASES = ("22.11", "24.11", "25.11")
-# valgrind knows no AVX-512, and the driver is loaded into what it counts.
+# valgrind does not know AVX-512, and loads the driver, too.
 PLUGIN_FLAGS = "-march=native" + (" -mno-avx512f" if platform.machine() == "x86_64" else "")
 
 
 @functools.cache
 def _build(name: str, product: str, place: Path, cflags: str, compiler: str = COMPILER) -> Path:
-    """Make `product` of the folder `name` below `place`, once for each state of what it is of."""
+    """Make `product` of the folder `name` below `place`, once for each state of its sources."""
     source = project_root() / name
     if not (source / "Makefile").is_file():
         raise MissingError(f"{source} is not there", "run the lab from a checkout")
@@ -49,12 +49,14 @@ def bench_program(name: str, product: str) -> Path:
 
 
 def built_library(name: str, product: str, compiler: str, cflags: str) -> Path:
-    """The same program part by several compilers and flags, each in a place of its own."""
+    """Build the same library with this compiler and these flags, in a directory of its own."""
     return _build(f"bench/{name}", product, build_directory(), cflags, compiler)
 
 
 def nearfree_obstacle() -> str | None:
-    """Why the driver cannot be had here: DPDK's driver interface changes with every release."""
+    """Return why the driver cannot be built here: DPDK's driver interface changes with every
+    release.
+    """
     version = dpdk_version()
     if (version or "").startswith(RELEASES):
         return None

@@ -29,10 +29,10 @@ PLACES = (Path("/usr/share/dpdk/examples"), Path("/usr/local/share/dpdk/examples
 
 @dataclass(frozen=True)
 class CExample:
-    """An example as it was built."""
+    """A built example."""
 
     program: Path
-    # Where it came from and what it was made with, for records.
+    # Source and build parameters, for records.
     facts: dict[str, str]
 
 
@@ -51,11 +51,11 @@ def build(
     include: str | None = None,
     sources: Sequence[str] = (),
 ) -> CExample:
-    """Build an example, once for each state of what it is made of.
+    """Build an example, once for each state of its inputs.
 
-    `compiler`: the system's (or $CC) unless named. `native`: with -march=native instead of the
-    -march of the distribution's DPDK. `make_arguments`: what else make is to be told, such as
-    `static`. `include`: a header of `bench/examples` that every source is compiled with (-include).
+    `compiler`: default: the system's, or $CC. `native`: with -march=native instead of the -march of
+    the distribution's DPDK. `make_arguments`: further arguments of make, such as `static`.
+    `include`: a header of `bench/examples` that is included before every source (-include).
     `sources`: C files of `bench/examples` that are compiled with the example's.
     """
     what = f"the C {name}"
@@ -81,7 +81,7 @@ def build(
         flags["LDFLAGS"] = f"{flags['LDFLAGS']} {NATIVE}".strip()
     ours = _ours(include, sources)
     if include:
-        # All options come before what is included, so that its own includes are found.
+        # All options come before the included header, so that its own includes are found.
         flags["CFLAGS"] = f"{flags['CFLAGS']} -include {include}".strip()
     code, makefile = hashlib.sha256(), (source / "Makefile").read_bytes()
     for path in sorted(source.glob("*.[ch]")):
@@ -124,7 +124,7 @@ def build(
 
 
 def _ours(include: str | None, sources: Sequence[str]) -> list[Path]:
-    """Our headers, `include` and those that it may include itself, and our `sources`."""
+    """Return our headers (`include`, and those that it may include) and our `sources`."""
     named = [*([include] if include else []), *sources]
     if not named:
         return []
@@ -136,7 +136,7 @@ def _ours(include: str | None, sources: Sequence[str]) -> list[Path]:
 
 
 def _with_sources(what: str, makefile: bytes, sources: Sequence[str]) -> str:
-    """The argument of make by which it compiles these as well as those that its Makefile lists."""
+    """Return the make argument that compiles `sources` together with those in the Makefile."""
     listed = re.search(rb"^SRCS-y *:?= *(.*[^\\\s])\s*$", makefile, re.MULTILINE)
     if listed is None:
         raise LabError(f"{what} takes no further sources: its Makefile has no line SRCS-y")
@@ -144,7 +144,7 @@ def _with_sources(what: str, makefile: bytes, sources: Sequence[str]) -> str:
 
 
 def _shared(source: Path, makefile: bytes) -> Path | None:
-    """The directory that examples share, for one that looks into it."""
+    """Return the directory that examples share, if this example's Makefile refers to it."""
     if b"../common" not in makefile:
         return None
     common = source.parent / "common"
@@ -165,7 +165,7 @@ def _build(
     *,
     beside: Sequence[Path],
 ) -> None:
-    """Build beside the target and move it there, so that it is there whole or not at all.
+    """Build beside the target and move the result there: the target is complete or absent.
 
     `beside`: our files, which go where the compiler runs, and a directory that goes next to it.
     """

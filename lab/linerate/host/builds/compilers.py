@@ -5,12 +5,12 @@ from __future__ import annotations
 
 import shutil
 
-# All that this machine can do, beyond what the flags of the distribution's DPDK allow.
+# All instructions of this machine, beyond the flags of the distribution's DPDK.
 NATIVE = "-march=native"
 
 
 def clang() -> str | None:
-    """The command of a clang: the plain one, or the newest that has its version in its name."""
+    """Return the command of a clang: `clang`, or the newest one with a version in its name."""
     return shutil.which("clang") or next(
         (found for n in range(30, 10, -1) if (found := shutil.which(f"clang-{n}"))), None
     )

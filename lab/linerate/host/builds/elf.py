@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an ELF program says about its loading, as far as it must be known before it is run.
+"""The facts about an ELF program's loading that the lab needs before it runs the program.
 
-Only the program headers and the dynamic section are read, of 64-bit little-endian files: what DPDK
-runs on. Section headers may be stripped, these cannot be.
+Reads only the program headers and the dynamic section, and only of 64-bit little-endian files:
+those that DPDK runs on. Section headers may be stripped, these cannot be.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _SEGMENT = struct.Struct("<IIQQQQQQ")
 _TAG = struct.Struct("<qQ")
 _NOTE = struct.Struct("<III")
 _LOAD, _DYNAMIC, _INTERPRETER, _NOTES = 1, 2, 3, 4
-# In the header, what tells where sections are and how many: a debugger's business.
+# Header fields with the position and number of sections, which only debuggers need.
 _OF_SECTIONS = (slice(40, 48), slice(58, 64))
 _BUILD_ID = 3, b"GNU\0"
 _DT_STRTAB, _DT_STRSZ = 5, 10
@@ -51,7 +51,7 @@ class Elf:
 
 
 def read(path: Path) -> Elf:
-    """Raises `UnreadableError` for other files, `OSError` as reading does."""
+    """Read an ELF file. Raises `UnreadableError` for other files, `OSError` if reading fails."""
     content = _content(path)
     try:
         return _read(path, content)
@@ -63,7 +63,7 @@ def _content(path: Path) -> bytes:
     content = foreign.content(path, foreign.MOST_PROGRAM)
     # ELFCLASS64, ELFDATA2LSB
     if content[:6] != MAGIC + b"\x02\x01":
-        raise UnreadableError(f"{path} is no 64-bit little-endian ELF file")
+        raise UnreadableError(f"{path} is not a 64-bit little-endian ELF file")
     return content
 
 
@@ -92,10 +92,11 @@ def _segments(content: bytes | bytearray) -> list[tuple[int, ...]]:
 
 
 def loaded_digest(path: Path) -> str:
-    """SHA-256 of what is loaded of a file. Two builds of the same sources in different directories
-    have the same, although what they hold for a debugger differs, and so the build ID made from it.
+    """Return the SHA-256 of the parts of a file that are loaded. Two builds of the same sources in
+    different directories have the same digest, although their debug data and so their build IDs
+    differ.
 
-    Raises `UnreadableError` for what is no such file, `OSError` as reading does.
+    Raises `UnreadableError` if the file is not ELF, `OSError` if reading fails.
     """
     content = bytearray(_content(path))
     try:
@@ -147,9 +148,9 @@ def _file_offset(segments: list[tuple[int, ...]], address: int) -> int:
 def libraries(
     program: Elf, environment: Mapping[str, str] | None = None, host: Host = LOCAL
 ) -> list[Path] | None:
-    """The shared objects that the program would be loaded with, in this environment.
+    """Return the shared objects that the program would be loaded with, in this environment.
 
-    `environment`: None: the host's own. The program's own loader is asked, as ldd does: it lists
+    `environment`: default: the host's own. Asks the program's own loader, as ldd does, which lists
     them and runs none of their code. None when it cannot tell.
     """
     if program.loader is None:
@@ -168,15 +169,18 @@ def libraries(
 
 
 def holds_eal(path: Path) -> bool:
-    """Whether DPDK's EAL is linked into this file itself; raises `OSError` as reading does."""
+    """Return True if DPDK's EAL is linked into this file itself. Raises `OSError` if reading
+    fails.
+    """
     content = foreign.content(path, foreign.MOST_PROGRAM)
     return content.startswith(MAGIC) and _SAID_BY_EAL in content
 
 
 def loaded_eal(path: Path) -> str | None:
-    """The EAL that a program is loaded with in the lab's environment, such as `librte_eal.so.23`.
+    """Return the EAL that a program is loaded with in the lab's environment, such as
+    `librte_eal.so.23`.
 
-    None: it cannot be told, as of a script. Raises `OSError` as reading does.
+    None if it cannot be known, for instance for a script. Raises `OSError` if reading fails.
     """
     try:
         names = [found.name for found in libraries(read(path)) or ()]
@@ -186,7 +190,9 @@ def loaded_eal(path: Path) -> str | None:
 
 
 def needed_eal(plugin: Path) -> str | None:
-    """The EAL that a plugin was linked with; None: none. Raises `UnreadableError`, `OSError`."""
+    """Return the EAL that a plugin was linked with, or None. Raises `UnreadableError`,
+    `OSError`.
+    """
     needed = _EAL.encode()
     names = (name for name in read(plugin).names if name.startswith(needed))
     return next((name.decode() for name in names), None)

@@ -16,8 +16,8 @@ TIMEOUT_S = 300
 
 @contextmanager
 def locked(directory: Path, what: str) -> Iterator[None]:
-    """Make `directory` and hold its lock: one builds there at a time. What cannot be written inside
-    the block is told as a failure to build `what`.
+    """Make `directory` and hold its lock, so that one process builds there at a time. A failed
+    write inside the block is reported as a failure to build `what`.
     """
     try:
         directory.mkdir(parents=True, exist_ok=True)
@@ -34,7 +34,7 @@ def locked(directory: Path, what: str) -> Iterator[None]:
 def make(
     what: str, source: Path, arguments: Sequence[str], environment: Mapping[str, str] | None = None
 ) -> str:
-    """Run make in `source`, apart from a make that may have started us; returns what it printed."""
+    """Run make in `source`, independent of a make that may have started us; return its output."""
     try:
         done = LOCAL.run(
             ["make", *arguments],

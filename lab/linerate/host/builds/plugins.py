@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Plugins for EAL's `-d` option: where they may lie, and the probe."""
+"""Plugins for EAL's `-d` option: where they may be stored, and the probe."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ PROBE = "liblinerate_probe.so"
 
 
 def writable_by_all(path: Path) -> Path | None:
-    """The first of a file or directory and its parents that everybody may write to, if any.
+    """Return the first of a file or directory and its parents that everybody may write to, or None.
 
-    EAL (`verify_perms` in eal_common_options.c) refuses a plugin then, after following symbolic
-    links. A sticky bit is no excuse. What does not exist yet would be made with better rights.
+    EAL (`verify_perms` in eal_common_options.c) then refuses a plugin, after following symbolic
+    links, even if the directory has the sticky bit. A path that does not exist yet counts as safe:
+    it would be made with better permissions.
     """
     existing = path.resolve()
     while not existing.exists():
@@ -31,7 +32,9 @@ def writable_by_all(path: Path) -> Path | None:
 
 
 def plugin_directory() -> Path:
-    """`build/` of the checkout, or the user's cache where that may not hold plugins."""
+    """Return `build/` of the checkout, or the user's cache where EAL would refuse plugins in
+    `build/`.
+    """
     places = tuple(dict.fromkeys((build_directory(), user_cache())))
     for place in places:
         if writable_by_all(place) is None:
@@ -45,7 +48,9 @@ def plugin_directory() -> Path:
 
 @functools.cache
 def probe_plugin() -> Path:
-    """The probe, as `make build` left it; where EAL would refuse it there, a copy of it."""
+    """Return the path of the probe that `make build` made, or of a copy where EAL refuses that
+    path.
+    """
     built = rust_binary(PROBE)
     if writable_by_all(built) is None:
         return built

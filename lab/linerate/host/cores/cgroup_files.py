@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Control groups as the directories and files that they are, of either version.
+"""Read and write the directories and files of control groups, of version 1 or 2.
 
-Lifecycle: who makes a group removes it. Any thread.
+Lifecycle: the caller that makes a group removes it. Any thread.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def remove(directory: Path) -> None:
 
 
 def read(path: Path, host: Host = LOCAL) -> str | None:
-    """A file of a group; None when this kernel has none of that name."""
+    """Return the content of a file of a group, or None if this kernel has no such file."""
     try:
         return host.read_text(path)
     except OSError:
@@ -29,24 +29,24 @@ def read(path: Path, host: Host = LOCAL) -> str | None:
 
 
 def words(path: Path, host: Host = LOCAL) -> list[str]:
-    """The words of a file; none if it is not there."""
+    """Return the words of a file; empty if the file does not exist."""
     return (read(path, host) or "").split()
 
 
 def number(path: Path) -> int | None:
-    """A file that has a number."""
+    """Return the number in a file, or None."""
     told = (read(path) or "").strip()
     return int(told) if told.isdigit() else None
 
 
 def table(path: Path) -> dict[str, int]:
-    """A file of lines `KEY NUMBER`; nothing when it is not there."""
+    """Parse a file of lines `KEY NUMBER`; empty if the file does not exist."""
     lines = (line.split() for line in (read(path) or "").splitlines())
     return {line[0]: int(line[1]) for line in lines if len(line) == 2 and line[1].isdigit()}
 
 
 def write(path: Path, text: str) -> None:
-    """One write, as the kernel takes it; never makes a file."""
+    """Write `text` to an existing file in one system call, as the kernel requires."""
     try:
         LOCAL.set_value(path, text)
     except OSError as error:
@@ -54,5 +54,5 @@ def write(path: Path, text: str) -> None:
 
 
 def pids(directory: Path) -> list[int]:
-    """Processes of a group. Those that cannot be seen from here, in other containers, are 0."""
+    """Return the PIDs in a group. Processes of other containers that are not visible here are 0."""
     return [int(word) for word in words(directory / "cgroup.procs")]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where control groups are mounted, and in which of them a process is. Reads only; any thread."""
+"""Mounted control groups, and the group of this process. Reads only; any thread."""
 
 from __future__ import annotations
 
@@ -16,7 +16,9 @@ _ESCAPED = re.compile(r"\\([0-7]{3})")
 
 @dataclass(frozen=True)
 class Mount:
-    """`path`: of the mount. `root`: the group that is seen there. `options`: v1's controllers."""
+    """A mount of control groups. `path`: the mount point. `root`: the group visible there.
+    `options`: the controllers of version 1.
+    """
 
     version: int
     path: Path
@@ -25,7 +27,7 @@ class Mount:
 
 
 def mounts(host: Host = LOCAL) -> list[Mount]:
-    """All that are mounted, in the order of /proc/self/mountinfo."""
+    """Return all mounts of control groups, in the order of /proc/self/mountinfo."""
     found = []
     for line in host.read_text("/proc/self/mountinfo").splitlines():
         mount, _, rest = line.partition(" - ")
@@ -39,21 +41,23 @@ def mounts(host: Host = LOCAL) -> list[Mount]:
 
 
 def has_cpu(mount: Mount, host: Host = LOCAL) -> bool:
-    """Whether the CPU of processes can be limited there: version 2 has what version 1 left."""
+    """Return True if this mount can limit CPU time. Version 2 has the controllers version 1 does
+    not use.
+    """
     if mount.version == 1:
         return "cpu" in mount.options
     return "cpu" in files.words(mount.path / "cgroup.controllers", host)
 
 
 def own_directory(mount: Mount, host: Host = LOCAL) -> Path:
-    """The directory of the group that the process itself is in; the mount's when it is elsewhere.
+    """Return the directory of this process's own group, or the mount point if it is not below it.
 
-    In a container without a namespace of its own for groups, a mount shows a part of them only.
+    In a container without a cgroup namespace, a mount shows a part of the groups only.
     """
     for line in host.read_text("/proc/self/cgroup").splitlines():
         _, controllers, path = line.split(":", 2)
         named = set(filter(None, controllers.split(",")))
-        # The one tree of version 2 is told without controllers.
+        # The line of version 2's single tree names no controllers.
         if (mount.version == 1) == bool(named) and named <= mount.options:
             inside = _relative(path, mount.root)
             directory = mount.path / inside if inside is not None else mount.path
@@ -62,7 +66,7 @@ def own_directory(mount: Mount, host: Host = LOCAL) -> Path:
 
 
 def _relative(path: str, root: str) -> str | None:
-    """The path of a group below another; None if it is not below it."""
+    """Return the path of a group relative to another, or None if it is not below it."""
     parts, above = Path(path).parts, Path(root).parts
     if parts[: len(above)] != above or ".." in parts:
         return None

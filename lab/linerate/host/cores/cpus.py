@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which CPUs the lab, the generator and the forwarder use, and whether others use them.
+"""Choose the CPUs of the lab, the generator and the forwarder, and check if other programs use
+them.
 
 The forwarder gets the last CPU of the allowed set, everything else the first one; on machines with
 more than two, neither uses a hyperthread sibling of the other. In a session the allowed set is what
@@ -18,9 +19,9 @@ from linerate.host.host import LOCAL, Host
 from linerate.host.process import checkpoint
 from linerate.host.sampler import Wanted
 
-# Of every CPU, what `Host.sample` is asked for.
+# The request of all CPUs' counters to `Host.sample`.
 CPUS = Wanted(cpus=True)
-# Of those who use a CPU before a run, so many are named.
+# The most users of a CPU that are named before a run.
 _MOST_NAMED = 3
 
 
@@ -43,7 +44,9 @@ def siblings(cpu: int, host: Host = LOCAL) -> set[int]:
 
 
 def isolated(host: Host = LOCAL) -> set[int]:
-    """CPUs that the scheduler gives to nobody who does not ask for them (isolcpus)."""
+    """Return the CPUs that the scheduler keeps free of processes that do not ask for them
+    (isolcpus).
+    """
     try:
         return set(parse_list(host.read_text("/sys/devices/system/cpu/isolated").strip()))
     except (OSError, ValueError):
@@ -62,9 +65,9 @@ class Cores:
     spare: tuple[int, ...] = ()
 
     def lcores(self, count: int, *, generator: bool = True) -> tuple[int, ...]:
-        """The CPUs of a forwarder with so many lcores; raises `MachineError` if there are too few.
+        """Return the CPUs for a forwarder with `count` lcores; raise `MachineError` if too few.
 
-        `generator`: one runs meanwhile and keeps its CPU.
+        `generator`: the generator runs at the same time and keeps its CPU.
         """
         found = (self.forwarder, *self.spare, *(() if generator else (self.control,)))
         if count > len(found):
@@ -84,9 +87,7 @@ class Cores:
 
     @classmethod
     def among(cls, allowed: set[int]) -> Cores:
-        """Choose from these; the forwarder gets an isolated CPU if there is one, then the
-        generator.
-        """
+        """Choose from `allowed`. Isolated CPUs go to the forwarder first, then to the generator."""
         quiet = isolated()
         cpus = sorted(allowed, key=lambda cpu: (cpu in quiet, cpu))
         if len(cpus) < 2:
@@ -103,7 +104,7 @@ class Cores:
 
 
 def busy_share(cpu: int, window_s: float = 0.3, host: Host = LOCAL) -> float:
-    """Share of the window in which something ran on the CPU."""
+    """Return the share of the window (0 to 1) in which something ran on the CPU."""
     before = host.sample(CPUS).cpus[cpu]
     time.sleep(window_s)
     after = host.sample(CPUS).cpus[cpu]
@@ -112,7 +113,7 @@ def busy_share(cpu: int, window_s: float = 0.3, host: Host = LOCAL) -> float:
 
 
 def users(cpu: int, window_s: float = 0.3) -> list[str]:
-    """The processes that have most of a CPU of this machine now, with their shares; empty where
+    """Return the processes that use most of a CPU of this machine now, with their shares; empty if
     this user may not see them.
     """
     with switches.watched([cpu], lambda pid: pid == os.getpid()) as seen:
@@ -143,9 +144,9 @@ def pinned_to(cpu: int, host: Host = LOCAL) -> list[str]:
 
 
 def ready(cores: Cores, host: Host = LOCAL, *, outweighs: bool = False) -> list[str]:
-    """Wait until the forwarder's CPU is free; what must be known of the cores, a sentence each.
+    """Wait until the forwarder's CPU is free; return remarks on the cores, one sentence each.
 
-    Raises `BusyError` where another program keeps it, unless the lab outweighs that.
+    Raises `BusyError` if another program keeps the CPU, unless the lab outweighs that program.
     """
     told = []
     if cores.shared_core:
@@ -161,8 +162,8 @@ def ready(cores: Cores, host: Host = LOCAL, *, outweighs: bool = False) -> list[
 def await_free(
     cpu: int, timeout_s: float = 30.0, host: Host = LOCAL, *, outweighs: bool = False
 ) -> str | None:
-    """Wait until no other busy process is pinned to `cpu`; a warning when load remains that the
-    scheduler can move away, or that leaves the lab nearly all of the CPU (`outweighs`).
+    """Wait until no other busy process is pinned to `cpu`. Returns a warning if load remains that
+    the scheduler can move away, or that leaves nearly all of the CPU to the lab (`outweighs`).
     """
     deadline = time.monotonic() + timeout_s
     while True:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The queue for leases of CPUs: first come, first served.
 
-A lab that wants CPUs makes a ticket: an empty file in the directory of the leases, on which it
-holds a lock (flock) for as long as it stands in the queue. Its name tells when it came and which
-CPUs it may use: `linerate-queue-TIME-CPUS`. A lab may lease CPUs when no living ticket is before
-its own that wants one of them.
+A lab that wants CPUs makes a ticket: an empty file in the directory of the leases, which it locks
+(flock) while it stands in the queue. The file's name holds the arrival time and the CPUs that the
+lab may use: `linerate-queue-TIME-CPUS`. A lab may lease CPUs when no living lab with an earlier
+ticket wants one of them.
 
-A lab that dies holds nobody up: the kernel lets go of its lock, others pass the ticket over and
-remove it where they may. A lab that stands still (Ctrl-Z) is passed over, too, and keeps its place.
+A dead lab blocks nobody: the kernel releases its lock, and other labs skip the ticket and remove it
+if they may. A stopped lab (Ctrl-Z) is skipped as well, and keeps its place.
 
-As with the locks of the CPUs, what others put there is opened only if it is a regular file, through
-no symbolic link, and at most locked for a moment. Anything else by such a name is no ticket.
+As with the locks of the CPUs, a file that another user put there is opened only if it is a regular
+file, never through a symbolic link, and is at most locked for a moment. Anything else by such a
+name is not a ticket.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ FLAGS = os.O_NONBLOCK | os.O_NOCTTY
 
 @dataclass(frozen=True, order=True)
 class _Place:
-    """What the name of a ticket says. `cpus` is None when all are wanted."""
+    """The content of a ticket's name. `cpus` is None if the lab wants all CPUs."""
 
     came: int
     name: str
@@ -53,7 +54,7 @@ class _Place:
         return cls(int(found[1]), name, cpus) if found and cpus != frozenset() else None
 
     def is_before(self, other: _Place) -> bool:
-        """Whether the other has to wait for this one."""
+        """Return True if `other` has to wait for this ticket."""
         if (self.came, self.name) >= (other.came, other.name):
             return False
         return self.cpus is None or other.cpus is None or bool(self.cpus & other.cpus)
@@ -66,7 +67,7 @@ class Ticket:
     """
 
     def __init__(self, directory: Path, cpus: Collection[int]) -> None:
-        """`cpus`: those that may be leased, with their hyperthread siblings."""
+        """Take a place. `cpus`: those that may be leased, with their hyperthread siblings."""
         self._directory = directory
         self._cpus = cpus
         self._lock = -1
@@ -84,9 +85,9 @@ class Ticket:
             except OSError as error:
                 self.close()
                 raise MachineError(
-                    f"{self._path}: {error.strerror}; it has to be a file by which a lab stands in "
-                    "the queue for CPUs",
-                    f"all users have to be able to make files there: ls -ld {self._directory}",
+                    f"{self._path}: {error.strerror}; it must be the file with which a lab "
+                    "queues for CPUs",
+                    f"all users must be able to make files there: ls -ld {self._directory}",
                 ) from error
             except BaseException:
                 self.close()
@@ -94,14 +95,14 @@ class Ticket:
         return self
 
     def ahead(self) -> list[Holder]:
-        """Who has to be served before this one, in that order. Removes tickets of the dead."""
+        """Return the labs to be served before this one, in order. Removes tickets of dead labs."""
         places = [_Place.of(path.name) for path in self._directory.iterdir()]
         before = sorted(each for each in places if each and each.is_before(self._place))
         found = [_owner(self._directory / each.name) for each in before]
         return [each for each in found if each is not None]
 
     def close(self) -> None:
-        """Give the place up."""
+        """Give up the place."""
         with suppress(OSError):
             self._path.unlink()
         if self._lock >= 0:
@@ -113,7 +114,7 @@ class Ticket:
 
 
 def _make(path: Path) -> None:
-    """An empty file that all users can lock."""
+    """Make an empty file that all users can lock."""
     before = os.umask(0)
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444))
@@ -122,17 +123,19 @@ def _make(path: Path) -> None:
 
 
 def _hold(path: Path) -> int:
-    """A descriptor with the lock; -1: the file was taken for a dead lab's, and is gone."""
+    """Return a descriptor that holds the lock; -1 if another lab took the file for a dead lab's and
+    removed it.
+    """
     lock = locks.hold_by(time.monotonic() + locks.PATIENCE_S, path, FLAGS)
     if lock is None:
-        # Whoever holds somebody else's ticket for so long wants it.
+        # A process that holds another's ticket for so long does it on purpose.
         with suppress(OSError):
             path.unlink()
     return -1 if lock is None else lock
 
 
 def _owner(path: Path) -> Holder | None:
-    """The living lab that stands in the queue with this ticket. Removes it where there is none."""
+    """Return the living lab that owns this ticket; if there is none, remove the ticket."""
     try:
         if not S_ISREG(path.lstat().st_mode):
             return None
@@ -153,7 +156,7 @@ def _owner(path: Path) -> Holder | None:
 
 
 def _list(cpus: Collection[int]) -> str:
-    """`0-3,8`"""
+    """Format CPUs as a list such as `0-3,8`."""
     ranges: list[list[int]] = []
     for cpu in sorted(cpus):
         if ranges and ranges[-1][1] == cpu - 1:
@@ -165,7 +168,7 @@ def _list(cpus: Collection[int]) -> str:
 
 
 def _numbers(told: str) -> frozenset[int] | None:
-    """The CPUs of such a list; none of one that is not sensible, None: all."""
+    """Parse such a list; an empty set if it is invalid, None for all CPUs."""
     if told == "all":
         return None
     found: set[int] = set()

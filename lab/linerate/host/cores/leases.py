@@ -11,11 +11,11 @@ They are free again when its context ends. The kernel frees them when the lab en
 the descriptors are closed on exec, so no child keeps them. Children of a killed lab may run for
 some milliseconds more; `cpus.await_free` waits for that.
 
-Users: files are in the first of `PLACES` that all users may write to and in which none can remove
-another's file (sticky bit). That depends on the machine only, so that all labs agree. Files are
-empty, readable by all and stay. Nothing is ever written to them, cut or followed through a symbolic
-link: whatever is planted at such a path, a lab of root's does no more than lock it. Any user can
-hold a lock, but not in secret: `lock_holders.py` tells who does.
+Users: the files are in the first of `PLACES` that all users may write to and in which no user can
+remove another's file (sticky bit). The choice depends on the machine only, so that all labs agree.
+Files are empty, readable by all, and are never removed. The lab never writes to them, truncates
+them or follows a symbolic link: whatever another user puts at such a path, a lab run by root only
+locks it. Any user can hold a lock, but `lock_holders.py` shows who does.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ from linerate.host.process import await_end, pause
 
 PLACES = (Path("/run/lock"), Path("/tmp"))
 PATIENCE_S = 24 * 3600.0
-# Whoever waits is woken by the end of the process that it waits for, and looks else so seldom: it
-# must not disturb what is measured.
+# A waiting lab is woken by the end of the process that it waits for; otherwise it checks rarely, to
+# disturb no measurement.
 _LOOK_S = 10.0
 _AT_LEAST_S = 0.1
-# Whoever waits says so again, at the latest after so long.
+# A waiting lab repeats its message at this interval.
 _REPEAT_S = 60.0
 # Labs that choose at the same moment see each other's attempts: these are not worth a message.
 _RETRY_S = 0.01
@@ -53,11 +53,11 @@ _MOST_NAMED = 3
 def leased(
     count: int = 2, say: Callable[[str], None] | None = None, patience_s: float = PATIENCE_S
 ) -> Iterator[None]:
-    """Lease so many CPUs, fewer where fewer are allowed, and use no others.
+    """Lease `count` CPUs (fewer if fewer are allowed), and restrict the calling thread to them.
 
-    Waits while other labs have too many of them; `say` is told whom it waits for, by default on
-    standard error: when it begins to, when that changes, and every minute. Raises `BusyError` when
-    they are not free in time.
+    Waits while other labs hold too many of them. Calls `say` (default: print on standard error)
+    with the holders when the wait begins, when they change, and every minute. Raises `BusyError` if
+    the CPUs are not free in time.
     """
     allowed = os.sched_getaffinity(0)
     held: dict[int, int] = {}
@@ -71,12 +71,12 @@ def leased(
 
 
 def holders(cpus: Iterable[int]) -> dict[int, Holder]:
-    """The CPUs among these that are leased, and who leases each. Raises `MachineError`."""
+    """Return the holder of each leased CPU among `cpus`. Raises `MachineError`."""
     return {cpu: holder(_path(cpu)) for cpu in sorted(cpus) if _is_leased(cpu)}
 
 
 def described(found: Mapping[int, Holder]) -> str:
-    """`CPUs 0 and 1: pid 42 (linerate run overload, user root)`."""
+    """Format holders: `CPUs 0 and 1: pid 42 (linerate run overload, user root)`."""
     by_holder: dict[Holder, list[int]] = {}
     for cpu, who in found.items():
         by_holder.setdefault(who, []).append(cpu)
@@ -84,10 +84,10 @@ def described(found: Mapping[int, Holder]) -> str:
 
 
 def choice(allowed: set[int], free: set[int], count: int) -> set[int] | None:
-    """The CPUs to lease, whole cores, when so many may be used; None: too few of them are free.
+    """Return the CPUs to lease, in whole cores, or None if too few are free.
 
     A session never gets worse cores than it would on an idle machine: generator and forwarder share
-    a core only where no others are allowed.
+    a core only if no other CPUs are allowed.
     """
     usable = {cpu for cpu in allowed if siblings(cpu) <= free}
     if len(allowed) < 2:
@@ -107,7 +107,7 @@ def _whole_cores(cpus: Iterable[int]) -> set[int]:
 
 
 def _take(allowed: set[int], count: int) -> dict[int, int] | None:
-    """The descriptors of the locks that were taken, by CPU; None: there are not enough now."""
+    """Take locks and return their descriptors by CPU; None if there are not enough CPUs now."""
     cpus = _whole_cores(allowed)
     chosen = choice(allowed, {cpu for cpu in cpus if not _is_leased(cpu)}, count)
     if chosen is None:
@@ -135,14 +135,14 @@ def _release(held: dict[int, int]) -> None:
 def _wait(
     allowed: set[int], count: int, say: Callable[[str], None], patience_s: float
 ) -> dict[int, int]:
-    """Stand in the queue until there are enough CPUs; those, as of `_take`."""
+    """Stand in the queue until there are enough CPUs; return the same as `_take`."""
     began = time.monotonic()
     told, told_at = "", began
     with Ticket(_place(), _whole_cores(allowed)) as ticket:
         if not ticket.ahead() and (held := _take(allowed, count)) is not None:
             return held
         if len(allowed) >= 2:
-            # Not on the CPU of a forwarder that is measured.
+            # Wait on another CPU than that of a measured forwarder.
             os.sched_setaffinity(0, {Cores.among(allowed).control})
         while True:
             waited = time.monotonic() - began
@@ -152,7 +152,8 @@ def _wait(
                 return held
             if waited < locks.PATIENCE_S:
                 continue
-            # Who is not the first takes no lock to look: the first could fail by it.
+            # A lab that is not the first takes no lock to check: that could make the first one
+            # fail.
             found = _seen(_whole_cores(allowed)) if ahead else holders(_whole_cores(allowed))
             who = described(found)
             if waited >= patience_s:
@@ -175,13 +176,13 @@ def _wait(
 
 
 def _seen(cpus: Iterable[int]) -> dict[int, Holder]:
-    """As `holders`, without a lock: those that are visible here."""
+    """Return the visible holders, like `holders`, but without a lock."""
     found = {cpu: holder(_path(cpu)) for cpu in sorted(cpus)}
     return {cpu: each for cpu, each in found.items() if each.pid is not None}
 
 
 def _whom(have: str, ahead: list[Holder]) -> str:
-    """Who has the CPUs, and who comes before this lab."""
+    """Describe who holds the CPUs, and which labs are ahead in the queue."""
     first = "; ".join(map(str, ahead[:_MOST_NAMED]))
     more = f" and {len(ahead) - _MOST_NAMED} more" if len(ahead) > _MOST_NAMED else ""
     queue = f"before this one in the queue: {first}{more}" if ahead else ""
@@ -189,7 +190,7 @@ def _whom(have: str, ahead: list[Holder]) -> str:
 
 
 def _time(seconds: float) -> str:
-    """`45 s`, `10 min`, `24 h`: whole where they are, and rounded to the second."""
+    """Format a time as `45 s`, `10 min`, `24 h`; otherwise rounded to the second."""
     for unit, name in ((3600, "h"), (60, "min")):
         if seconds >= unit and round(seconds) % unit == 0:
             return f"{round(seconds) // unit} {name}"
@@ -213,7 +214,7 @@ def _path(cpu: int) -> Path:
 
 
 def _place() -> Path:
-    """The same for all users."""
+    """Return the directory of the lock files, the same for all users."""
     shared = stat.S_IFDIR | stat.S_ISVTX | stat.S_IRWXU | stat.S_IRWXG | stat.S_IRWXO
     for place in PLACES:
         with suppress(OSError):
@@ -248,7 +249,9 @@ def _hold(cpu: int) -> int | None:
 
 
 def _make(path: Path) -> None:
-    """Make the file if it is not there. Without O_CREAT on others' files: kernels refuse that."""
+    """Make the file if it does not exist. Kernels refuse O_CREAT on another user's file, so open
+    existing files without it.
+    """
     before = os.umask(0)
     try:
         os.close(os.open(path, os.O_RDONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o444))
@@ -259,7 +262,9 @@ def _make(path: Path) -> None:
 
 
 def _check(path: Path) -> None:
-    """For the message: what is opened after this is no symbolic link either way (O_NOFOLLOW)."""
+    """Raise a clear message for anything but a regular file. O_NOFOLLOW protects the later open in
+    any case.
+    """
     mode = path.lstat().st_mode
     if not stat.S_ISREG(mode):
         kind = "a symbolic link" if stat.S_ISLNK(mode) else "not a regular file"

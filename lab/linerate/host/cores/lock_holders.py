@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which process holds a lock (flock) on a file: read from /proc/locks, never from the file.
+"""Find the process that holds a lock (flock) on a file: from /proc/locks, never from the file.
 
-Anybody may have written the file, but nobody can hold a lock in secret.
+Anybody may have written the file, but /proc/locks shows every lock.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Holder:
 
 
 def holder(path: Path) -> Holder:
-    """Who holds a lock on this file. `Holder(None)`: nobody who is visible here."""
+    """Return the holder of the lock on this file; `Holder(None)` if none is visible here."""
     with suppress(OSError):
         found = path.lstat()
         device = f"{os.major(found.st_dev):02x}:{os.minor(found.st_dev):02x}"
@@ -49,7 +49,7 @@ def holder(path: Path) -> Holder:
                 continue
             if place == device:
                 return _process(int(words[4]))
-            # Btrfs tells another device here than by stat.
+            # Btrfs shows another device number here than in stat.
             fallback = int(words[4])
         if fallback is not None:
             return _process(fallback)
@@ -57,7 +57,7 @@ def holder(path: Path) -> Holder:
 
 
 def is_stopped(pid: int) -> bool:
-    """Whether a process stands still until somebody continues it."""
+    """Return True if a process is stopped until it is continued (SIGSTOP, tracing)."""
     try:
         state = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
     except (OSError, IndexError):
@@ -76,7 +76,9 @@ def _process(pid: int) -> Holder:
 
 
 def _shown(argv: list[str]) -> str:
-    """A command as a user knows it, without the interpreter; another user may have chosen it."""
+    """Format a command for the user, without the interpreter. Another user may have chosen its
+    text.
+    """
     if len(argv) > 1 and Path(argv[0]).name.startswith("python") and not argv[1].startswith("-"):
         argv = argv[1:]
     words = [Path(argv[0]).name, *argv[1:]]

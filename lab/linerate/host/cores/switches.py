@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who had a CPU: the kernel's records of context switches (perf_event_open(2)).
+"""Which processes used a CPU, from the kernel's records of context switches (perf_event_open(2)).
 
-They are exact, which samples of /proc are not: a compiler's processes live for a part of a second.
-While they are made each switch takes some hundred nanoseconds more, so a CPU whose programs sleep
-and wake for every packet is better not watched.
+They are exact, unlike samples of /proc: a compiler's processes live for a part of a second.
+Recording adds some hundred nanoseconds to each switch, so do not watch a CPU whose programs sleep
+and wake for every packet.
 
-They need CAP_PERFMON, which root has, or kernel.perf_event_paranoid at 0 or below. Lifecycle:
+Requires CAP_PERFMON, which root has, or kernel.perf_event_paranoid at 0 or below. Lifecycle:
 `watched` opens the records of some CPUs and closes them. Any thread.
 """
 
@@ -32,11 +32,11 @@ _SOFTWARE, _DUMMY = 1, 9
 _TID_AND_TIME = 1 << 1 | 1 << 2
 _COMM, _ID_ALL, _CLOCK_ID, _SWITCHES = 1 << 9, 1 << 18, 1 << 25, 1 << 26
 _CLOSE_ON_EXEC = 8
-# In the page before the ring: how much was written to it.
+# Offset, in the page before the ring, of the number of bytes written.
 _HEAD = 1024
 _HEADER, _ID, _PAIR = struct.Struct("=IHH"), struct.Struct("=IIQ"), struct.Struct("=II")
 _NAME, _SWITCH = 3, 15
-# Of one record, in bytes, at most.
+# The largest record, in bytes.
 _LARGEST = 128
 _OUT = 1 << 13
 # 512 KiB have room for some 4,700 switches.
@@ -45,8 +45,8 @@ _RING_PAGES = 128
 
 @dataclass(frozen=True)
 class Use:
-    """What was seen of one CPU. `others`: for which share of the time processes that are not the
-    lab's had it, by name, the greatest first. `complete`: there was room for all records; without,
+    """Observed use of one CPU. `others`: share of the time (0 to 1) that each process outside the
+    lab used, by name, the greatest first. `complete`: there was room for all records; otherwise the
     shares may be too small.
     """
 
@@ -56,9 +56,9 @@ class Use:
 
 @contextmanager
 def watched(cpus: Iterable[int], is_own: Callable[[int], bool]) -> Iterator[dict[int, Use] | None]:
-    """What is seen of each CPU meanwhile, there at the end. None: this user may not see it.
+    """Watch CPUs during the context; the result is filled when it ends. None if this user may not.
 
-    `is_own`: whether a process, by its pid, is the lab's.
+    `is_own`: tells if a pid is the lab's.
     """
     with ExitStack() as stack:
         try:
@@ -67,7 +67,7 @@ def watched(cpus: Iterable[int], is_own: Callable[[int], bool]) -> Iterator[dict
             yield None
             return
         found: dict[int, Use] = {}
-        # Those that end meanwhile can be asked for their names no more.
+        # The name of a process that ends meanwhile cannot be read any more.
         names = {int(path.parent.name): _name(path) for path in Path("/proc").glob("[0-9]*/comm")}
         began_ns = time.monotonic_ns()
         yield found
@@ -80,7 +80,7 @@ def watched(cpus: Iterable[int], is_own: Callable[[int], bool]) -> Iterator[dict
 
 @contextmanager
 def _ring(cpu: int) -> Iterator[mmap.mmap]:
-    """Into which the kernel writes the switches of a CPU. Raises `OSError`."""
+    """Map the ring into which the kernel writes the switches of a CPU. Raises `OSError`."""
     if (call := _CALL.get(platform.machine())) is None:
         raise OSError(f"the number of perf_event_open is not known for {platform.machine()}")
     flags = _COMM | _ID_ALL | _CLOCK_ID | _SWITCHES
@@ -107,9 +107,9 @@ class _Record:
 
 
 def _records(ring: mmap.mmap) -> tuple[list[_Record], bool]:
-    """What was written until now, and whether there was room for all of it."""
+    """Return the records written so far, and True if there was room for all of them."""
     size = len(ring) - mmap.PAGESIZE
-    # Nothing was read yet, so nothing was written over, and the kernel stops where it is full.
+    # Nothing was read yet, so nothing was overwritten: the kernel stops when the ring is full.
     whole = int.from_bytes(ring[_HEAD : _HEAD + 8], "little")
     found = []
     at = 0
@@ -128,7 +128,7 @@ def _others(
     names: dict[int, str],
     is_own: Callable[[int], bool],
 ) -> dict[str, float]:
-    """Shares, from the sums over the times from one switch to the next."""
+    """Return the share of each process: the sum of its times between switches."""
     ran_ns: Counter[int] = Counter()
     since_ns, running = began_ns, 0
     for record in records:
@@ -136,7 +136,7 @@ def _others(
         if at_ns > end_ns:
             break
         if record.kind == _NAME and len(set(_PAIR.unpack_from(record.body))) == 1:
-            # Who was named, which need not be who did it: a program names its threads.
+            # The thread's name, which a program can choose.
             pid, _ = _PAIR.unpack_from(record.body)
             name, _, _ = record.body[_PAIR.size : -_ID.size].partition(b"\0")
             names[pid] = name.decode(errors="replace")
@@ -155,7 +155,7 @@ def _others(
 
 
 def _name(comm: Path) -> str:
-    """Kernel threads of one kind have one name."""
+    """Return a process's name; kernel threads of one kind share one name."""
     try:
         return comm.read_text().strip().partition("/")[0]
     except OSError:

@@ -1,17 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""More weight on their CPUs for a lab and what it starts than for all others: a control group.
+"""A control group that gives a lab and its children more CPU weight than all other processes.
 
 Beside a busy neighbour a generator has its CPU for half of the time, in slices of milliseconds, and
-nearly all that it sends is late. With 100 times the neighbour's weight it has 99 %. Among each
-other the lab and its programs weigh what they did, so that no arm has more than another.
+nearly all of its frames are late. With 100 times the neighbour's weight it has 99 %. The lab and
+its programs keep equal weights among themselves, so that no arm gets more than another.
 
-The group is at the top of the tree of groups, for weights count among neighbours there. It has the
-controller of CPUs alone (version 1), or all (version 2, where the lab is then out of its group's
-limits: where there are any, it stays).
+The group is at the top of the tree, because weights count among siblings. It has the CPU controller
+alone (version 1), or all controllers (version 2, where the lab would leave the limits of its group:
+if there are any, it stays in that group).
 
-Lifecycle: `raised` makes the group, moves the lab into it, and at its end moves it back, with
-whatever runs still, and removes the group. The next lab removes that of one that was killed. Call
-it before what is to have the weight starts.
+Lifecycle: `raised` makes the group and moves the lab into it; at its end it moves all remaining
+processes back and removes the group. The next lab removes the group of a killed lab. Call it before
+the start of any process that needs the weight.
 """
 
 from __future__ import annotations
@@ -32,20 +32,22 @@ from linerate.host.host import LOCAL, Host
 from linerate.host.locks import hold
 from linerate.host.process import start_time
 
-# How many times everyone's; version 2 has no more.
+# Multiple of the default weight; version 2 allows no more.
 WEIGHT = MOST_WEIGHT = 100
 _EVERYONE = {1: 1024, 2: 100}
 _FILE = {1: "cpu.shares", 2: "cpu.weight"}
 _PREFIX = "linerate-weight"
 _OURS = re.compile(rf"{_PREFIX}-(\d+)-(\d+)")
-# How long what was killed may take to leave a group, and how often it is looked.
+# How long killed processes may take to leave a group, and the interval of checks.
 _END_S = 2.0
 _LOOK_S = 0.01
 
 
 @dataclass(frozen=True)
 class Weight:
-    """`group`: where the lab has its weight; None: it has everyone's, and `why` says the reason."""
+    """The weight of the lab. `group`: the lab's group; None if the lab has the default weight, for
+    the reason in `why`.
+    """
 
     mount: Mount | None = None
     group: Path | None = None
@@ -53,7 +55,7 @@ class Weight:
 
     @property
     def times(self) -> int:
-        """How many times everyone's it is now."""
+        """The current weight as a multiple of the default weight."""
         if self.mount is None or self.group is None:
             return 1
         told = LOCAL.read_text(self.group / _FILE[self.mount.version])
@@ -62,7 +64,9 @@ class Weight:
 
 @contextmanager
 def raised(times: int = WEIGHT, host: Host = LOCAL) -> Iterator[Weight]:
-    """Weigh so many times as much as others for a while, where this user may; never raises."""
+    """Raise the lab's weight to `times` the default for a while, if this user may; never raises an
+    error.
+    """
     found = _mount(host)
     if times == 1:
         yield Weight(why="it was not asked for")
@@ -91,7 +95,7 @@ def raised(times: int = WEIGHT, host: Host = LOCAL) -> Iterator[Weight]:
 
 
 def even_out(pid: int) -> None:
-    """Weigh as much as others from now on, if this process is not in the lab's group.
+    """Give a process the default weight from now on, unless it is in the lab's group.
 
     A container engine starts programs in groups of its own, and arms must not differ by that.
     """
@@ -104,7 +108,7 @@ def even_out(pid: int) -> None:
 
 
 def adopt(pid: int) -> None:
-    """Let a thread of the kernel that works for the lab have the lab's weight, if that has more."""
+    """Give a kernel thread that works for the lab the lab's weight, if that has been raised."""
     found = _mount(LOCAL)
     if found is not None and _OURS.fullmatch((own := own_directory(found)).name):
         with contextlib.suppress(MachineError):
@@ -112,13 +116,15 @@ def adopt(pid: int) -> None:
 
 
 def obstacle(host: Host = LOCAL) -> str | None:
-    """Why the lab cannot weigh more than others here; None: it can."""
+    """Return why the lab cannot raise its weight here; None if it can."""
     found = _mount(host)
     return _obstacle(found, host) if found else "no control groups of CPUs are mounted"
 
 
 def _mount(host: Host) -> Mount | None:
-    """The tree that weighs on CPUs. Version 2 has what version 1 left."""
+    """Return the mount with the CPU controller. Version 2 has the controllers version 1 does not
+    use.
+    """
     found = [mount for mount in mounts(host) if has_cpu(mount, host)]
     return max(found, key=lambda mount: mount.version, default=None)
 
@@ -143,7 +149,7 @@ def _limits(group: Path, host: Host) -> bool:
 
 
 def _make(found: Mount, group: Path, times: int) -> int:
-    """A group with the lab in it, and the lock on it."""
+    """Make a group, move the lab into it, and return the lock on it."""
     files.make(group)
     lock = hold(group, os.O_DIRECTORY)
     if lock is None:
@@ -151,7 +157,7 @@ def _make(found: Mount, group: Path, times: int) -> int:
     try:
         files.write(group / _FILE[found.version], str(times * _EVERYONE[found.version]))
         if (group / "cpu.rt_runtime_us").exists():
-            # Else no program could ask for a real-time priority (CONFIG_RT_GROUP_SCHED).
+            # Otherwise no program could ask for a real-time priority (CONFIG_RT_GROUP_SCHED).
             with contextlib.suppress(OSError, MachineError):
                 left = int(LOCAL.read_text(found.path / "cpu.rt_runtime_us"))
                 files.write(group / "cpu.rt_runtime_us", str(left // 2))
@@ -163,7 +169,7 @@ def _make(found: Mount, group: Path, times: int) -> int:
 
 
 def _remove(group: Path, above: Path) -> None:
-    """Move all its processes to another group, and remove it, in bounded time."""
+    """Move all processes of a group to `above`, and remove the group, in bounded time."""
     deadline = time.monotonic() + _END_S
     while group.exists():
         with contextlib.suppress(OSError):
@@ -180,7 +186,7 @@ def _remove(group: Path, above: Path) -> None:
 
 
 def remove_stale(host: Host = LOCAL) -> list[Path]:
-    """Remove groups of labs that no longer run, where this user may; returns them."""
+    """Remove the groups of labs that no longer run, if this user may; return them."""
     found = _mount(host)
     return [] if found is None or _obstacle(found, host) else _remove_stale(found)
 

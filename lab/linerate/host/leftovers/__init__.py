@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What labs make or change outside their processes, and how whoever comes next undoes it."""
+"""Everything that labs make or change outside their processes, and how the next lab undoes it."""

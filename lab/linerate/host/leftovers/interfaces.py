@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Interfaces that are not the lab's: what programs change on them is put back.
+"""Restore the changes that programs make to interfaces that the lab does not own.
 
-DPDK's net_af_packet and net_af_xdp have an interface receive frames for others by a flag that stays
-when they end (PROMISC); programs can set its MTU; and net_af_xdp's XDP program stays when its
-process is killed.
+DPDK's net_af_packet and net_af_xdp make an interface promiscuous by a flag that stays when they end
+(PROMISC); programs can set its MTU; and net_af_xdp's XDP program stays when its process is killed.
 
-Lifecycle: `kept` notes how the interfaces are, in a file beside the run directories that the lab
-holds a lock on, and puts them back when its context ends. If the lab is killed, the next one does
+Lifecycle: `kept` saves the state of the interfaces in a file beside the run directories, which the
+lab locks, and restores them when its context ends. If the lab is killed, the next one does it
 (`remove_stale`): it reads only files of its own user, and changes only interfaces of the network
-namespace and the start of the machine that the file is of.
+namespace and the boot of the machine recorded in the file.
 """
 
 from __future__ import annotations
@@ -34,13 +33,15 @@ _PREFIX = "linerate-interfaces"
 # Pid and start time of the lab, and the number of an interface.
 _NAME = re.compile(r"-(\d+)-(\d+)-\d+")
 _BOOT = "/proc/sys/kernel/random/boot_id"
-# More is no file of ours.
+# A larger file is not ours.
 _MOST_BYTES = 1 << 16
 
 
 @dataclass(frozen=True)
 class _State:
-    """`promiscuous`: by its flag. `mtu` is in bytes. `xdp`: it has an XDP program."""
+    """The state of an interface. `promiscuous`: its flag. `mtu`: in bytes. `xdp`: it has an XDP
+    program.
+    """
 
     index: int
     name: str
@@ -50,30 +51,30 @@ class _State:
 
     @classmethod
     def of(cls, shown: dict[str, Any]) -> _State:
-        """Of what `ip -json link show` tells of an interface."""
+        """Return the state from one entry of `ip -json link show`."""
         return cls(
             int(shown["ifindex"]), str(shown["ifname"]), "PROMISC" in shown["flags"],
             int(shown["mtu"]), "xdp" in shown,
         )  # fmt: skip
 
     def restore(self, now: _State) -> None:
-        """Undo what differs."""
+        """Undo the differences between `now` and this state."""
         wanted: list[tuple[bool, str, str]] = [
             (self.promiscuous != now.promiscuous, "promisc", "on" if self.promiscuous else "off"),
             (self.mtu != now.mtu, "mtu", str(self.mtu)),
-            # One that was there before is another's to mend.
+            # A program that was there before is not ours to remove.
             (now.xdp and not self.xdp, "xdp", "off"),
         ]
         for differs, what, value in wanted:
             if differs:
-                # Who may not change it may not have changed it.
+                # A user that may not change it cannot have changed it.
                 with suppress(LinkError):
                     ip("link", "set", "dev", self.name, what, value)
 
 
 @contextmanager
 def kept(names: Sequence[str]) -> Iterator[None]:
-    """Put interfaces of this network namespace back when the context ends, also after a kill."""
+    """Restore interfaces of this network namespace when the context ends, even after a kill."""
     asked = names and LOCAL.which("ip") is not None
     before = [each for each in _now() if each.name in names] if asked else []
     if not before:
@@ -84,7 +85,7 @@ def kept(names: Sequence[str]) -> Iterator[None]:
     with contextlib.ExitStack() as opened:
         file = opened.enter_context(os.fdopen(os.open(path, flags, 0o600), "w"))
         opened.callback(path.unlink, missing_ok=True)
-        # Until it is locked it has nothing to undo.
+        # There is nothing to undo before the file is locked.
         lock = hold(path)
         if lock is not None:
             opened.callback(os.close, lock)
@@ -95,7 +96,7 @@ def kept(names: Sequence[str]) -> Iterator[None]:
 
 
 def remove_stale() -> list[str]:
-    """Put back what labs that no longer run left changed; returns the names of the interfaces."""
+    """Restore the interfaces that killed labs left changed; return their names."""
     restored: list[str] = []
     for path in base_directory().glob(f"{_stem()}-*"):
         named = _NAME.fullmatch(path.name.removeprefix(_stem()))
@@ -112,7 +113,9 @@ def remove_stale() -> list[str]:
 
 
 def _undo(path: Path, lock: int) -> list[str]:
-    """By the file that is open as `lock`; removes it, unless it is of another network namespace."""
+    """Undo the changes recorded in the file open as `lock`; remove it, unless it is of another
+    network namespace.
+    """
     found = os.fstat(lock)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
         return []
@@ -131,7 +134,7 @@ def _undo(path: Path, lock: int) -> list[str]:
 
 
 def _restore(before: Sequence[_State]) -> list[str]:
-    """Returns the names of those that had been changed."""
+    """Restore interfaces; return the names of those that had been changed."""
     try:
         now = {(each.index, each.name): each for each in _now()}
     except LinkError:
@@ -155,7 +158,7 @@ def _stem() -> str:
 
 
 def _here() -> dict[str, str]:
-    """This start of the machine, and this network namespace."""
+    """Identify this boot of the machine and this network namespace."""
     return {
         "boot": LOCAL.read_text(_BOOT).strip(),
         "namespace": str(Path("/proc/thread-self/ns/net").stat().st_ino),

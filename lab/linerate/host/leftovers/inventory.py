@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The inventory of what a lab makes or changes outside its processes.
+"""The inventory of everything that a lab makes or changes outside its processes.
 
-A lab undoes all of it when it ends, however it ends; after a SIGKILL the next lab does, whatever
-that one is for. Each kind tells by itself which lab it is of (by pid and start time) and is held by
-a lock for as long as that lab runs, so that nothing of a lab in another container is touched.
+A lab undoes all of it when it ends, in whatever way; after a SIGKILL the next lab does, whatever
+its experiment. Each kind of object names its lab (by pid and start time) and is locked while that
+lab runs, so that objects of a lab in another container are left alone.
 """
 
 from __future__ import annotations
@@ -17,15 +17,16 @@ from linerate.host.errors import LabError
 
 @dataclass(frozen=True)
 class Kind:
-    """`remove`: the module and the function in it that undoes what labs that no longer run left,
-    and tells what that was. It is imported when it is called: it may be an experiment's.
+    """A kind of leftover. `remove`: the module and the function in it that removes leftovers of
+    labs that no longer run, and returns their names. Imported when called, because it may be an
+    experiment's.
     """
 
     name: str
     remove: str
 
 
-# First what may hold processes that use the rest.
+# Kinds that may hold processes come first, because these use the others.
 KINDS = (
     Kind(
         "control groups of tenants",
@@ -39,13 +40,17 @@ KINDS = (
 
 
 def sentence(removed: Mapping[str, Sequence[str]]) -> str:
-    """`undone what labs that were killed had left: network namespaces a, b`."""
+    """Describe removed leftovers: `undone what labs that were killed had left: network namespaces
+    a, b`.
+    """
     told = "; ".join(f"{name} {', '.join(found)}" for name, found in removed.items())
     return f"undone what labs that were killed had left: {told}"
 
 
 def remove() -> dict[str, list[str]]:
-    """Undo what labs that were killed left; returns it by kind. What this user may not stays."""
+    """Remove the leftovers of killed labs; return them by kind. Leaves those that this user may not
+    remove.
+    """
     removed = {}
     for kind in KINDS:
         module, _, function = kind.remove.partition(":")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The session of any experiment: takes its plan's steps (`linerate.runs.plans.steps`) one by one.
+"""The session of any experiment: runs its plan's steps (`linerate.runs.plans.steps`) one by one.
 
-Lifecycle: a context manager, made once for a session. What was measured is in its journal
+Lifecycle: a context manager, made once for a session. Its journal has the measured trials
 (`linerate.runs.engine.ledger`).
 """
 
@@ -48,7 +48,7 @@ T = TypeVar("T")
 
 
 class Engine:
-    """One session of a run. `warnings`: what is known of the run before it begins."""
+    """One session of a run. `warnings`: those known before the run begins."""
 
     def __init__(
         self,
@@ -60,7 +60,7 @@ class Engine:
         *,
         outweighs: bool = False,
     ) -> None:
-        """`outweighs`: what it starts has its CPUs also where others want them."""
+        """Prepare. `outweighs`: processes of the lab outweigh others on their CPUs."""
         self.plan = plan
         self.journal = journal
         self.console = console
@@ -106,16 +106,16 @@ class Engine:
         return self.journal.trials
 
     def prepare(self) -> None:
-        """Look for everything that can be missing; raises `LabError`."""
+        """Check for everything that may be missing; raises `LabError`."""
         self._held.enter_context(self.plan.held())
         self.ledger.clock = preparation.prepare(self.plan, outweighs=self._outweighs)
 
     def programs(self) -> dict[str, str]:
-        """SHA-256 of the programs that take part, after `prepare`."""
+        """Return the SHA-256 of the programs that take part, after `prepare`."""
         return preparation.programs(self.plan)
 
     def measure(self) -> None:
-        """Take the plan's steps, from the first to the last or to the end of the budget."""
+        """Run the plan's steps, from the first to the last or to the end of the budget."""
         self.ledger.begin()
         with self.monitor:
             for warning in self._before:
@@ -128,7 +128,7 @@ class Engine:
         self.journal.finish()
 
     def _go(self, steps: Steps[T]) -> T:
-        """Take these steps, and return what they come to."""
+        """Run these steps, and return their result."""
         try:
             step = next(steps)
             while True:
@@ -219,7 +219,7 @@ class Engine:
         if step.told:
             self.monitor.item(*where, step.told(found), fresh=fresh)
         if step.failed and mine:
-            # What earlier sessions found stands, and does not end this one.
+            # Results of earlier sessions stand, and do not end this one.
             self.ledger.count(step.failed(found) if fresh else None, mine[-1])
         return found
 

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a session has measured so far, and whether it may go on.
+"""The trials of a session so far, and the decision to continue.
 
-Lifecycle: one for a session. Resume, progress, failures in a row, the budget of time and the places
+Lifecycle: one for a session. Resume, progress, failures in a row, the time budget and the points
 where a signal is noticed are here, and nowhere else.
 """
 
@@ -24,7 +24,7 @@ from linerate.trial.link_setup import LinkSetup
 
 
 class TimeIsUpError(Exception):
-    """The session's budget is used up before a trial that is not on record."""
+    """The session's time budget is used up before a trial that is not on record."""
 
 
 class _GivenUpError(Exception):
@@ -32,7 +32,9 @@ class _GivenUpError(Exception):
 
 
 class Ledger:
-    """`clock`: enters what was found of it into each trial; None: it was not looked at."""
+    """The ledger of a session. `clock`: its check is entered into each trial; None: it was not
+    checked.
+    """
 
     def __init__(self, plan: SessionPlan, journal: Journal, monitor: Monitor) -> None:
         self.journal = journal
@@ -50,23 +52,25 @@ class Ledger:
     # -- before a trial ------------------------------------------------------------------------
 
     def begin(self) -> None:
-        """The budget of time counts from now."""
+        """Start the time budget now."""
         if self._plan.minutes is not None:
             self._deadline = time.monotonic() + self._plan.minutes * 60
 
     def may_begin(self, *, begun: bool = False) -> None:
-        """Before what is not on record. `begun`: it is a part of what was begun in time."""
+        """Check the budget before a new trial. `begun`: it is a part of work that was begun in
+        time.
+        """
         checkpoint()
         if not begun and time.monotonic() >= self._deadline:
             raise TimeIsUpError
 
     @property
     def replaying(self) -> bool:
-        """Whether the next trial may be on record."""
+        """True if the next trial may be on record."""
         return self.journal.peek() is not None
 
     def replayed(self, due: Any, *, first: bool) -> Trial | None:
-        """An attempt as it is on record; None: there is no further of this trial."""
+        """Return an attempt from the records; None if there is no further one of this trial."""
         found = self.journal.peek()
         if not first and found and any(field(found, name) != due[name] for name in due):
             return None
@@ -97,7 +101,7 @@ class Ledger:
     # -- what fails ----------------------------------------------------------------------------
 
     def count(self, why: str | None, trial: Trial) -> None:
-        """Count failures in a row. `why` it failed; None: it did not."""
+        """Count failures in a row. `why`: the reason; None if it succeeded."""
         self._failures = self._failures + 1 if why is not None else 0
         limit = self._plan.failures
         if self._failures < limit.most or self._plan.keep_going:
@@ -111,7 +115,7 @@ class Ledger:
 
     @contextmanager
     def giving_up(self, step: GiveUp) -> Iterator[None]:
-        """What fails too often in a row inside ends there, and the run goes on."""
+        """End the steps inside after too many failures in a row; the run continues."""
         done, self._failures, self._giving_up = self.monitor.done, 0, True
         try:
             yield
@@ -126,7 +130,7 @@ class Ledger:
 
 
 def place_of(setup: LinkSetup, arm: Arm, block: int, role: Role) -> dict[str, object]:
-    """The fields by which the records of a start are known."""
+    """Return the fields that identify the records of a start."""
     return {
         "link": setup.link.name,
         "size": setup.context.size,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a session looks for before its first trial: what is missing must not end it later."""
+"""Checks before a session's first trial: a missing program must not end it later."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from linerate.runs.plans.steps import SessionPlan
 from linerate.traffic.otg import Traffic
 from linerate.trial.clock_check import ClockCheck, check_clock
 
-# Of the frames that another generator is asked for before it is used; any takes this size.
+# Size of the frames with which another generator is tested; every generator supports it.
 SAMPLE_SIZE = 512
 
 
 def prepare(plan: SessionPlan, *, outweighs: bool = False) -> ClockCheck | None:
-    """Find or build what the plan needs; raises `LabError` for what is missing. `outweighs`: the
-    lab's processes have their CPUs also where others want them.
+    """Find or build what the plan needs; raises `LabError` for what is missing. `outweighs`:
+    processes of the lab outweigh others on their CPUs.
 
-    Returns what the clock check found, where the plan needs one.
+    Returns the result of the clock check, if the plan needs one.
     """
     needs, bench = plan.needs, plan.bench
     plan.prepare()
@@ -65,7 +65,7 @@ def prepare(plan: SessionPlan, *, outweighs: bool = False) -> ClockCheck | None:
 
 
 def programs(plan: SessionPlan) -> dict[str, str]:
-    """SHA-256 of the programs that take part, after `prepare`."""
+    """Return the SHA-256 of the programs that take part, after `prepare`."""
     needs = plan.needs
     known = provenance.programs(
         needs.forwarders, generator=_own_generator(plan), probe=needs.probe, others=needs.others
@@ -74,13 +74,13 @@ def programs(plan: SessionPlan) -> dict[str, str]:
 
 
 def _own_generator(plan: SessionPlan) -> bool:
-    """Whether ours sends."""
+    """Return True if our generator sends."""
     needs = plan.needs
     return not needs.sender and any(plan.link(name).has_generator for name in needs.links)
 
 
 def _sample(plan: SessionPlan, found: Link) -> Traffic:
-    """What another generator has to understand, in short."""
+    """Return traffic with everything that another generator must support."""
     locations = found.locations if isinstance(found, Ports) else ()
     senders = plan.bench.senders(len(locations))
     return Traffic(locations, SAMPLE_SIZE, 0.1, 1000.0, senders=senders, ip=plan.bench.ip)

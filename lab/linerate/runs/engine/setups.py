@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The setup on which a plan's trials run: the link of a cell, and who sends on it."""
+"""Make the setup of a plan's trials: the link of a cell, and its sender."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from linerate.trial.link_setup import LinkSetup
 def setup_of(
     plan: SessionPlan, cell: Cell, *, flood: bool, sender: bool = True, number: int = 0
 ) -> LinkSetup:
-    """`flood`: the sender sends floods alone. `sender`: False where another program sends.
-    `number`: of setups that are open at once.
+    """Return the setup. `flood`: the sender sends floods only. `sender`: False if another program
+    sends. `number`: distinguishes setups that are open at once.
     """
     bench = plan.bench
 

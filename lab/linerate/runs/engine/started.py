@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder that a procedure asks: what earlier sessions asked is answered from the records."""
+"""A forwarder for a procedure: requests of earlier sessions are answered from the records."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def device_of(  # noqa: PLR0917 - what it is made of
     max_pps: float,
     method: Method = "fresh",
 ) -> SetupDevice:
-    """The forwarder that a step asks for, on this setup."""
+    """Return the forwarder that a step requests, on this setup."""
     return SetupDevice(
         bench,
         setup,
@@ -57,7 +57,7 @@ class StartedDevice:
         *,
         each_fails: bool,
     ) -> None:
-        """`place`: by which fields its records are known."""
+        """Prepare. `place`: the fields that identify its records."""
         self.arm = arm
         self._ledger = ledger
         self._real = real
@@ -98,7 +98,7 @@ class StartedDevice:
             fresh = last.session == ledger.journal.session
             (ledger.monitor.finished if fresh else ledger.monitor.replayed)(last)
             if self._each_fails:
-                # Also of earlier sessions: what was given up stays so.
+                # Also for earlier sessions: a given-up start stays given up.
                 ledger.count(None if found else last.invalid_why, last)
         return found
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps of forwarders that are started together: they share a core, or take turns."""
+"""Steps with forwarders that are started together: they share a core, or take turns."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Items = Sequence[tuple[Role, Arm]]
 
 
 def share_core(plan: SessionPlan, ledger: Ledger, step: Standing) -> None:
-    """One trial of each, but for those on record."""
+    """Run one trial of each, except those on record."""
     setup, left = step.setup, list(step.items)
     while left:
         role, arm = left[0]
@@ -44,7 +44,7 @@ def share_core(plan: SessionPlan, ledger: Ledger, step: Standing) -> None:
 
 
 def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
-    """The procedure asks them, and whoever is asked runs."""
+    """Run the procedure; the forwarder that it asks runs."""
     # Places in the block are those of its starts, whatever link each is on.
     slots = itertools.count()
     for items in _groups(step.items, plan.bench.memory, plan.link(step.cell.link)):
@@ -80,18 +80,18 @@ def take_turns(plan: SessionPlan, ledger: Ledger, step: Turns) -> None:
 
 
 def _count(ledger: Ledger, started: Sequence[StartedDevice]) -> None:
-    """A start failed of which no trial counts."""
+    """Count a start as failed if no trial of it is valid."""
     for each in started:
         if trials := each.trials:
             last, some = trials[-1], any(trial.valid for trial in trials)
             fresh = last.session == ledger.journal.session
             why = last.invalid_why or "no trial counts"
-            # What earlier sessions found stands, and does not end this one.
+            # Results of earlier sessions stand, and do not end this one.
             ledger.count(why if fresh and not some else None, last)
 
 
 def _groups(items: Items, memory: Memory, link: Link) -> Iterator[Items]:
-    """As many at a time as memory takes, in groups of about the same size."""
+    """Split the items into groups of about the same size that fit into memory."""
     if not items:
         return
     programs = [forwarder(arm.forwarder) for _, arm in items]

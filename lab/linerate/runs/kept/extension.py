@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`--resume DIR --blocks N`: a run that has ended gets more blocks, and is told with them.
+"""`--resume DIR --blocks N`: add blocks to a run that has ended, and report all of them.
 
-What is added is a run of its own below the first one's directory, `more-1` and so on, with another
-seed: it finds its own 100 %, and can be interrupted and go on. Whoever reads the first one
-(`linerate.runs.kept.stored`) gets all their blocks side by side, as those of merged runs.
+The added blocks are a run of its own below the first one's directory, `more-1` and so on, with
+another seed: it finds its own 100 %, and can be interrupted and resumed. Readers of the first run
+(`linerate.runs.kept.stored`) get all blocks side by side, like those of merged runs.
 
-Who looks again tests again. The n-th look tests at ALPHA / 2^(n - 1), so that all of them together
-call two equal programs different with a probability below 2 ALPHA, however often blocks are added.
+Each look at the results is another test. The n-th look tests at ALPHA / 2^(n - 1), so that all of
+them together call two equal programs different with a probability below 2 ALPHA, however often
+blocks are added.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ _NAME = "more-{}"
 
 
 def places(directory: Path) -> list[Path]:
-    """The directories of the blocks that were added to the run in this one, in their order."""
+    """Return the directories of the blocks that were added to this run, in their order."""
     found: list[Path] = []
     while (path := directory / _NAME.format(len(found) + 1)).joinpath(RUN).exists():
         found.append(path)
@@ -38,13 +39,13 @@ def measured(directory: Path) -> list[Path]:
 
 
 def trials_in(directory: Path) -> list[Trial]:
-    """The trials on record; none if none was begun."""
+    """Return the trials on record; empty if none was begun."""
     records = directory / RECORDS
     return scan(records).trials if records.exists() else []
 
 
 def unfinished(directory: Path) -> Path | None:
-    """Where added blocks are not all measured; None: all are."""
+    """Return the directory whose added blocks are not all measured; None if all are."""
     for place in places(directory)[-1:]:
         if not run_file.load(place).complete(len(trials_in(place))):
             return place
@@ -52,8 +53,8 @@ def unfinished(directory: Path) -> Path | None:
 
 
 def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: int) -> Path:
-    """Ask for as many more blocks as make `blocks` of them in the cell that has most, and say where
-    they will be; nothing is measured yet. Raises `UsageError`.
+    """Plan additional blocks so that the largest cell has `blocks` of them, and return their
+    directory; measures nothing yet. Raises `UsageError`.
     """
     there = sum(blocks_of(run_file.load(each)) for each in places(directory)) + blocks_of(run)
     if not experiment.judged_in:
@@ -69,7 +70,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
     number = len(places(directory)) + 1
     options = {**run.options, "blocks": blocks - there, "seed": run.options.get("seed", 1) + number}
     added = Run(experiment=run.experiment, options=options, design=experiment.design(options))
-    # What could not stand beside what is there must not be measured.
+    # Refuse blocks that could not be merged with the existing ones before measuring them.
     experiment.merged([run.design, added.design])
     place = directory / _NAME.format(number)
     with OutputDirectory(place) as output:
@@ -78,7 +79,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
 
 
 def blocks_of(run: Run) -> int:
-    """The number of blocks of the cell that has most."""
+    """Return the number of blocks of the largest cell."""
     blocks: list[int] = [cell["blocks"] for cell in run.design["cells"]]
     if not blocks:
         raise RunError(f"{RUN}: the design has no cell", "the file was changed")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run's records say: its summary and report, and what is printed."""
+"""Write and print the summary and the report of a run's records."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def publish(
     trials: list[Trial],
     console: Console,
 ) -> Findings:
-    """Write what the records say, and print it."""
+    """Write summary and report, and print the results."""
     findings = experiment.told(run, trials)
     for name, content in findings.files().items():
         output.write(name, content)

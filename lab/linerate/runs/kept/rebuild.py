@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate report`: summary and report of a run made anew, or of several runs put together."""
+"""`linerate report`: make summary and report of a run again, or of several runs merged."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from linerate.runs.registry import find
 
 
 def report(directories: Sequence[Path], out: Path | None, console: Console) -> Findings:
-    """One directory: its summary and report anew. Several: their trials in a new one, `out`."""
+    """Report one directory again, or merge several runs into a new directory, `out`."""
     if len(directories) > 1:
         if out is None:
             raise UsageError(
@@ -41,7 +41,7 @@ def report(directories: Sequence[Path], out: Path | None, console: Console) -> F
 
 
 def merge(parts: Sequence[Stored], out: Path, console: Console) -> Findings:
-    """Put runs together that measured the same."""
+    """Merge runs that measured the same."""
     with made_of(" and ".join(str(each.directory) for each in parts)):
         return _merge(parts, out, console)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs as they lie in their directories, and the trials of several as those of one.
+"""Runs in their directories, and the merged trials of several runs.
 
-What can be put together. Pairs are made only within a block, so blocks of several runs can stand
-side by side in one comparison: each keeps its own trials, under a number of its own. That holds as
-long as each ratio is one of the same two programs, on the same kind of machine, asked the same.
-Runs with other programs, processors, DPDKs, memory or options are refused, for the middle of their
-ratios is the ratio of nothing; so are runs that share trials (a run twice, or with its copy), which
-would count one measurement as two. Other seeds, dates and kernels are named in the report's notes.
+Merging. Pairs are made only within a block, so blocks of several runs can stand side by side in one
+comparison: each keeps its own trials, under a number of its own. That is valid if each ratio is of
+the same two programs, on the same kind of machine, with the same request. Runs with other programs,
+processors, DPDKs, memory or options are refused, because a median of their ratios has no meaning;
+so are runs that share trials (a run twice, or with its copy), which would count one measurement as
+two. Other seeds, dates and kernels are named in the report's notes.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from linerate.verdict.stats import ALPHA, level_after
 
 @dataclass(frozen=True)
 class Stored:
-    """A run as it lies in its directory."""
+    """A run in its directory."""
 
     directory: Path
     run: Run
@@ -37,8 +37,8 @@ class Stored:
 
 
 def stored(directory: Path) -> Stored:
-    """Read a run with all blocks that it has by now; raises `RunError` naming what is not there or
-    not readable.
+    """Read a run with all its blocks so far; raises `RunError` naming what is missing or not
+    readable.
     """
     first = _stored(directory)
     added = [_stored(each) for each in extension.measured(directory)]
@@ -81,7 +81,7 @@ def _stored(directory: Path) -> Stored:
 
 
 def joined(parts: Sequence[Stored]) -> Stored:
-    """The trials of runs that measured the same, as those of one run; raises `RunError`."""
+    """Merge the trials of runs that measured the same into one run; raises `RunError`."""
     for place, other in enumerate(parts):
         for each in parts[:place]:
             _refuse(each, other)
@@ -101,7 +101,7 @@ def joined(parts: Sequence[Stored]) -> Stored:
 
 
 def _append(run: Run, trials: list[Trial], part: Stored) -> None:
-    """Give the part's sessions, blocks and positions numbers of their own."""
+    """Give the part's sessions, blocks and positions new numbers."""
     sessions, positions = len(run.sessions), len(trials)
     blocks = 1 + max((trial.block for trial in trials), default=-1)
     number = {old.session: sessions + n for n, old in enumerate(part.run.sessions, start=1)}
@@ -130,7 +130,7 @@ def _append(run: Run, trials: list[Trial], part: Stored) -> None:
 
 
 def _refuse(one: Stored, other: Stored) -> None:
-    """Raise `RunError` where putting the two together would lie."""
+    """Raise `RunError` if merging the two would mislead."""
     names = f"{one.directory} and {other.directory}"
     if one.run.experiment != other.run.experiment:
         raise RunError(
@@ -153,7 +153,7 @@ def _refuse(one: Stored, other: Stored) -> None:
 
 
 def _notes(parts: Sequence[Stored]) -> list[str]:
-    """What differs between the parts and is no lie, in words."""
+    """Return the permitted differences between the parts, in words."""
     first = parts[0]
     notes = []
     seeds = [str(part.trials[0].seed) for part in parts]

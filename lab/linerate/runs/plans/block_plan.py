@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Plans whose cells are measured in blocks: floods, and equal loads for all.
 
-An experiment says which arms are in which blocks, and which loads follow from what the floods
-showed.
+An experiment chooses the arms of each block, and the loads that follow from the results of the
+floods.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_FAILURES = 8
 
 
 def preset_note(options: BlockOptions) -> str:
-    """What a design says of how much is measured."""
+    """Describe the amount to measure, for a design."""
     if options.blocks:
         return f"{counted(options.blocks, 'block')} per cell (--blocks)"
     return options.preset.note
@@ -47,7 +47,7 @@ def preset_note(options: BlockOptions) -> str:
 
 @dataclass(frozen=True)
 class Windows:
-    """How a fixed load is sent: in windows of `seconds`; one that was disturbed is repeated."""
+    """How to send a fixed load: in windows of `seconds`; a disturbed one is repeated."""
 
     seconds: float
     terms: Terms
@@ -55,7 +55,9 @@ class Windows:
 
 
 class BlockPlan(SessionPlan):
-    """What experiments in blocks do alike. `peers`: forwarders that take part beside the arms."""
+    """The common part of experiments in blocks. `peers`: forwarders that take part beside the
+    arms.
+    """
 
     windows: Windows
     peers: tuple[str, ...] = ()
@@ -71,14 +73,14 @@ class BlockPlan(SessionPlan):
 
     @abstractmethod
     def planned(self) -> int:
-        """Trials that are known beforehand."""
+        """Return the number of trials that are known beforehand."""
 
     @abstractmethod
     def cell(self, cell: Cell) -> Steps[None]:
         """Measure one cell."""
 
     def arms_of(self, cell: Cell) -> list[Arm]:
-        """The arms that take part in this cell."""
+        """Return the arms that take part in this cell."""
         return self.arms
 
     @property
@@ -96,11 +98,11 @@ class BlockPlan(SessionPlan):
     # -- the blocks of a cell ------------------------------------------------------------------
 
     def method(self, cell: Cell) -> Method:
-        """How the forwarders of this cell share core and time."""
+        """Return how the forwarders of this cell share core and time."""
         return "fresh"
 
     def floods(self, cell: Cell, blocks: Sequence[Sequence[tuple[Role, Arm]]]) -> Steps[None]:
-        """Every arm of every block is started once and gets all that it can take."""
+        """Start every arm of every block once, and flood it."""
         yield Announce(f"{cell.link} {cell.size} B: {counted(cell.blocks, 'block')}")
         load: Load = "flood" if self.link(cell.link).has_generator else "self-driven"
         method = self.method(cell)
@@ -119,7 +121,7 @@ class BlockPlan(SessionPlan):
             yield Standing(setup=setup, items=drawn, block=block)
 
         for block, drawn in enumerate(blocks):
-            # The probe costs something: who has it is compared with nobody.
+            # The probe costs something: trials with it are not compared.
             apart = [item for item in drawn if method == "fresh" or item[0] == "probed"]
             together = [item for item in drawn if item not in apart]
             if together and method == "standing":
@@ -133,8 +135,8 @@ class BlockPlan(SessionPlan):
     def fixed_loads(
         self, cell: Cell, blocks: int, full_pps: float, shares: Sequence[float]
     ) -> Steps[None]:
-        """Paced, open loop: each arm is started once in a block, and offered each share of
-        `full_pps`, in frames per second over all directions.
+        """Start each arm once in a block and offer each share of `full_pps` (frames per second over
+        all directions), paced, open loop.
         """
         yield Announce(f"{cell.link} {cell.size} B: fixed lower loads")
         lowered = replace(cell, blocks=blocks)

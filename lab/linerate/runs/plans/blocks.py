@@ -21,7 +21,7 @@ from linerate.records.trial import Method, Role
 from linerate.verdict.stats import fewest_pairs
 
 PEERS = ("reflect", "testpmd-io")
-# The probe looks in one block of so many.
+# The probe runs in one block of so many.
 PROBED_EVERY = 6
 # Blocks beyond those that a verdict needs: one search or trial may fail.
 SPARE_BLOCKS = 1
@@ -34,14 +34,16 @@ DEMO_CELLS = (Cell("null", 64, 24), Cell("memif", 64, 12), Cell("memif", 1518, 1
 
 
 def takes(name: str, on: Link) -> bool:
-    """Whether this forwarder works on this link."""
+    """Return True if this forwarder works on this link."""
     return forwarder(name).misfit(on) is None
 
 
 def check_fit(
     forwarders: Sequence[str], links: Sequence[Link], named: str = "--forwarders"
 ) -> None:
-    """Raise for forwarders that cannot work on one of these links. `named`: where they stand."""
+    """Raise for forwarders that do not work on one of these links. `named`: where they are
+    named.
+    """
     for name in forwarders:
         for on in links:
             if misfit := forwarder(name).misfit(on):
@@ -49,7 +51,7 @@ def check_fit(
 
 
 def arms(forwarders: list[str]) -> list[Arm]:
-    """One arm per forwarder, and the first one, the baseline, once more."""
+    """Return one arm per forwarder, and the first one, the baseline, once more."""
     if not forwarders:
         raise UsageError("--forwarders: name at least one forwarder")
     repeated = {name for name in forwarders if forwarders.count(name) > 1}
@@ -64,14 +66,16 @@ def arms(forwarders: list[str]) -> list[Arm]:
 
 
 def blocks_for(family: int) -> int:
-    """Blocks that let a single difference pass Holm's correction over so many comparisons."""
+    """Return the number of blocks that lets a single difference pass Holm's correction over a
+    family.
+    """
     return fewest_pairs(family) + SPARE_BLOCKS
 
 
 def too_few_blocks(cells: Sequence[Cell], judged_in: int = 1) -> list[str]:
     """Return a warning for each link on which no test of this run could reject.
 
-    A verdict takes enough blocks to pass Holm's correction over all cells of the link; the cells of
+    A verdict needs enough blocks to pass Holm's correction over all cells of the link; the cells of
     experiment `graph` are those of one. `judged_in`: only one block of so many is judged.
     """
     links: dict[str, list[Cell]] = {}
@@ -91,13 +95,15 @@ def too_few_blocks(cells: Sequence[Cell], judged_in: int = 1) -> list[str]:
 
 
 def check_blocks(blocks: int | None) -> None:
-    """Raise `UsageError` for a number of blocks that no run has. None: the experiment's own."""
+    """Raise `UsageError` for an impossible number of blocks. None: the experiment's own."""
     if blocks is not None and not 1 <= blocks <= MAX_BLOCKS:
         raise UsageError(f"--blocks {blocks}: at least 1 and at most {MAX_BLOCKS}")
 
 
 def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:
-    """Each block has every item, shuffled. The same seed gives the same order on every machine."""
+    """Return blocks with every item, shuffled. The same seed gives the same order on every
+    machine.
+    """
     source = random.Random(f"linerate:{seed}:{cell.link}:{cell.size}")
     blocks = []
     for _ in range(cell.blocks):
@@ -108,8 +114,8 @@ def order(items: Sequence[T], cell: Cell, seed: int) -> list[list[T]]:
 
 
 def turned(items: Sequence[T], seed: int, *what: object) -> list[T]:
-    """The order in which forwarders of a block take turns, drawn anew for each load: `what` says
-    for which block and load.
+    """Return the order in which forwarders of a block take turns, drawn anew for each load: `what`
+    identifies block and load.
     """
     found = list(items)
     random.Random(":".join(map(str, ("linerate", seed, *what)))).shuffle(found)
@@ -117,26 +123,26 @@ def turned(items: Sequence[T], seed: int, *what: object) -> list[T]:
 
 
 def turns_or_fresh(asked: str, on: Link) -> Method:
-    """How forwarders share time on a link with a generator. `asked`: by --method. The user's own
-    ports are there once.
+    """Choose how forwarders share time on a link with a generator. `asked`: by --method. The user's
+    own ports exist only once.
     """
     return "fresh" if asked == "fresh" or on.name == Ports.name else "turns"
 
 
 def shown(arms_of_cell: list[Arm]) -> list[Arm]:
-    """The arms without the A/A arm, where that has nothing to add."""
+    """Return the arms without the A/A arm, if that adds nothing."""
     return [arm for arm in arms_of_cell if not arm.label.endswith(AA_SUFFIX)]
 
 
 def schedule(
     arms_of_cell: list[Arm], cell: Cell, seed: int, self_test: int, *, probe: bool = True
 ) -> list[list[tuple[Role, Arm]]]:
-    """The blocks of a cell: all arms, and the reference peers in the same shuffle.
+    """Return the blocks of a cell: all arms, and the reference peers in the same shuffle.
 
     The peers are in every block of a link with a generator, where the arms are compared with them;
     elsewhere they are only shown, and the first `self_test` blocks are enough. In some blocks each
-    program runs once more with the probe in it, which tells how its polls went: it costs a little,
-    and must not slow what is compared.
+    program runs once more with the probe in it, for its poll figures: the probe costs a little, and
+    must not slow the compared trials.
     """
     peers = [Arm(name, name) for name in PEERS]
     items: list[tuple[Role, Arm]] = [("measure", arm) for arm in arms_of_cell]

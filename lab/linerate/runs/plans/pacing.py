@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The rate of which fixed loads are shares: one that the sender keeps.
 
-A flood shows what a forwarder carries. The sender may be slower when it paces, stamps and looks at
-what comes back, and its speed is another on each link that is opened.
+A flood shows a forwarder's capacity. The sender may be slower when it paces, stamps and checks
+received frames, and its speed differs between links that are opened.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from linerate.trial.link_setup import LinkSetup
 from linerate.trial.search.setup_device import Terms
 from linerate.verdict.arms import median_of
 
-# Shares of what came back of floods that are tried as 100 %, until the sender is on time.
+# Shares of a flood's received rate that are tried as 100 %, until the sender is on time.
 PACED_SHARES = (1.0, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 0.02)
 PACED_S = 0.1
-# A rate is kept if it is in so many starts on links of their own, and in each in so many trials.
-# One lucky window of many is not enough: blocks ask for this rate again.
+# A rate is kept if the sender keeps it in so many starts on links of their own, and in each in so
+# many trials. One good window of many is not enough: blocks use this rate repeatedly.
 PACED_STARTS, PACED_TRIALS = 3, 3
 _TERMS = Terms(windows=4, patience_s=0.05)
 
@@ -42,8 +42,9 @@ Try = Callable[[float, int, LinkSetup], Steps[Late | None]]
 def greatest_kept(
     cell: Cell, flooded_pps: float, attempt: Try, shares: Sequence[float] = PACED_SHARES
 ) -> Steps[float | None]:
-    """The greatest of these shares of a flood that the sender keeps in each of several starts, each
-    on a link of its own; None: not even the least. In frames per second over all directions.
+    """Return the greatest of these shares of a flood that the sender keeps in each of several
+    starts, each on a link of its own; None if not even the least. In frames per second over all
+    directions.
     """
     most = flooded_pps
     for share in shares:
@@ -61,17 +62,18 @@ def greatest_kept(
 
 
 def kept_rate(cell: Cell, arm: Arm, flooded_pps: float, load: float) -> Steps[float | None]:
-    """The greatest share of `flooded_pps` of which the sender keeps `load`; None: not of the least.
+    """Return the greatest share of `flooded_pps` at which the sender keeps `load`; None if not at
+    the least.
 
-    In frames per second over all directions. How fast it was where it was late shows how fast it
-    is while the machine is slow; no more than that is tried afterwards.
+    In frames per second over all directions. The speed of a late sender shows how fast it is while
+    the machine is slow; higher rates are not tried afterwards.
     """
     return greatest_kept(cell, flooded_pps, partial(_late, arm, load))
 
 
 def _late(arm: Arm, load: float, pps: float, start: int, setup: LinkSetup) -> Steps[Late | None]:
-    """None: it is on time in most windows. What comes back does not matter here, and a window that
-    is void because the forwarder was off its CPU shows that all was sent.
+    """Return None if the sender is on time in most windows. Loss does not matter here, and a window
+    that is void because the forwarder was off its CPU still shows that all was sent.
     """
 
     def sent(started: Started) -> Late | None:
@@ -97,7 +99,7 @@ def _late(arm: Arm, load: float, pps: float, start: int, setup: LinkSetup) -> St
 
 
 def _median_pps(trials: Sequence[Trial]) -> float | None:
-    """The median rate at which these windows were sent."""
+    """Return the median rate at which these windows were sent."""
     return median_of(
         trial.frames.attempted / trial.frames.duration_s
         for trial in trials
@@ -108,9 +110,9 @@ def _median_pps(trials: Sequence[Trial]) -> float | None:
 def hundred_percent(
     kept_pps: Mapping[str, float], flooded_pps: Mapping[str, float]
 ) -> dict[str, float]:
-    """What is 100 % of each forwarder: what the sender keeps with it and with every other one that
-    carries half as much or more. So that forwarders of about the same speed meet the same loads,
-    also if the machine was slow while the sender was tried with one of them.
+    """Return 100 % of each forwarder: the rate that the sender keeps with it and with every other
+    one that carries at least half as much. So forwarders of about the same speed get the same
+    loads, even if the machine was slow while the sender was tried with one of them.
     """
     return {
         name: min(

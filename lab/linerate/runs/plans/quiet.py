@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Steps that are made again after rests, for a machine with other work may be quiet then.
+"""Repeat steps after rests, because a machine with other work may be quiet then.
 
-How often is decided by what is on record alone: a session that goes on with a run passes the
-attempts of earlier ones, without their rests, and walks the same way.
+The number of repetitions depends on the records alone: a resumed session skips the attempts of
+earlier ones, without their rests, and makes the same choices.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from linerate.records.trial import DISTURBED, Trial
 from linerate.runs.plans.steps import Rest, SessionPlan, Steps
 
 T = TypeVar("T")
-# How long it waits before each further attempt.
+# The rests (s) before each further attempt.
 RESTS_S = (5.0, 20.0, 60.0)
 
 
@@ -26,11 +26,11 @@ def until_quiet(
     needed: Callable[[], bool] = lambda: False,
     rests: Iterator[float] | None = None,
 ) -> Steps[T | None]:
-    """What an attempt finds; None: nothing, in all of them.
+    """Return the result of the first successful attempt; None if all failed.
 
-    `needed`: asked when all attempts are over, whether the run ends without it. Then attempts of
-    earlier sessions do not count: this one tries as often again. `rests`: those that are left of
-    several such loops together; None: as many as there are.
+    `needed`: called after all attempts, returns True if the run ends without a result. Then
+    attempts of earlier sessions do not count: this session tries as often again. `rests`: the
+    remaining rests that several such loops share; default: all.
     """
     rests = iter(RESTS_S) if rests is None else rests
     while True:
@@ -49,7 +49,9 @@ def until_quiet(
 
 
 def last_cause(trials: Sequence[Trial]) -> str:
-    """Why the last of these that is void is, and who had the lab's CPUs; empty: none is void."""
+    """Return why the last void one of these trials is void, and who had the lab's CPUs; empty if
+    none is void.
+    """
     void = [trial for trial in trials if trial.invalid]
     if not void:
         return ""
@@ -58,7 +60,7 @@ def last_cause(trials: Sequence[Trial]) -> str:
 
 
 def not_found(message: str, trials: Sequence[Trial], hint: str) -> LabError:
-    """The error of a run that ends without what these trials looked for."""
+    """Return the error of a run that ends because these trials had no result."""
     busy = any(trial.invalid_code in DISTURBED for trial in trials[-1:])
     kind = BusyError if busy or all(trial.valid for trial in trials[-1:]) else LabError
     return kind(message, hint)

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What an experiment says of its session: what it needs, and its steps in their order.
+"""The plan of an experiment's session: its needs, and its steps in their order.
 
-A plan is a generator of steps. `linerate.runs.engine` takes them one after the other and sends back
-what each came to, so that the next ones may depend on it. A plan touches no process and no file: it
-decides from its options, its seed and the trials so far. That is what makes a run resumable: the
-engine goes through the plan again, and takes from the records what they have.
+A plan is a generator of steps. `linerate.runs.engine` runs them one after the other and sends back
+the result of each, so that the next ones may depend on it. A plan touches no process and no file:
+it decides from its options, its seed and the trials so far. That makes a run resumable: the engine
+goes through the plan again, and takes results from the records as far as they go.
 
     def steps(self) -> Steps[None]:
         for cell in self.cells:
@@ -35,30 +35,30 @@ Record = Callable[[Trial], None]
 
 
 class Step:
-    """One of those below."""
+    """Base of the steps below."""
 
 
-# What yields steps, and gets back what each came to.
+# A generator of steps that receives the result of each.
 Steps = Generator[Step, Any, T]
 
 
 @dataclass(frozen=True)
 class Announce(Step):
-    """What comes next, as progress has it."""
+    """Announce the next step for the progress display."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Say(Step):
-    """A line that stays."""
+    """Print a line that stays."""
 
     text: str
 
 
 @dataclass(frozen=True)
 class Rest(Step):
-    """Nothing for so many seconds: what disturbed the machine may end. `why`: in words."""
+    """Do nothing for a time, in which a disturbance may end. `why`: in words."""
 
     seconds: float
     why: str
@@ -66,17 +66,17 @@ class Rest(Step):
 
 @dataclass(frozen=True)
 class More(Step):
-    """The number of trials that come beyond those planned; below 0: fewer come."""
+    """Change the number of planned trials; below 0: fewer."""
 
     trials: int
 
 
 @dataclass(frozen=True)
 class OnSetup(Step):
-    """Steps on an open link, with a sender where it has one. It comes to what they return.
+    """Run steps on an open link, with a sender if it has one. Its result is what they return.
 
-    `flood`: for floods alone, which the sender then does not pace. `sender`: False where another
-    program of the plan's sends.
+    `flood`: for floods only, which the sender does not pace. `sender`: False if another program of
+    the plan sends.
     """
 
     cell: Cell
@@ -87,13 +87,13 @@ class OnSetup(Step):
 
 @dataclass(frozen=True)
 class BlockOver(Step):
-    """The end of a block: from now on the remaining time can be told."""
+    """End a block: from now on the remaining time can be estimated."""
 
 
 @dataclass(frozen=True)
 class GiveUp(Step):
-    """Steps that are given up where too many starts in them fail in a row: with a warning of
-    `what`, and the run goes on. `trials`: how many are planned in them.
+    """Give up steps after too many failed starts in a row: with a warning of `what`, and the run
+    continues. `trials`: how many are planned in them.
     """
 
     what: str
@@ -103,9 +103,9 @@ class GiveUp(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Once(Step):
-    """One trial by a forwarder that is started for it. It comes to its `Trial`.
+    """Run one trial of a forwarder that is started for it. Its result is its `Trial`.
 
-    `counts`: it is one of the planned trials. `fails`: it ends the run where so many fail in a row.
+    `counts`: it is one of the planned trials. `fails`: too many failures in a row end the run.
     """
 
     setup: LinkSetup
@@ -120,11 +120,11 @@ class Once(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Start(Step):
-    """A forwarder that is started, and what a procedure asks of it. It comes to what that returns.
+    """Start a forwarder and run a procedure on it. Its result is what the procedure returns.
 
-    `of`: more fields by which its records are known. `failed`: why what the procedure returned is
-    no figure; or `each_fails`: each trial that could not be measured counts. `told`: what was
-    found, in words, which makes the whole start one of the planned trials.
+    `of`: more fields that identify its records. `failed`: why the procedure's result is not a
+    figure; or `each_fails`: each trial that could not be measured counts. `told`: the result in
+    words, which makes the whole start one of the planned trials.
     """
 
     setup: LinkSetup
@@ -145,7 +145,9 @@ class Start(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Standing(Step):
-    """One trial of each of these, which are started together and share a core, on an open link."""
+    """Run one trial of each of these, which are started together and share a core, on an open
+    link.
+    """
 
     setup: LinkSetup
     items: Sequence[tuple[Role, Arm]]
@@ -154,14 +156,13 @@ class Standing(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Turns(Step):
-    """Forwarders that are started together, each on a link of its own with a sender of its own, and
-    of which one runs at a time; and what a procedure asks of them, which come in the order of
-    `items`: as many at once as memory takes.
+    """Start forwarders together, each on a link with a sender of its own, one of which runs at a
+    time, and run a procedure on them. They come in the order of `items`: as many at once as fit
+    into memory.
 
-    `flood`: for floods alone, which the senders then do not pace. `max_pps`: by the label of an
-    arm, where it is not only flooded. `each_fails`: each trial that
-    could not be measured counts as a failure, else a start without any that could. The rest as in
-    `Start`.
+    `flood`: for floods only, which the senders do not pace. `max_pps`: by the label of an arm, if
+    it is not only flooded. `each_fails`: each trial that could not be measured counts as a failure,
+    else a start without any valid trial. The others as in `Start`.
     """
 
     cell: Cell
@@ -178,8 +179,8 @@ class Turns(Step):
 
 
 class Started(Protocol):
-    """A forwarder that runs and a sender, as a procedure has them. What earlier sessions asked is
-    answered from the records.
+    """A running forwarder and a sender, for a procedure. Requests of earlier sessions are answered
+    from the records.
     """
 
     @property
@@ -197,21 +198,21 @@ class Started(Protocol):
     def measure(
         self, pps: float, seconds: float, *, latency: bool = False, **of: Any
     ) -> Outcome | None:
-        """One of the planned trials; None: it could not be measured. `of`: what else its records
-        are known by, such as the protocol of its frames.
+        """Run one of the planned trials; None if it could not be measured. `of`: further fields
+        that identify its record, such as the protocol of its frames.
         """
 
     def flood(self) -> Trial:
-        """One of the planned trials, in which the sender sends all that is taken."""
+        """Run one of the planned trials as a flood."""
 
     def skip(self, trials: int) -> None:
-        """Say that this number of planned trials is not run."""
+        """Record that this number of planned trials is not run."""
 
 
 @dataclass(frozen=True)
 class Most:
-    """How often a trial is tried. `windows`: all told. `starts`: attempts that failed otherwise
-    than by one of `disturbed`.
+    """The limits of repetition. `windows`: in total. `starts`: attempts that failed for another
+    reason than one of `disturbed`.
     """
 
     windows: int
@@ -221,10 +222,9 @@ class Most:
 
 @dataclass(frozen=True, kw_only=True)
 class Attempts(Step):
-    """One trial as often as it takes. It comes to the attempt that counts, or the last of those
-    that do not.
+    """Repeat one trial until it is valid. Its result is the valid attempt, or the last invalid one.
 
-    `due`: by which fields the record of an attempt is known, from its number. `run`: makes attempts
+    `due`: the fields that identify the record of an attempt, from its number. `run`: makes attempts
     from that number on, records each and returns the last.
     """
 
@@ -237,7 +237,8 @@ class Attempts(Step):
 
 @dataclass(frozen=True)
 class Needs:
-    """What a session looks for before its first trial: what is missing must not end it later.
+    """The programs and links that a session checks before its first trial: a missing one must not
+    end it later.
 
     `others`: more programs of ours. `sender`: instead of our generator. `own_programs`: those are
     all, and there are no links.
@@ -254,7 +255,7 @@ class Needs:
 
 @dataclass(frozen=True)
 class Failures:
-    """After so many in a row the run ends, unless it is to keep going."""
+    """The limit of failures in a row, after which the run ends unless it is to keep going."""
 
     most: int
     what: str
@@ -262,9 +263,9 @@ class Failures:
 
 
 class SessionPlan(ABC):
-    """What an experiment measures in a session, and how far it is from being hopeless.
+    """The measurements of a session, and its count of failures.
 
-    `total`: trials that are known beforehand. `warnings`: what must be known of all figures.
+    `total`: trials that are known beforehand. `warnings`: remarks on all figures.
     """
 
     name: str
@@ -273,9 +274,9 @@ class SessionPlan(ABC):
     failures: Failures
     ip: Ip = 4
     directions: Directions = "both"
-    # What one of `total` is called.
+    # The name of one of `total`.
     unit = "trial"
-    # Of the session's time; None: until the plan's end.
+    # The session's time budget; None: until the plan's end.
     minutes: float | None = None
     # A frame counts as late when it is sent so much after its time; None: as the sender has it.
     late_after_us: int | None = None
@@ -287,35 +288,35 @@ class SessionPlan(ABC):
         self.keep_going = options.keep_going
         self.link = options.link
         self.warnings: list[str] = []
-        # The engine's: the session's trials, passed or run, in their order; with what it measures.
+        # The engine's list of the session's trials, replayed or run, in their order, and its bench.
         self.trials: list[Trial] = []
         self.bench: Bench
 
     def warn(self, text: str) -> None:
-        """Have it said with the figures, once."""
+        """Add a warning to the figures, once."""
         if text not in self.warnings:
             self.warnings.append(text)
 
     def last_reason(self, measured: object) -> str | None:
-        """Why a start gave nothing, if it did: what its last trial says."""
+        """Return why a start gave no result: the reason of its last trial; None if it gave one."""
         return None if measured else self.trials[-1].invalid_why or "no trial counts"
 
     @property
     @abstractmethod
     def needs(self) -> Needs:
-        """What there must be."""
+        """What the session needs."""
 
     @abstractmethod
     def steps(self) -> Steps[None]:
-        """The steps from the first trial to the last."""
+        """Yield the steps from the first trial to the last."""
 
     def prepare(self) -> None:  # noqa: B027 - most need nothing else
-        """Look for what only this experiment needs; raises `LabError`."""
+        """Check what only this experiment needs; raises `LabError`."""
 
     def held(self) -> AbstractContextManager[object]:
-        """What the session holds from before its first trial until its end."""
+        """Return what the session holds from before its first trial until its end."""
         return nullcontext()
 
     def programs(self) -> dict[str, str]:
-        """SHA-256 of programs that `needs` does not name, after `prepare`."""
+        """Return the SHA-256 of programs that `needs` does not name, after `prepare`."""
         return {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which DPDK programs run here: the telemetry sockets that somebody listens on.
+"""Find the DPDK programs that run here, by the telemetry sockets that are listened on.
 
 EAL puts its socket into DIRECTORY/dpdk/PREFIX, where DIRECTORY is $RUNTIME_DIRECTORY, else /var/run
-for root and $XDG_RUNTIME_DIR or /tmp for others. A second program with the same prefix (they may
-be --in-memory) gets `:1` behind the socket's name, a third `:2`. The kernel's list of listening
-sockets adds those with other directories: a run of the lab, a service with a RuntimeDirectory.
+for root and $XDG_RUNTIME_DIR or /tmp for others. A second program with the same prefix (they may be
+--in-memory) gets `:1` after the socket's name, a third `:2`. The kernel's list of listening sockets
+adds those in other directories: a run of the lab, a service with a RuntimeDirectory.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linerate.host.host import LOCAL, Host
 from linerate.host.text import printable
 from linerate.telemetry.client import SOCKET_NAME, Telemetry
 
-# Of a socket that listens: __SO_ACCEPTCON.
+# The flag of a listening socket: __SO_ACCEPTCON.
 _LISTENS = 0x10000
 _ANSWER_WITHIN_S = 1.0
 _MOST_ASKED = 256
@@ -35,7 +35,7 @@ _NAME = re.compile(re.escape(SOCKET_NAME) + r"(:[0-9]+)?")
 class Program:
     """A program that answers. `prefix`: its file prefix, with `:1` for a second one of the same.
 
-    `user`: its name, where that is neither root nor whoever asks.
+    `user`: its name, if it is neither root nor the caller.
     """
 
     prefix: str
@@ -53,8 +53,8 @@ class Program:
 class Found:
     """Programs that answer, and sockets that listen but were not asked or did not answer.
 
-    `forbidden`: of programs that this user may not ask. `foreign`: of another user's programs,
-    which were not asked because nobody named them.
+    `forbidden`: programs that this user may not ask. `foreign`: programs of another user, which
+    were not asked because they were not named.
     """
 
     programs: tuple[Program, ...]
@@ -68,13 +68,15 @@ def prefix_of(socket: Path) -> str:
 
 
 def directories(environment: Mapping[str, str] = os.environ) -> list[Path]:
-    """Where EAL makes its directory `dpdk`: by its own rules, and by those for other users."""
+    """Return the directories in which EAL makes its directory `dpdk`: for this and for other
+    users.
+    """
     chosen = [environment.get("RUNTIME_DIRECTORY"), environment.get("XDG_RUNTIME_DIR")]
     return [Path(folder) for folder in (*chosen, "/var/run", "/tmp") if folder]
 
 
 def sockets(folders: Iterable[Path], host: Host = LOCAL) -> list[Path]:
-    """Telemetry sockets, the left-over ones of ended programs included; each once."""
+    """Return telemetry sockets, including those left by ended programs; each once."""
     found: dict[Path, Path] = {}
     for folder in folders:
         with contextlib.suppress(OSError):
@@ -104,7 +106,7 @@ def _listening(host: Host) -> list[Path]:
 
 
 def program_name(pid: int) -> str:
-    """The file name of the program, or what the kernel calls the process."""
+    """Return the file name of the program, or the kernel's name of the process."""
     for source in ("cmdline", "comm"):
         with contextlib.suppress(OSError):
             text = LOCAL.read_bytes(f"/proc/{pid}/{source}").split(b"\0")[0]
@@ -115,11 +117,11 @@ def program_name(pid: int) -> str:
 
 
 def look(paths: Iterable[Path], *, foreign: bool = True) -> Found:
-    """Ask each socket who is there. One that nobody listens on is passed over, and so are those
-    behind the first `_MOST_ASKED`: each may take `_ANSWER_WITHIN_S`.
+    """Ask each socket for its program. Skips sockets that nobody listens on, and those after the
+    first `_MOST_ASKED`: each may take `_ANSWER_WITHIN_S`.
 
-    `foreign`: ask sockets of other users as well. Anybody can make one below /tmp that says it is
-    anything; root is in no danger by asking, but would watch figures that somebody made up.
+    `foreign`: ask sockets of other users as well. Anybody can make one below /tmp with any name;
+    asking is no danger to root, but the figures could be invented.
     """
     programs: list[Program] = []
     forbidden: list[Path] = []
@@ -148,7 +150,7 @@ def look(paths: Iterable[Path], *, foreign: bool = True) -> Found:
 
 
 def _is_foreign(path: Path) -> bool:
-    """Whether another user made it; what is gone is nobody's."""
+    """Return True if an untrusted user made it; False if it no longer exists."""
     try:
         return not is_trusted(path.stat().st_uid)
     except OSError:
@@ -156,7 +158,7 @@ def _is_foreign(path: Path) -> bool:
 
 
 def choose(found: Found, wanted: str | None) -> Program:
-    """The program that is meant; without `wanted` the only one there is.
+    """Return the requested program; without `wanted` the only one there is.
 
     `wanted` is a file prefix, or the path of a socket or of its directory.
     """
@@ -205,7 +207,7 @@ def _is_at(path: Path, wanted: str | None) -> bool:
 
 
 def find(wanted: str | None) -> Program:
-    """Look everywhere, and choose."""
+    """Search everywhere, and choose."""
     if wanted is not None and "/" in wanted:
         given = Path(wanted)
         return choose(look([given / SOCKET_NAME if given.is_dir() else given]), wanted)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What two samples say about the time between them. Pure functions; also the shape of `--json`.
+"""Compute the figures of an interval from two samples. Pure functions; also the schema of `--json`.
 
-A figure that cannot be had is absent, never 0: counters that fell (somebody reset them), a port or
-list that was not there before, an average of nothing. A (lcore, queue) that appears in a list which
-was there before began to count within the interval, so it is compared with zero.
+An unknown figure is absent, never 0: counters that fell (they were reset), a port or list that did
+not exist before, an average of nothing. A (lcore, queue) that appears in an existing list began to
+count within the interval, so it is compared with zero.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from linerate.telemetry.top.sample import (
 
 # Last entry of a histogram that DPDK's telemetry cut: calls that returned as many or more.
 _HISTOGRAM_END = 511
-# Ports are read one after the other and packets are on their way: RX less TX of all ports means
-# something only beyond what a millisecond of traffic can cause.
+# Ports are read one after the other and packets are on their way: RX less TX of all ports is
+# meaningful only beyond a millisecond of traffic.
 _READ_WITHIN_S = 0.001
 # Busy cycles may exceed all cycles by so much: a call is under way while they are read.
 _BUSY_TOLERANCE = 0.01
@@ -43,7 +43,7 @@ class _Figures(BaseModel):
 
 
 class PortFigures(_Figures):
-    """One port. Rates are per second of the interval."""
+    """Figures of one port. Rates are per second of the interval."""
 
     port: int
     name: str | None = None
@@ -52,11 +52,15 @@ class PortFigures(_Figures):
     rx_mpps: float | None = None
     tx_mpps: float | None = None
     rx_gbps: float | None = Field(
-        default=None, description="from the driver's byte counter: frames, as a rule without FCS"
+        default=None, description="from the driver's byte counter: frames, usually without FCS"
     )
     tx_gbps: float | None = None
-    imissed_per_s: float | None = Field(default=None, description="no room in the RX queue")
-    rx_nombuf_per_s: float | None = Field(default=None, description="no mbuf to receive into")
+    imissed_per_s: float | None = Field(
+        default=None, description="frames without room in the RX queue"
+    )
+    rx_nombuf_per_s: float | None = Field(
+        default=None, description="frames without an mbuf to receive into"
+    )
     ierrors_per_s: float | None = None
     oerrors_per_s: float | None = None
 
@@ -72,14 +76,15 @@ class PollingFigures(_Figures):
     average_rx_burst: float | None = Field(default=None, description="packets / all polls")
     average_nonempty_rx_burst: float | None = None
     full_polls_share: float | None = Field(
-        default=None, description="of all polls: returned as many packets as were asked for"
+        default=None, description="share of all polls that returned as many packets as requested"
     )
     busy_cycles_per_packet: float | None = None
     busy_from_before: Literal[True] | None = Field(
         default=None,
-        description="busy time from before the interval ended in it: busy time of it is not known",
+        description="busy time from before the interval ended in it, so busy time in it is "
+        "not known",
     )
-    burst_limit: int | None = Field(default=None, description="the largest burst asked for")
+    burst_limit: int | None = Field(default=None, description="the largest burst requested")
     burst_histogram: list[int] | None = Field(
         default=None, description="calls that returned 0, 1, 2, .. packets; 511 means 511 or more"
     )
@@ -91,25 +96,24 @@ class QueueFigures(PollingFigures):
 
 
 class LcoreFigures(PollingFigures):
-    """`lcore` is absent for threads that have no lcore id."""
+    """Figures of one lcore. `lcore` is absent for threads that have no lcore id."""
 
     lcore: int | None = None
     busy_by: Literal["polls", "program"] | None = Field(
-        default=None, description="who counts busy time: polls, or the program for /eal/lcore/usage"
+        default=None,
+        description="the source of busy time: polls, or the program for /eal/lcore/usage",
     )
     queues: list[QueueFigures] = []
 
 
 class LatencyFigures(_Figures):
-    """Packets sent by one TX queue in the interval. Values hold two significant digits."""
+    """Packets sent by one TX queue in the interval. Values have two significant digits."""
 
     port: int
     queue: int
-    span: str = Field(
-        description="from where to where it is measured, for instance rx-return_tx-call"
-    )
+    span: str = Field(description="start and end of the span, for instance rx-return_tx-call")
     one_in: int | None = Field(default=None, description="the share that is sampled is 1 / one_in")
-    packets: int | None = Field(default=None, description="how many were sampled")
+    packets: int | None = Field(default=None, description="number of sampled packets")
     p50_cycles: int | None = None
     p90_cycles: int | None = None
     p99_cycles: int | None = None
@@ -137,7 +141,7 @@ class ProbeFigures(_Figures):
 
 
 class Figures(_Figures):
-    """One interval of one program."""
+    """Figures of one interval of one program."""
 
     schema_id: Literal["linerate/top-1"] = Field(default="linerate/top-1", alias="schema")
     time: str = Field(description="end of the interval, UTC, ISO 8601")
@@ -148,33 +152,33 @@ class Figures(_Figures):
     interval_s: float
     probe: ProbeFigures | None = Field(default=None, description="absent: the program has none")
     tsc_hz: int | None = None
-    clock_cost_cycles: float | None = Field(default=None, description="of one reading")
-    rx_mpps: float | None = Field(default=None, description="of all ports")
+    clock_cost_cycles: float | None = Field(default=None, description="cost of one reading")
+    rx_mpps: float | None = Field(default=None, description="sum over all ports")
     tx_mpps: float | None = None
     ports: list[PortFigures] = []
-    lcores: list[LcoreFigures] | None = Field(default=None, description="absent: nobody counts")
+    lcores: list[LcoreFigures] | None = Field(default=None, description="absent: nothing counts it")
     latency: list[LatencyFigures] | None = Field(
-        default=None, description="absent: nobody measures"
+        default=None, description="absent: nothing measures it"
     )
 
     model_config = ConfigDict(extra="forbid", populate_by_name=True)
 
 
 def schema() -> dict[str, Any]:
-    """JSON Schema of one line of `linerate top --json`."""
+    """Return the JSON Schema of one line of `linerate top --json`."""
     document = Figures.model_json_schema(by_alias=True)
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **document}
 
 
 def dump(figures: Figures) -> str:
-    """One line, without what is absent. Characters other than ASCII, which might steer a terminal,
-    are escaped.
+    """Format the figures as one line of JSON, without absent ones. Characters other than ASCII,
+    which might control a terminal, are escaped.
     """
     return figures.model_dump_json(by_alias=True, exclude_none=True, ensure_ascii=True)
 
 
 def compare(program: Program, dpdk: str, before: Sample, now: Sample, time: datetime) -> Figures:
-    """The figures of the interval from `before` to `now`."""
+    """Return the figures of the interval from `before` to `now`."""
     clock = now.clock
     ports = [port_figures(number, before.ports.get(number), now.ports[number]) for number in
              sorted(now.ports)]  # fmt: skip
@@ -242,14 +246,17 @@ def port_figures(number: int, before: Port | None, now: Port) -> PortFigures:
 
 
 def _gbps(packets: int, octets: int, seconds: float) -> float | None:
-    """Packets without bytes: the driver (net_null for one) counts no bytes."""
+    """Return the bit rate; None for packets without bytes: the driver (such as net_null) counts no
+    bytes.
+    """
     return None if packets and not octets else octets * 8 / seconds / 1e9
 
 
 def unsent(rx_mpps: float | None, tx_mpps: float | None, seconds: float) -> float | None:
-    """RX less TX over all ports, if more than a millisecond's worth: so long reading may take.
+    """Return RX less TX over all ports, if more than a millisecond's worth: reading may take that
+    long.
 
-    Of a program that only receives or only sends it means nothing.
+    Meaningless for a program that only receives or only sends.
     """
     if rx_mpps is None or not tx_mpps or seconds <= 0:
         return None
@@ -258,13 +265,15 @@ def unsent(rx_mpps: float | None, tx_mpps: float | None, seconds: float) -> floa
 
 
 def _sum(values: Sequence[float | None]) -> float | None:
-    """None when a summand is unknown, or there is none."""
+    """Return the sum; None if a value is unknown, or if there are none."""
     known = [value for value in values if value is not None]
     return sum(known) if known and len(known) == len(values) else None
 
 
 def lcores(before: Sample, now: Sample) -> list[LcoreFigures] | None:
-    """Figures by the receive calls if they are counted, else by the cycles of the program."""
+    """Return figures from the receive calls if they are counted, else from the cycles of the
+    program.
+    """
     if now.polling is None:
         return None if now.usage is None else usage(before.usage, now.usage)
     seconds = (now.polling_at_ns - before.polling_at_ns) / 1e9
@@ -292,7 +301,7 @@ def lcores(before: Sample, now: Sample) -> list[LcoreFigures] | None:
 
 
 def polled(before: Polling | None, now: Polling) -> Polling | None:
-    """The differences of an entry; None when a counter fell. The limit is the last call's."""
+    """Return the differences of an entry; None if a counter fell. The limit is the last call's."""
     if before is None:
         return now
     counters = ("polls", "empty_polls", "packets", "busy_tsc", "total_tsc")
@@ -307,7 +316,7 @@ def polled(before: Polling | None, now: Polling) -> Polling | None:
 
 
 def _polling(entries: Sequence[Polling | None], seconds: float) -> dict[str, Any]:
-    """The fields of `PollingFigures` over these differences; nothing when one is unknown."""
+    """Return the fields of `PollingFigures` from these differences; empty if one is unknown."""
     known = [entry for entry in entries if entry is not None]
     if not known or len(known) < len(entries):
         return {}
@@ -320,7 +329,7 @@ def _polling(entries: Sequence[Polling | None], seconds: float) -> dict[str, Any
     fields: dict[str, Any] = {"burst_limit": max(entry.burst_limit for entry in known)}
     # Busy time is counted when it ends, all at once: after a pause, more than there was time.
     exceeding = any(_exceeds(entry.busy_tsc, entry.total_tsc) for entry in known)
-    # Without lcore ids they are perhaps several threads, with more time than one.
+    # Entries without lcore ids may be several threads, with more time than one.
     if exceeding or (known[0].lcore != NO_LCORE and _exceeds(busy, total)):
         fields["busy_from_before"] = exceeding = True
     if seconds > 0:
@@ -351,14 +360,16 @@ def _exceeds(busy: int, total: int) -> bool:
 
 
 def full_polls(entry: Polling) -> int | None:
-    """Polls that returned as many as were asked for, or more by an earlier, larger limit."""
+    """Return the polls that returned as many as were asked for, or more by an earlier, larger
+    limit.
+    """
     if entry.burst_histogram is None or entry.burst_limit > _HISTOGRAM_END:
         return None
     return sum(entry.burst_histogram[max(entry.burst_limit, 1) :])
 
 
 def usage(before: LcoreUsage | None, now: LcoreUsage) -> list[LcoreFigures]:
-    """Busy time as the program counts it for DPDK."""
+    """Return busy time as the program reports it to DPDK."""
     old = _cycles(before) if before else {}
     found = []
     for lcore, (total, busy) in sorted(_cycles(now).items()):
@@ -403,7 +414,7 @@ def latency_figures(
     highest = between.maximum
     if highest is None:
         return figures
-    # The largest ever bounds what a bucket rounds up.
+    # The largest value ever is an upper bound of the rounded bucket.
     bound = now.max_tsc if now.max_tsc is not None else highest
     for name, percent in PERCENTILES.items():
         value = between.percentile(percent)
@@ -420,5 +431,7 @@ def _set(figures: LatencyFigures, name: str, cycles: int, hz: int | None) -> Non
 
 
 def _histogram(entry: Latency | None) -> Histogram | None:
-    """An entry that is not there yet has counted nothing; None: it did not come with its answer."""
+    """Decode an entry's histogram: empty for a missing entry; None if the answer had no
+    histogram.
+    """
     return Histogram() if entry is None or entry.count == 0 else entry.histogram

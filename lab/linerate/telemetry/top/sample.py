@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""All counters of a program at one moment, as it answers them: since its start, or its reset.
+"""Read all counters of a program at one moment: since its start, or since their reset.
 
 Any DPDK program answers for its ports. Polling, latency and clock come from the probe under
 `/linerate/probe/`, else from the program itself under `/linerate/`; DPDK 23.03 and later answer for
-lcores under `/eal/lcore/usage` when the program counts its cycles. What nobody answers is None.
+lcores under `/eal/lcore/usage` if the program counts its cycles. Figures without an answer are
+None.
 
-The program may be anybody's: figures and lists that no DPDK program has are a `TelemetryError`, and
-so is one that answers each question late, and many of them.
+The program is untrusted: figures and lists that no DPDK program has raise `TelemetryError`, and so
+does a program that answers many questions late.
 """
 
 from __future__ import annotations
@@ -35,22 +36,24 @@ Counter = Annotated[int, Field(ge=0, lt=2**64)]
 # Histograms of bursts end at 511, and EAL knows 1,024 lcores at most (RTE_MAX_LCORE).
 Counters = Annotated[tuple[Counter, ...], Field(max_length=4096)]
 Word = Annotated[str, Field(max_length=1024)]
-# RTE_MAX_ETHPORTS is 32 where nobody changes it.
+# RTE_MAX_ETHPORTS is 32 by default.
 Numbers = Annotated[list[Annotated[int, Field(ge=0, lt=2**16)]], Field(max_length=1024)]
-# All questions of a round, in seconds; a thousand ports that answer at once take less than one.
+# Limit for all requests of a round, in seconds; a thousand ports that answer at once take less than
+# one.
 ROUND_S = 30.0
 
 
 class _Answer(BaseModel):
-    """Later releases may answer more than is known here."""
+    """Base of answers; later releases may have more fields."""
 
     model_config = ConfigDict(extra="ignore", frozen=True, allow_inf_nan=False)
 
 
 class PortStats(_Answer):
-    """/ethdev/stats. Which layers the bytes hold, and whether they are counted, is the driver's.
+    """/ethdev/stats. The driver decides which layers the bytes include, and whether they are
+    counted.
 
-    `obytes`: absent where what left is known in frames only (xdp-fwd, when a driver refused some).
+    `obytes`: absent if sent traffic is known in frames only (xdp-fwd, when a driver refused some).
     """
 
     ipackets: Counter
@@ -80,7 +83,7 @@ class Polling(_Answer):
     """One (lcore, port, RX queue) of /linerate/polling.
 
     `burst_histogram`: calls that returned 0, 1, 2, .. packets; may be longer than the limit of the
-    last call, and ends at 511, which then stands for all above.
+    last call, and ends at 511, which includes all larger ones.
     """
 
     lcore: Counter
@@ -113,7 +116,9 @@ class Latency(_Answer):
     @field_validator("histogram", mode="before")
     @classmethod
     def _decode(cls, value: Any) -> Any:
-        """Strings of telemetry are short: it comes in several."""
+        """Join and decode the histogram, which comes in several strings because telemetry limits
+        their length.
+        """
         if not isinstance(value, list):
             return value
         if not all(isinstance(each, str) for each in value):
@@ -153,7 +158,7 @@ class LcoreUsage(_Answer):
 
 @dataclass(frozen=True)
 class Port:
-    """A port's counters and when they were read (CLOCK_MONOTONIC)."""
+    """A port's counters, and the time when they were read (CLOCK_MONOTONIC)."""
 
     name: str | None
     link: Link | None
@@ -163,7 +168,7 @@ class Port:
 
 @dataclass(frozen=True)
 class Sample:
-    """What one round of questions brought."""
+    """The answers to one round of questions."""
 
     at_ns: float
     ports: dict[int, Port]
@@ -176,14 +181,16 @@ class Sample:
 
 
 class Sampler:
-    """Asks one program again and again. One thread, as its `Telemetry`."""
+    """Reads the counters of one program repeatedly. One thread, like its `Telemetry`."""
 
     def __init__(self, telemetry: Telemetry) -> None:
         self._telemetry = telemetry
         self._until = 0.0
 
     def take(self) -> Sample:
-        """Raises `TelemetryError`, and `DisconnectedError` when the program has ended."""
+        """Read all counters. Raises `TelemetryError`, and `DisconnectedError` if the program has
+        ended.
+        """
         self._until = time.monotonic() + ROUND_S
         # Asked each time: the probe's plain names appear when the program begins to poll.
         names = set(self._telemetry.commands())
@@ -257,9 +264,9 @@ class Sampler:
     def _list(
         self, kind: type[T], command: str | None, ports: Iterable[int]
     ) -> tuple[list[T] | None, float]:
-        """All entries and when they were read; None when there is no answer.
+        """Return all entries and when they were read; None if there is no answer.
 
-        A list too long for one answer is no answer: each port then answers for itself.
+        A list too long for one answer is not sent: each port is asked separately then.
         """
         if command is None:
             return None, 0.0
@@ -284,7 +291,9 @@ class Sampler:
         return found
 
     def _read(self, command: str) -> Reading | None:
-        """None when the program has no answer, or none for this port or queue (any more)."""
+        """Read the answer; None if the program has none, or none for this port or queue (any
+        more).
+        """
         checkpoint()
         if time.monotonic() > self._until:
             raise TelemetryError(
@@ -314,7 +323,7 @@ class Sampler:
 
 
 def _preferred(name: str, names: set[str]) -> str | None:
-    """The probe's command, else the program's own."""
+    """Return the probe's command, else the program's own."""
     for command in (f"{PROBE}/{name}", f"/linerate/{name}"):
         if command in names:
             return command

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Draws figures as tables that fit 80 columns, and use more where there is more. No arithmetic
-beyond rounding and merging bars: what is shown is what `--json` prints.
+"""Draw figures as tables that fit 80 columns, and use more if there are more. No arithmetic beyond
+rounding and merging bars: it shows the figures of `--json`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linerate.telemetry.top.figures import (
 )
 
 NARROW = 80
-# From here columns stand further apart and names are whole.
+# From this width on columns are further apart and names are complete.
 WIDE = 120
 DASH = "-"
 _BARS = "▁▂▃▄▅▆▇█"
@@ -38,7 +38,7 @@ _SPANS = {
 
 @dataclass(frozen=True)
 class Style:
-    """What the terminal can do."""
+    """Capabilities of the terminal."""
 
     wide: bool = False
     ascii_only: bool = False
@@ -46,7 +46,7 @@ class Style:
 
 @dataclass(frozen=True)
 class _Column:
-    """A heading of two lines, and a width, so that a screen does not jump from second to second."""
+    """A heading of two lines, and a fixed width, so that columns do not move between updates."""
 
     heading: str
     width: int
@@ -55,7 +55,7 @@ class _Column:
 
 
 def mpps(value: float | None) -> str:
-    """At most six characters; a bound where all digits would be 0."""
+    """Format Mpps in at most six characters; an upper bound if all digits would be 0."""
     if value is None:
         return DASH
     if 0 < value < 0.001:
@@ -64,7 +64,7 @@ def mpps(value: float | None) -> str:
 
 
 def per_second(value: float | None) -> str:
-    """A count per second in at most five characters."""
+    """Format a count per second in at most five characters."""
     if value is None:
         return DASH
     if value == 0:
@@ -79,7 +79,7 @@ def per_second(value: float | None) -> str:
 
 
 def percent(share: float | None) -> str:
-    """One decimal; what is neither nothing nor all is never shown as either."""
+    """Format a share in percent with one decimal; only 0 and 1 are shown as 0 and 100."""
     if share is None:
         return DASH
     if 0 < share < 0.0005:
@@ -90,14 +90,16 @@ def percent(share: float | None) -> str:
 
 
 def cycles(value: float | None) -> str:
-    """Cycles per packet in at most seven characters: a decimal as long as it says something."""
+    """Format cycles per packet in at most seven characters, with decimals only while they
+    matter.
+    """
     if value is None:
         return DASH
     return f"{value:.1f}" if value < 999.95 else whole(round(value), 7)
 
 
 def whole(value: int | None, width: int = 8) -> str:
-    """All digits where they fit, else three or more of them and a unit."""
+    """Format a whole number with all digits if they fit, else three or more of them and a unit."""
     if value is None:
         return DASH
     if len(str(value)) <= width:
@@ -110,7 +112,7 @@ def whole(value: int | None, width: int = 8) -> str:
 
 
 def duration(ns: float) -> str:
-    """Three digits and a unit: the histograms hold two."""
+    """Format a time with three digits and a unit: the histograms hold two."""
     for factor, unit in ((1.0, "ns"), (1e3, "us"), (1e6, "ms")):
         scaled = ns / factor
         if scaled < 999.5:
@@ -126,9 +128,10 @@ def burst(value: float | None) -> str:
 
 
 def doublings(histogram: Sequence[int], limit: int) -> list[tuple[int, int]]:
-    """Non-empty polls by size, as (smallest size, polls): 1, 2-3, 4-7, .., and full bursts alone.
+    """Return non-empty polls by size, as (smallest size, polls): 1, 2-3, 4-7, .., and full bursts
+    alone.
 
-    Sizes above the limit are there only when an earlier call asked for more.
+    Sizes above the limit appear only if an earlier call asked for more.
     """
     sizes = [size for size, polls in enumerate(histogram) if polls and size]
     largest = max([limit, *sizes, 1])
@@ -143,7 +146,7 @@ def doublings(histogram: Sequence[int], limit: int) -> list[tuple[int, int]]:
 
 
 def bars(figures: PollingFigures, style: Style) -> str:
-    """The histogram as one bar per bucket, between the sizes of its first and last."""
+    """Draw the histogram as one bar per bucket, between the sizes of its first and last."""
     if figures.burst_histogram is None or figures.burst_limit is None:
         return DASH
     if not any(figures.burst_histogram[1:]):
@@ -203,14 +206,14 @@ def ports_table(figures: Figures, style: Style) -> Table:
 
 
 def _tail(name: str, style: Style) -> str:
-    """Devices of one kind differ in the ends of their names."""
+    """Shorten a name at its start: devices of one kind differ in the ends of their names."""
     column = next(column for column in _PORT_COLUMNS if column.heading.endswith("name"))
     width = (style.wide and column.wide) or column.width
     return name if len(name) <= width else f"~{name[1 - width :]}"
 
 
 def _total(figures: Figures) -> PortFigures:
-    """All ports as one; a sum with an unknown summand is unknown."""
+    """Return all ports as one; a sum with an unknown value is unknown."""
     total = PortFigures(port=0, rx_mpps=figures.rx_mpps, tx_mpps=figures.tx_mpps)
     for name in (
         "rx_gbps", "tx_gbps", "imissed_per_s", "rx_nombuf_per_s", "ierrors_per_s", "oerrors_per_s",
@@ -281,7 +284,9 @@ def _lcore_name(lcore: LcoreFigures) -> str:
 
 
 def _rests(figures: PollingFigures) -> bool:
-    """Polled some time ago (as testpmd's main lcore does when it starts), and not since."""
+    """Return True for an lcore that polled some time ago (as testpmd's main lcore at its start),
+    and not since.
+    """
     return figures.rx_mpps == 0 and figures.average_rx_burst is None
 
 
@@ -327,13 +332,15 @@ def latency_table(latency: Sequence[LatencyFigures], style: Style) -> Table:
 
 
 def _measured(figures: Figures) -> list[LatencyFigures]:
-    """Nothing while the probe is told to measure none, though its lists stay."""
+    """Return the latency figures; none while the probe is told to measure none, although its lists
+    stay.
+    """
     off = figures.probe is not None and figures.probe.one_in == 0
     return [entry for entry in figures.latency or () if entry.packets or not off]
 
 
 def title(figures: Figures, width: int) -> Text:
-    """One line: the last facts are left out where they do not fit."""
+    """Return one line: the last facts are left out if they do not fit."""
     name = printable(figures.program)
     facts = [
         f"prefix {printable(figures.prefix)}",
@@ -349,7 +356,7 @@ def title(figures: Figures, width: int) -> Text:
 
 
 def remarks(figures: Figures) -> list[str]:
-    """What has to be said beside the tables."""
+    """Return remarks to show beside the tables."""
     said = []
     kept = unsent(figures.rx_mpps, figures.tx_mpps, figures.interval_s)
     if kept and figures.rx_mpps:
@@ -397,16 +404,16 @@ def remarks(figures: Figures) -> list[str]:
 
 
 def _unseen(figures: Figures) -> int:
-    """How many packets were stamped of which none arrived at a send call."""
+    """Return the number of stamped packets if none of them arrived at a send call, else 0."""
     probe = figures.probe
     if probe is None or not probe.one_in or not probe.stamped or figures.latency is None:
         return 0
-    # None: what it counted is not known.
+    # None: its count is unknown.
     return probe.stamped if all(entry.packets == 0 for entry in figures.latency) else 0
 
 
 def _only_sends(figures: Figures) -> bool:
-    """Packets leave and nobody polls, though polls are counted."""
+    """Return True if packets leave and nobody polls, although polls are counted."""
     lcores = figures.lcores or []
     counted = figures.probe is not None and figures.probe.polling
     counted = counted or any(lcore.busy_by == "polls" for lcore in lcores)
@@ -414,7 +421,7 @@ def _only_sends(figures: Figures) -> bool:
 
 
 def hints(figures: Figures) -> list[str]:
-    """How to see what cannot be seen."""
+    """Return hints on how to see the missing figures."""
     probe = figures.probe
     if probe is None:
         counted = any(lcore.queues for lcore in figures.lcores or ())
@@ -442,7 +449,9 @@ def hints(figures: Figures) -> list[str]:
 def render(
     figures: Figures, width: int, ascii_only: bool = False, folded: bool = False
 ) -> RenderableType:
-    """`folded`: for a terminal that is too short: no rows of queues, and lcores before ports."""
+    """Draw the figures. `folded`: for a terminal that is too short: no rows of queues, and lcores
+    before ports.
+    """
     style = Style(wide=width >= WIDE, ascii_only=ascii_only)
     parts: list[RenderableType] = [title(figures, width)]
     ports: list[RenderableType] = ["", ports_table(figures, style)] if figures.ports else []
@@ -461,7 +470,7 @@ def render(
 
 @dataclass(frozen=True)
 class _Lines:
-    """Lines that were drawn already."""
+    """Lines that are drawn already."""
 
     lines: Sequence[Sequence[Segment]]
 
@@ -472,14 +481,14 @@ class _Lines:
 
 
 def too_narrow(width: int) -> Text | None:
-    """What is shown instead of figures without their last digits."""
+    """Return a message to show instead of truncated figures, or None."""
     if width >= NARROW:
         return None
     return Text(f"linerate top needs {NARROW} columns; here are {width}.")
 
 
 def fit(figures: Figures, console: Console, notice: str | None = None) -> RenderableType:
-    """As much as the terminal's height takes; its last line tells how much is missing."""
+    """Draw as much as fits the terminal's height; the last line says how much is missing."""
     options = console.options
     narrow = too_narrow(console.width)
     if narrow is not None:

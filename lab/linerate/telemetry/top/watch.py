@@ -2,9 +2,8 @@
 """The loop of `linerate top`: wait for an interval, ask, compare, show.
 
 Lifecycle: ends after `count` intervals, when the program ends (both are success), or by a signal,
-which leaves the terminal as it was (`Interrupted`, as in every other command). A program that does
-not answer is waited for on a terminal and is an error elsewhere. Threading: one thread; nothing is
-drawn or asked beside it.
+which restores the terminal (`Interrupted`, as in every other command). If the program does not
+answer, the loop waits on a terminal, and fails elsewhere. Threading: one thread draws and asks.
 """
 
 from __future__ import annotations
@@ -33,17 +32,17 @@ from linerate.telemetry.top.screen import fit, render, too_narrow
 
 
 class Show(Protocol):
-    """Where figures go."""
+    """A display of figures."""
 
     def figures(self, figures: Figures) -> None: ...
 
     def silence(self) -> None:
-        """The program does not answer. Returns if it is to be waited for, else raises."""
+        """Handle a program that does not answer: return to wait for it, else raise."""
 
 
-# On a terminal, where a signal waits for as long; elsewhere `Telemetry` has its own.
+# On a terminal, where a signal may wait this long; elsewhere `Telemetry` has its own limit.
 _ANSWER_WITHIN_S = 1.0
-# So long a signal may wait.
+# The longest wait of a signal.
 _GLANCE_S = 0.05
 # An interval may be so much shorter than asked for, to keep step; ticks before that are skipped.
 _SHORTEST = 0.9
@@ -76,7 +75,7 @@ def _take(sampler: Sampler, telemetry: Telemetry, show: Show) -> Sample:
             return sampler.take()
         except SilentError:
             show.silence()
-            # What was asked is still to be answered: asking again would bring both.
+            # The previous request is still unanswered: another one would get both answers.
             while not telemetry.overdue(_GLANCE_S):
                 checkpoint()
 
@@ -96,7 +95,7 @@ def _wait_until(due: float, telemetry: Telemetry) -> None:
 def run(
     program: Program, interval_s: float, count: int | None, console: Console, json: bool
 ) -> None:
-    """Watch, on a terminal, as plain tables, or as JSON."""
+    """Watch a program on a terminal, as plain tables, or as JSON."""
     live = not json and sys.stdout.isatty() and not console.is_dumb_terminal
     timeout = {"timeout_s": _ANSWER_WITHIN_S} if live else {}
     with interruptible(), Telemetry(program.socket, **timeout) as telemetry:
@@ -107,14 +106,14 @@ def run(
             write = _print_json if json else partial(_print, console)
             ended = watch(program, interval_s, count, _Plain(program, write), telemetry)
         if ended:
-            # With --json only objects are on standard output.
+            # With --json only objects go to standard output.
             out = sys.stderr if json else sys.stdout
             print(f"{printable(program.prefix)} has ended", file=out, flush=True)
 
 
 @dataclass(frozen=True)
 class _Plain:
-    """One after the other, for scripts and pipes: nobody is there to end a wait."""
+    """Prints one figure set after another, for scripts and pipes, where nobody can end a wait."""
 
     program: Program
     write: Callable[[Figures], None]
@@ -141,7 +140,7 @@ def _print(console: Console, figures: Figures) -> None:
 
 
 class _Screen:
-    """What is on the terminal now."""
+    """Shows the latest figures on the terminal."""
 
     def __init__(self, console: Console, live: Live, program: Program) -> None:
         self._console, self._live, self._program = console, live, program
@@ -161,7 +160,7 @@ class _Screen:
 
 @contextmanager
 def _live(console: Console, interval_s: float, program: Program) -> Iterator[_Screen]:
-    """A screen of its own, which the terminal forgets; the last figures are printed behind it."""
+    """Open an alternate screen; on leaving it, print the last figures."""
     first = Text(f"{printable(str(program))}: counting for {interval_s:g} s")
     screen: _Screen | None = None
     try:

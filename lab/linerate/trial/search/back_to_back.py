@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Back-to-back frames (RFC 2544, 26.4, updated by RFC 9004): the longest burst that passes whole.
+"""Back-to-back frames (RFC 2544, 26.4, updated by RFC 9004): the longest burst without loss.
 
 With the mean length B of the bursts, the greatest frame rate R and the measured throughput T, RFC
 9004 has in its benchmark calculations
@@ -7,9 +7,10 @@ With the mean length B of the bursts, the greatest frame rate R and the measured
     implied buffer time   = B / R
     corrected buffer time = B / R * (1 - T / R)
 
-because what was forwarded while the burst came in never was in the buffer together.
+because frames that were forwarded while the burst came in were never in the buffer at the same
+time.
 
-A burst with a gap in it is none, and the longer it is, the likelier it has one. With `bounds` a
+A burst with a gap is not a burst, and the longer it is, the likelier it has one. With `bounds` a
 search that comes to a length at which every burst had gaps ends there: the longest that passed is a
 lower bound.
 """
@@ -35,18 +36,18 @@ REPETITIONS = 50
 # RFC 2544, 26.4: trials are this long at least, so bursts of that length must have been tried
 # before one can say that every burst passes.
 LONGEST_S = 2.0
-# Where each search begins, in frames.
+# The first length of each search, in frames.
 _START = 64
 
 
 @dataclass(frozen=True, kw_only=True)
 class BackToBack(Result):
-    """Lengths are in frames and each right to the resolution: one that much longer lost frames.
+    """The lengths in frames, exact to the resolution: a burst longer by that much lost frames.
 
-    `at_limit` counts the repetitions in which the longest burst that was tried, `limit`, passed;
-    `disturbed` those that ended at a length at which no burst was sent without a gap. Then lengths
-    are "at least", and so is the implied time; there is no corrected one. A device as fast as the
-    link has no longest burst (RFC 9004 leaves such frame sizes out).
+    `at_limit` counts the repetitions in which the longest tried burst, `limit`, passed; `disturbed`
+    those that ended at a length at which no burst was sent without a gap. Then lengths are "at
+    least", and so is the implied time; there is no corrected one. A device as fast as the link has
+    no longest burst (RFC 9004 leaves such frame sizes out).
     """
 
     lengths: tuple[int, ...] = ()
@@ -68,7 +69,9 @@ def back_to_back(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> BackToBack:
-    """`throughput_pps` is that of the same frame size; without it there is no corrected time."""
+    """Run the procedure. `throughput_pps`: of the same frame size; without it there is no corrected
+    time.
+    """
     positive(repetitions=repetitions, longest_s=longest_s, resolution=resolution)
     trials = Trials(device, attempts, bounds=bounds)
     limit = max(round(device.max_pps * longest_s), 1)
@@ -95,12 +98,12 @@ def back_to_back(
 
 
 def _longest(trials: Trials, limit: int, resolution: int, *, bounds: bool) -> tuple[int, bool]:
-    """The longest burst that passed, and whether that is all: False when a longer one could not be
-    tried, for all of that length had gaps.
+    """Return the longest burst that passed, and True unless a longer one could not be tried because
+    all of that length had gaps.
 
     Doubles or halves until a length passes and another does not, then bisects. Each repetition
-    begins at the same length, so that it knows nothing of the others. Raises `TrialError` when even
-    a single frame is lost: nothing passes, which is no length of 0.
+    begins at the same length, so that repetitions are independent. Raises `TrialError` if even a
+    single frame is lost: the result is then none, not a length of 0.
     """
     low = high = 0
     length = min(_START, limit)

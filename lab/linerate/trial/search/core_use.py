@@ -2,10 +2,10 @@
 """Core use at fixed loads: windows at shares of 100 %, the same for every forwarder; then one more
 at the forwarder's own throughput.
 
-Cycles per packet compare at an equal load only: a core that is offered more finds fuller bursts.
-The last window is for the burst at RFC 2544's rate, as it was published, and compares with nobody
-else's. No RFC asks for this. What the core did is in the windows' records, as the device's probe
-saw it; here is which loads are offered.
+Cycles per packet are comparable at an equal load only: a core with a higher load finds fuller
+bursts. The last window is for the burst at RFC 2544's rate, as published, and is not compared
+between forwarders. No RFC requires this. The windows' records have the core's figures, from the
+device's probe; this module chooses the loads.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ from linerate.host.errors import DisturbedError, TrialError, UsageError
 from linerate.trial.search.device import Device
 from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid, positive
 
-# Of 100 %, close enough that slow forwarders have some in common. None is the low load's
+# Shares of 100 %, close enough that slow forwarders have some in common. None is the low load
 # (verdict.LOW_LOAD): its windows are without the probe.
 LOADS = (0.1, 0.2, 0.35, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True, kw_only=True)
 class CoreUse(Result):
-    """Whether all windows were sent; what they showed is in their records."""
+    """Whether all windows were sent; their records have the figures."""
 
 
 def share_of(pps: float, max_pps: float) -> float:
-    """The share of 100 %, as records have it."""
+    """Return the share of 100 %, rounded as in records."""
     return round(pps / max_pps, 9)
 
 
@@ -41,8 +41,8 @@ def core_use(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> CoreUse:
-    """`bounds`: a load that could not be tried is left out. `throughput_pps` is that of the same
-    frame size: above it a core only shows that it is full.
+    """Send the windows. `bounds`: a load that could not be tried is left out. `throughput_pps`: of
+    the same frame size; above it a core only shows that it is full.
 
     Raises `UsageError` for loads that are not within 0 and 1.
     """

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a search asks of the device under test: trials, one at a time.
+"""The interface of the device under test for searches: trials, one at a time.
 
-Behind it stands a forwarder on a link with a sender, or a simulated one. Rates are frames per
+Implementations are a forwarder on a link with a sender, or a simulated one. Rates are frames per
 second over all directions together; counts are frames. A trial that could not be measured raises
 `linerate.host.errors.TrialError`: it is neither loss nor success.
 """
@@ -18,15 +18,15 @@ from linerate.records.trial import Test
 class Latency:
     """Delays of the frames that came back, in seconds: minimum, mean, maximum and quantiles.
 
-    `jitter` is RFC 3550's, `ipdv` how much the delays of neighbours differ (RFC 3393), without the
-    sign; None and empty where the sender does not tell.
+    `jitter` is RFC 3550's, `ipdv` the absolute difference of the delays of consecutive frames (RFC
+    3393); None and empty if the sender does not report them.
     """
 
     count: int
     minimum: float
     mean: float
     maximum: float
-    # By quantile, 0 to 1.
+    # Keys are quantiles, 0 to 1.
     quantiles: dict[float, float]
     jitter: float | None = None
     ipdv: dict[float, float] = field(default_factory=dict)
@@ -34,14 +34,14 @@ class Latency:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of a trial's frames. Loss at the link's ingress is loss.
+    """The counts of a trial's frames. Loss at the link's ingress is loss.
 
     The rule: docs/how-it-measures.md#paced-and-flood.
     """
 
     intended: int
     received: int
-    # For how long was sent.
+    # The duration of sending.
     seconds: float
     latency: Latency | None = None
 
@@ -58,9 +58,9 @@ class Outcome:
 class Changed:
     """A trial whose rate changed once, without a pause between.
 
-    `last_lost`: seconds from the change until the sender offered the last frame that never came
-    back; None when none was lost after the change. Lost frames arrive nowhere, so only the sender's
-    time can tell when they were lost. `slice_s`: it may have been earlier by as much.
+    `last_lost`: seconds from the change until the sender offered the last lost frame; None if none
+    was lost after the change. Lost frames arrive nowhere, so only the sender's time can tell when
+    they were lost. `slice_s`: the loss may have been earlier by this much.
     """
 
     before: Outcome
@@ -77,29 +77,31 @@ class Device(Protocol):
         """100 %: the line rate, or the measured ceiling (docs/how-it-measures.md#100-percent)."""
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
-        """One paced trial, open loop: `pps` for `seconds`, then wait until all has settled."""
+        """Send one paced trial, open loop: `pps` for `seconds`, then wait until all has settled."""
 
     def burst(self, frames: int) -> Outcome:
         """Send this number of frames back to back, at `max_pps`."""
 
 
 class ChangingDevice(Device, Protocol):
-    """A device whose sender can change its rate under way and knows when it offered what was lost.
+    """A device whose sender can change its rate during a trial and knows when it offered lost
+    frames.
 
-    Only system recovery (RFC 2544, 26.5) asks for this; a generator that lacks it serves the rest.
+    Only system recovery (RFC 2544, 26.5) needs this; a generator without it serves the other
+    procedures.
     """
 
     def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
-        """One paced trial, open loop: `pps` for `seconds`, then at once `then_pps`."""
+        """Send one paced trial, open loop: `pps` for `seconds`, then at once `then_pps`."""
 
 
 class TestedDevice(ChangingDevice, Protocol):
-    """A device that is told which test its next trials are for, as its records say it."""
+    """A device that records the test for which its next trials are."""
 
     test: Test
 
 
 class RecordingDevice(TestedDevice, Protocol):
-    """A device that makes records. Of its next trial `void` windows are on record already."""
+    """A device that makes records. `void`: windows of its next trial that are on record already."""
 
     void: int

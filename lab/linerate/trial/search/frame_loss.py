@@ -19,14 +19,15 @@ from linerate.trial.search.procedure import (
     too_short,
 )
 
-# RFC 2544, 26.3: the coarsest step, and so many trials in a row without loss end it.
+# RFC 2544, 26.3: the coarsest step, and the number of trials in a row without loss that ends the
+# test.
 GREATEST_STEP = 0.1
 CLEAN = 2
 
 
 @dataclass(frozen=True)
 class Point:
-    """`share` is of the greatest rate."""
+    """Loss at one load. `share` is of the greatest rate."""
 
     share: float
     pps: float
@@ -39,8 +40,8 @@ class Point:
 class FrameLoss(Result):
     """Points by falling load. `clean`: the last two lost nothing; otherwise the steps ran out.
 
-    Invalid, it keeps the points before the trial that failed; with `bounds` also those after loads
-    that could not be tried.
+    If invalid, it keeps the points before the trial that failed; with `bounds` also those after
+    loads that could not be tried.
     """
 
     points: tuple[Point, ...]
@@ -55,8 +56,8 @@ def frame_loss(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> FrameLoss:
-    """`bounds`: a load that could not be tried is left out. Raises `UsageError` for a step
-    above 10 %, which the RFC forbids.
+    """Run the procedure. `bounds`: a load that could not be tried is left out. Raises `UsageError`
+    for a step above 10 %, which the RFC forbids.
     """
     positive(seconds=seconds)
     if not 0 < step <= GREATEST_STEP + 1e-12:

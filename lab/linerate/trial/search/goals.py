@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a search for throughput looks for: goals in MLRsearch's terms (RFC 9971).
+"""The goals of a search for throughput, in MLRsearch's terms (RFC 9971).
 
-A load reaches a goal when trials of `final_s`, together `sum_s` long, lost no more than
-`loss_ratio`; a share `exceed_ratio` of that time may be of trials that lost more.
+A load reaches a goal if trials of `final_s`, together `sum_s` long, lost no more than `loss_ratio`;
+a share `exceed_ratio` of that time may be of trials that lost more.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ FINAL_S = 60.0
 
 @dataclass(frozen=True)
 class Goal:
-    """Seconds and shares. Raises `UsageError` for a goal that cannot be searched for."""
+    """A goal, in seconds and shares. Raises `UsageError` for an impossible one."""
 
     name: str
     loss_ratio: float
     exceed_ratio: float
-    # Of the upper bound: how close the two bounds are to come.
+    # The distance of the two bounds at which a search ends, as a share of the upper bound.
     width: float
     # The shortest trial, and the one that counts.
     initial_s: float
@@ -52,7 +52,7 @@ class Goal:
 
     @property
     def deviations(self) -> tuple[str, ...]:
-        """Where this is not the throughput of RFC 2544, 26.1."""
+        """Differences from the throughput of RFC 2544, 26.1."""
         deviations = too_short("final trials of seconds:", self.final_s, FINAL_S, "RFC 2544, 24")
         if self.loss_ratio:
             deviations += (f"loss up to {self.loss_ratio:g} instead of 0 (RFC 2544, 26.1)",)

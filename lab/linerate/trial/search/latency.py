@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Latency (RFC 2544, 26.2) at the throughput rate, and at 10, 50 and 90 % of it.
 
-RFC 2544 tags one frame of each of 20 runs; here every frame that the device can stamp counts, as in
+RFC 2544 tags one frame in each of 20 runs; here every frame that the device can stamp counts, as in
 RFC 8219. Quantiles belong to one run each: runs are compared, never pooled and never averaged.
 """
 
@@ -26,11 +26,11 @@ from linerate.trial.search.procedure import (
 
 SECONDS = 120.0
 REPETITIONS = 20
-# Of the throughput. The RFC's own is 1.
+# Shares of the throughput. The RFC's own is 1.
 LOADS = (0.1, 0.5, 0.9, 1.0)
 # Software hands over whole frames: a frame is in when it was received, and out when it was sent.
 DEFINITION = "RFC 1242, 3.8: store and forward"
-# What another generator is asked for (OTG's cut_through).
+# The definition for another generator (OTG's cut_through).
 CUT_THROUGH = "RFC 1242, 3.8: bit forwarding, as its generator measures cut_through"
 # One-sided level at which the greatest value of a run lies above its quantile.
 _LEVEL = 0.95
@@ -38,7 +38,7 @@ _LEVEL = 0.95
 
 @dataclass(frozen=True)
 class AtLoad:
-    """`mean` is what RFC 2544 reports: the mean of the runs' means, each with the same weight.
+    """Delays at one load. `mean` is RFC 2544's: the mean of the runs' means, with equal weights.
 
     `minimum` and `maximum` are over all runs, which have the quantiles that their count supports.
     """
@@ -53,8 +53,8 @@ class AtLoad:
 
 @dataclass(frozen=True, kw_only=True)
 class LatencyResult(Result):
-    """Delays by load, in the order asked for; when invalid none, or with `bounds` the loads of
-    which every repetition could be measured.
+    """Delays by load, in the order requested; if invalid none, or with `bounds` the loads of which
+    every repetition could be measured.
     """
 
     loads: tuple[AtLoad, ...] = ()
@@ -70,9 +70,9 @@ def latency(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> LatencyResult:
-    """`throughput_pps` is that of the same frame size, `loads` are shares of it.
+    """Run the procedure. `throughput_pps`: of the same frame size, `loads`: shares of it.
 
-    The loads take turns, so that a drift of the machine meets all of them.
+    The loads take turns, so that a drift of the machine affects all of them.
     """
     positive(throughput_pps=throughput_pps, seconds=seconds, repetitions=repetitions)
     if not loads or not all(0 < share <= 1 for share in loads) or len(set(loads)) != len(loads):
@@ -113,7 +113,7 @@ def latency(
 
 
 def supports(count: int, quantile: float) -> bool:
-    """Whether the greatest of so many values lies above the quantile with probability 0.95.
+    """Return True if the greatest of `count` values lies above the quantile with probability 0.95.
 
     The probability that all lie below is quantile ** count: 2995 values for 0.999.
     """
@@ -121,11 +121,11 @@ def supports(count: int, quantile: float) -> bool:
 
 
 def _run(measured: Latency) -> Latency:
-    """The delays with only the quantiles that this number of frames supports."""
+    """Return the delays with only the quantiles that this number of frames supports."""
     return replace(
         measured,
         quantiles=_supported(measured.quantiles, measured.count),
-        # Each but the first has one before it.
+        # The first frame has no predecessor.
         ipdv=_supported(measured.ipdv, measured.count - 1),
     )
 

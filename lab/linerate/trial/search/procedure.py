@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all procedures share: trials that fail are repeated, counted, and never taken for loss.
+"""The common part of all procedures: failed trials are repeated, counted, and never taken for loss.
 
-A procedure asks `Trials` instead of the device. A trial that fails is repeated up to `ATTEMPTS`
-times; then its error leaves, and the procedure returns a result with `invalid`.
+A procedure calls `Trials` instead of the device. A trial that fails is repeated up to `ATTEMPTS`
+times; then its error is raised, and the procedure returns a result with `invalid`.
 
-`bounds`: whether a procedure keeps what it has when its windows are disturbed. Runs recorded by
-earlier versions do not: their procedures end there, without figures. With it a procedure gives a
-lower bound, or those of its figures that do not need the trial that failed, and a trial whose
-windows were all disturbed is not repeated: the device has tried it often enough.
+`bounds`: whether a procedure keeps its results when its windows are disturbed. Runs recorded by
+earlier versions do not: their procedures end there, without figures. With it a procedure returns a
+lower bound, or the figures that do not need the failed trial, and a trial whose windows were all
+disturbed is not repeated: the device has tried it often enough.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from linerate.trial.search.device import Device, Outcome
 
 T = TypeVar("T")
 
-# How often one and the same trial is tried before the procedure ends.
+# Attempts at one trial before the procedure ends.
 ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
 class Effort:
-    """What a procedure cost: valid trials, failed ones, and seconds of sending."""
+    """The cost of a procedure: valid trials, failed ones, and seconds of sending."""
 
     trials: int = 0
     failed: int = 0
@@ -36,7 +36,7 @@ class Effort:
 
 @dataclass(frozen=True)
 class Invalid:
-    """Why there is no result. `code` is one of records.InvalidCode."""
+    """The reason why there is no result. `code` is one of records.InvalidCode."""
 
     code: str
     reason: str
@@ -44,9 +44,9 @@ class Invalid:
 
 @dataclass(frozen=True, kw_only=True)
 class Result:
-    """The part that every result has.
+    """The part that all results share.
 
-    `deviations` names each demand of the procedure's RFC that the parameters did not meet.
+    `deviations` names each requirement of the procedure's RFC that the parameters did not meet.
     """
 
     effort: Effort = field(default_factory=Effort)
@@ -55,7 +55,7 @@ class Result:
 
 
 class Trials:
-    """A device that repeats trials which fail, and counts."""
+    """A device that repeats failed trials, and counts."""
 
     def __init__(self, device: Device, attempts: int = ATTEMPTS, *, bounds: bool = False) -> None:
         self._device = device
@@ -70,7 +70,7 @@ class Trials:
         return self._device.max_pps
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
-        """Raises `TrialError` when every attempt failed."""
+        """Send a trial. Raises `TrialError` if every attempt failed."""
 
         def once() -> Outcome:
             outcome = sent(self._device.send(pps, seconds, latency=latency))
@@ -81,7 +81,7 @@ class Trials:
         return self.repeat(once, seconds, f"{pps:.0f} packets/s for {seconds:g} s")
 
     def burst(self, frames: int) -> Outcome:
-        """Raises `TrialError` when every attempt failed."""
+        """Send a burst. Raises `TrialError` if every attempt failed."""
         return self.repeat(
             lambda: sent(self._device.burst(frames)),
             frames / self.max_pps,
@@ -92,7 +92,7 @@ class Trials:
         return Effort(self._valid, self._failed, self._sent_s)
 
     def repeat(self, trial: Callable[[], T], seconds: float, what: str) -> T:
-        """Run a trial, which sends for `seconds`, until it does not fail."""
+        """Run a trial, which sends for `seconds`, until it succeeds."""
         last: TrialError | None = None
         for _ in range(self._attempts):
             self._sent_s += seconds
@@ -113,7 +113,7 @@ class Trials:
 
 
 def sent(outcome: Outcome) -> Outcome:
-    """A trial in which nothing was to be sent has no loss ratio."""
+    """Check that frames were to be sent: otherwise there is no loss ratio."""
     if outcome.intended <= 0:
         raise TrialError("nothing was sent")
     return outcome
@@ -124,12 +124,12 @@ def invalid(error: TrialError) -> Invalid:
 
 
 def positive(**values: float) -> None:
-    """Raise `UsageError` for the first that is not above 0."""
+    """Raise `UsageError` for the first value that is not above 0."""
     for name, value in values.items():
         if not value > 0:
             raise UsageError(f"{name}: {value} is not above 0", f"give a greater {name}")
 
 
 def too_short(what: str, value: float, least: float, source: str) -> tuple[str, ...]:
-    """The deviation, if there is one."""
+    """Return the deviation, or an empty tuple."""
     return (f"{what} {value:g} instead of {least:g} ({source})",) if value < least else ()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """System recovery (RFC 2544, 26.5): how long a device still loses frames after an overload.
 
-It gets 110 % of its throughput, or what the link carries, then without a pause half of that rate.
-The recovery time is the time from this change to the last frame that was lost, on the sender's
+The device gets 110 % of its throughput, or the maximum of the link, then without a pause half of
+that rate. The recovery time is the time from this change to the last lost frame, on the sender's
 clock (`Changed.last_lost`).
 """
 
@@ -27,7 +27,7 @@ from linerate.trial.search.procedure import (
 
 OVERLOAD = 1.1
 OVERLOAD_S = 60.0
-# Of the rate of the overload, not of the throughput.
+# A share of the overload's rate, not of the throughput.
 REDUCED = 0.5
 # The RFC leaves these two open: it is to be repeated, and watched for as long as it takes.
 REPETITIONS = 10
@@ -42,7 +42,7 @@ State = Literal["recovered", "not_overloaded", "not_recovered"]
 
 @dataclass(frozen=True)
 class Recovered:
-    """One repetition. `seconds` is 0 when no frame was lost after the change."""
+    """One repetition. `seconds` is 0 if no frame was lost after the change."""
 
     state: State
     seconds: float | None
@@ -50,7 +50,7 @@ class Recovered:
 
 @dataclass(frozen=True, kw_only=True)
 class Recovery(Result):
-    """`mean` is in seconds, of all repetitions.
+    """The result; `mean` is in seconds, over all repetitions.
 
     It is None unless every repetition recovered: the mean of those that did would be too good.
     """
@@ -71,8 +71,8 @@ def recovery(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> Recovery:
-    """`throughput_pps` is that of the same frame size. `bounds`: as `Trials` has it; a time of
-    recovery has no lower bound.
+    """Run the procedure. `throughput_pps`: of the same frame size. `bounds`: as in `Trials`; a time
+    of recovery has no lower bound.
     """
     positive(
         throughput_pps=throughput_pps,
@@ -120,7 +120,7 @@ def _judged(changed: Changed, watched_s: float) -> Recovered:
     state: State = "recovered"
     if not changed.before.lost:
         state = "not_overloaded"
-    # By the middle of its slice: frames are whole, so that slices begin and end a little beside
+    # The middle of its slice: frames are whole, so that slices do not begin and end exactly at
     # their times.
     elif last is not None and last - changed.slice_s / 2 >= watched_s * (1 - END_SHARE):
         state = "not_recovered"

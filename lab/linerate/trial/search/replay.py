@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A device that answers from records what was asked of a real one.
+"""A device that answers a search from records instead of a real forwarder.
 
-A procedure decides by outcomes alone, so that asked anew it asks the same again: what a search
-found is computed from its records (`Replay`), never kept beside them, and a search that was
-interrupted is made anew from its beginning, with the records as far as they go (`Resumed`).
+A procedure decides by outcomes alone, so that a repetition asks for the same trials: a search's
+result is computed from its records (`Replay`), never stored beside them, and an interrupted search
+is repeated from its beginning, with the records as far as they go (`Resumed`).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ RATE_TOLERANCE = 1e-6
 
 
 class EndOfRecordsError(Exception):
-    """There are no further records. `last`: the void window that this trial ends with, if any."""
+    """The records are used up. `last`: the void window that this trial ends with, if any."""
 
     def __init__(self, last: Trial | None = None) -> None:
         super().__init__("no further records")
@@ -37,12 +37,12 @@ class MismatchError(RunError):
     """The records are of another procedure, or of another version of it."""
 
 
-# Records have no line for the end of a search, only for what came next.
+# Records have no line for the end of a search, only for the next test.
 ENDED = "its time was over, or the run's"
 
 
 class TestOverError(MismatchError, RuntimeError):
-    """The search for the throughput ended here, for the next record is of what comes after it."""
+    """The search for the throughput ended here: the next record is of a later test."""
 
     def __init__(self) -> None:
         super().__init__(ENDED)
@@ -52,16 +52,16 @@ class Source(Protocol):
     """Records in their order."""
 
     def peek(self) -> Trial | None:
-        """The next one; None: no further."""
+        """Return the next record without taking it; None at the end."""
 
     def take(self) -> Trial:
-        """Pass the next one."""
+        """Take the next record."""
 
 
 def answer(source: Source, test: Test, asked: Asked) -> Trial:
-    """The window that counts of one trial: the void ones before it are passed over.
+    """Return the valid window of one trial, skipping the void ones before it.
 
-    Raises the trial's own error where none counts.
+    Raises the trial's own error if none is valid.
     """
     last: Trial | None = None
     while there := source.peek():
@@ -99,7 +99,7 @@ def _compare(trial: Trial, test: Test, asked: Asked) -> None:
 
 
 class _List:
-    """A `Source`."""
+    """A `Source` from a list."""
 
     def __init__(self, trials: Sequence[Trial]) -> None:
         self.left = deque(trials)
@@ -125,7 +125,7 @@ class Replay:
 
     @property
     def left(self) -> int:
-        """Records that nobody has asked for yet."""
+        """Number of records not yet used."""
         return len(self._source.left)
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
@@ -147,7 +147,7 @@ class Replay:
 
 
 class _Unit:
-    """A `Source`: what the journal has of one search, of which `of` gives the fields."""
+    """A `Source`: the journal's records of one search, identified by the fields `of`."""
 
     def __init__(self, journal: Journal, of: dict[str, object]) -> None:
         self._journal = journal
@@ -164,7 +164,7 @@ class _Unit:
         return found
 
     def check(self, test: Test) -> None:
-        """Raise when the next record is of another search."""
+        """Raise if the next record is of another search."""
         found = self._journal.peek()
         if found and any(field(found, name) != due for name, due in self._of.items()):
             # The other tests have no limit of time, that another search could follow amid one.
@@ -174,9 +174,9 @@ class _Unit:
 
 
 class Resumed:
-    """A device whose first answers are on record; where they end it is the device itself.
+    """A device whose first answers come from records, and further ones from the device itself.
 
-    `of`: the fields by which the records of this search are known.
+    `of`: the fields that identify the records of this search.
     """
 
     def __init__(self, device: RecordingDevice, journal: Journal, of: dict[str, object]) -> None:

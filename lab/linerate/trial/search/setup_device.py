@@ -1,16 +1,15 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The device that a search looks at on a real setup: a forwarder that runs, and a sender.
+"""The device of a search on a real setup: a running forwarder, and a sender.
 
 Lifecycle: a context manager. The forwarder is started and warmed up by the first trial and runs
-until the end, as in RFC 2544; the setup is the caller's. Every window becomes a record, also one
-that does not count.
+until the end, as in RFC 2544; the setup is the caller's. Every window becomes a record, even an
+invalid one.
 
-Lateness. Frames that left or arrived while the sender was kept from its CPU are told apart, and a
-search sees the others alone. A window in which they are more than half, or the
-forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as
-invalid, and repeated, so many times at most; then the trial could not be measured, which is an
-error and neither loss nor success. What decides is the sender's clock and the scheduler's books,
-never what was lost.
+Lateness. Frames that left or arrived while the sender was kept from its CPU are counted separately,
+and a search sees only the others. A window in which they are more than half, or in which the
+forwarder was starved of its CPU, says nothing about the forwarder. It is void, recorded as invalid,
+and repeated up to a limit; then the trial could not be measured, which is an error and neither loss
+nor success. The decision uses the sender's clock and the scheduler's counters, never the loss.
 """
 
 from __future__ import annotations
@@ -48,13 +47,13 @@ _PROBE_WAITS = {"LINERATE_PROBE_POLLING": "off", "LINERATE_PROBE_REQUIRED": "0"}
 
 @dataclass(frozen=True)
 class Terms:
-    """How windows are sent. `windows`: at most so many for one trial; `burst_windows`: of bursts
-    and changes of rate, None: as many.
+    """How windows are sent. `windows`: the maximum for one trial; `burst_windows`: for bursts and
+    changes of rate, None: the same.
 
     `settle_s`: to wait after sending for late frames; `rest_s`: before the next trial (RFC 2544,
     section 23, has 2 s and 5 s). `patience_s`: to wait after the first void window, and twice as
-    long after each further one: what disturbs a machine may last for seconds, such as a hypervisor
-    that runs its two CPUs far apart.
+    long after each further one: a disturbance may last for seconds, for instance if a hypervisor
+    runs a machine's two CPUs at different times.
     """
 
     windows: int = 10
@@ -70,8 +69,8 @@ class Terms:
 
 @dataclass(frozen=True)
 class Asked:
-    """What one trial is to send, over all directions. `then`: rate and seconds that follow.
-    `pps`: infinite for all that is taken.
+    """The request of one trial, over all directions. `then`: rate and seconds that follow. `pps`:
+    infinite for a flood.
     """
 
     pps: float
@@ -88,7 +87,7 @@ class Asked:
 
     @classmethod
     def burst(cls, frames: int, pps: float) -> Asked:
-        """This number of frames at this rate."""
+        """Return the request for `frames` frames at this rate."""
         return cls(pps, frames / pps, frames=frames)
 
     @property
@@ -120,11 +119,11 @@ class SetupDevice:
         spans: int = 0,
         method: Method = "fresh",
     ) -> None:
-        """`record` takes each window's trial, gives it its position and keeps it.
+        """Prepare. `record` takes each window's trial, gives it its position and stores it.
 
-        `max_pps`: 0 where it is only flooded. `probe`: the forwarder gets the probe, if it takes
-        it, which looks in test `core-use` alone. `spans`: it measures how long frames are inside
-        it, in one of so many bursts; 0: not.
+        `max_pps`: 0 for floods only. `probe`: load the probe into the forwarder, if possible; it
+        counts in test `core-use` only. `spans`: measure how long frames are inside, in one of so
+        many bursts; 0: do not.
         """
         self.bench = bench
         self.setup = setup
@@ -133,13 +132,13 @@ class SetupDevice:
         self.terms = terms
         self.role = role
         self.probe = probe
-        # Which test the next trials are for.
+        # The test of the next trials.
         self.test: Test = "throughput"
-        # What the frames of the next trials are; None: as the bench has it.
+        # The kind of frames of the next trials; None: the bench's.
         self.protocol: Protocol | None = None
         self.void = 0
         self.method = method
-        # In which each window lies: programs that take turns are stopped outside of theirs.
+        # The context of each window: programs that take turns are stopped outside of theirs.
         self.turn: Callable[[], AbstractContextManager[object]] = nullcontext
         self._spans = spans
         self._max_pps = max_pps
@@ -154,18 +153,20 @@ class SetupDevice:
         return self._max_pps
 
     def begin(self) -> None:
-        """Start the program and carry frames through it, unless it runs; raises `TrialError`."""
+        """Start the program and pass frames through it, unless it runs; raises `TrialError`."""
         if self._exchange is None:
             self._started = ProgramStart.next(self.bench, self.setup)
             self._start()
 
     @property
     def exchange(self) -> Exchange | None:
-        """The exchange with the program that runs; None: no program runs."""
+        """The exchange with the running program; None if no program runs."""
         return self._exchange
 
     def flood(self, seconds: float) -> Trial:
-        """The sender sends all that is taken; it is one for floods alone."""
+        """Flood: the sender sends as fast as frames are taken. The setup's sender must be for
+        floods.
+        """
         trial = self._window(None, Asked(math.inf, seconds))
         self._record(trial)
         return trial
@@ -180,7 +181,7 @@ class SetupDevice:
         return changed_of(self._trial(Asked(pps, seconds, then=(then_pps, then_seconds))))
 
     def _trial(self, asked: Asked) -> Trial:
-        """The first window that counts."""
+        """Return the first valid window."""
         pause(max(self._ended_s + self.terms.rest_s - time.monotonic(), 0.0))
         void, self.void, why = self.void, 0, "they are on record"
         windows = self.terms.windows_for(asked)
@@ -201,7 +202,7 @@ class SetupDevice:
         )
 
     def _window(self, attempt: int | None, asked: Asked) -> Trial:
-        """`attempt`: None for what is tried once."""
+        """Run one window. `attempt`: None if it is not repeated."""
         trial = new_record(self.bench, self._plan(asked), self.setup)
         trial.method = self.method
         request = trial.request
@@ -223,7 +224,7 @@ class SetupDevice:
             children = [*exchange.running.children, *([sender.child] if sender.child else [])]
             traffic = self._traffic(asked)
             if self.probe:
-                # Nothing else is to pay for it.
+                # Only this test pays for the probe.
                 exchange.polls.look(self.test == "core-use")
                 trial.program.probe = exchange.polls.probed
             sender.configure(traffic)
@@ -282,7 +283,7 @@ class SetupDevice:
         )
 
     def _ready(self) -> Exchange:
-        """Forwarder and sender run and have carried frames."""
+        """Make sure that forwarder and sender run and have passed frames."""
         if self._exchange is None:
             self._start()
         assert self._exchange is not None
@@ -295,14 +296,14 @@ class SetupDevice:
             raise GeneratorError(f"link {self.setup.link.name} has no generator")
         sender.check()
         warm_up = min(WARM_UP_PPS, self.max_pps) or math.inf
-        # It is stopped when frames have come through, long before its end.
+        # Stopped when frames have come through, long before its end.
         sender.configure(self._traffic(Asked(warm_up, 30.0)))
         try:
             self._launch(wire, sender, probe=self.probe)
         except ProcessError:
             if not self.probe:
                 raise
-            # It may be that the program does not take plugins: then without, if it starts so.
+            # The program may not accept plugins: try without.
             self._launch(wire, sender, probe=False)
             self.probe = False
 
@@ -354,7 +355,7 @@ def _carry(exchange: Exchange, receiving: int) -> None:
 
 
 def _judge_change(trial: Trial, found: ChangeFigures) -> None:
-    """Each of the two rates must have frames enough that nothing disturbed."""
+    """Check that each of the two rates has enough undisturbed frames."""
     for when, touched, sent in (
         ("before", found.before_disturbed, found.before_intended),
         ("after", found.after_disturbed, found.after_intended),
@@ -368,7 +369,7 @@ def _judge_change(trial: Trial, found: ChangeFigures) -> None:
 
 
 def outcome_of(trial: Trial) -> Outcome:
-    """What a search is told of a valid trial: what was intended, and what of that came back."""
+    """Return the outcome of a valid trial for a search: frames intended, and frames received."""
     request, frames = trial.request, trial.frames
     asked = request.frames
     if asked is None and request.pps and request.seconds:
@@ -383,7 +384,7 @@ def outcome_of(trial: Trial) -> Outcome:
 
 
 def changed_of(trial: Trial) -> Changed:
-    """What a search is told of a valid trial whose rate changed."""
+    """Return the outcome of a valid trial whose rate changed."""
     found = trial.frames.change
     if found is None:
         raise TrialError("the trial has no figures of its two rates")
@@ -415,7 +416,7 @@ def _seconds(quantiles_ns: dict[str, float]) -> dict[float, float]:
 
 
 def error_of(trial: Trial) -> TrialError:
-    """The error by which a search learns of an invalid trial, live and from records alike."""
+    """Return the error for an invalid trial, the same live and from records."""
     kind = DisturbedError if trial.invalid_code in DISTURBED else TrialError
     error = kind(trial.invalid_why or "the trial failed")
     error.code = trial.invalid_code or "error"

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder that exists in arithmetic only, to hold the procedures against what is known.
+"""A simulated forwarder, to test the procedures against known values.
 
-A single server with a queue: frames arrive evenly, each takes 1/capacity, and who finds `queue`
-frames in the forwarder is lost. So short overloads and bursts pass, and long ones do not. Every
-trial starts with an empty queue. Nothing sleeps; one seed and the same calls give the same
+A single server with a queue: frames arrive evenly, each takes 1/capacity, and a frame that finds
+`queue` frames in the forwarder is lost. So short overloads and bursts pass, and long ones do not.
+Every trial starts with an empty queue. Nothing sleeps; the same seed and calls give the same
 outcomes.
 """
 
@@ -18,30 +18,30 @@ from numpy.typing import NDArray
 from linerate.host.errors import TrialError, UsageError
 from linerate.trial.search.device import Changed, Latency, Outcome
 
-# Latency is drawn for so many frames of a trial at most.
+# The most frames of a trial for which latency is drawn.
 TAGS = 5000
 QUANTILES = (0.5, 0.9, 0.99, 0.999)
 
 
 @dataclass(frozen=True)
 class Model:
-    """What is known of the forwarder. Rates are frames per second, times seconds."""
+    """The parameters of the forwarder. Rates are frames per second, times seconds."""
 
     capacity_pps: float
     max_pps: float
     # Frames that the forwarder holds, with the one in service. Two at least: with one the server
     # would wait for each next frame.
     queue: int = 256
-    # Share of the frames that is lost by chance, each on its own, whatever the load.
+    # Share of the frames that is lost at random, independently, at any load.
     random_loss: float = 0.0
     # Standard deviation of the logarithm of the capacity from trial to trial.
     spread: float = 0.0
     # Share of the trials that fail.
     failing: float = 0.0
-    # Latency of a frame that does not wait, and what is added by chance at no load (exponential).
+    # Latency of a frame that does not wait, and the random addition without load (exponential).
     latency_s: float = 10e-6
     jitter_s: float = 2e-6
-    # After an overload the capacity is `tired` of itself for so long.
+    # After an overload the capacity is multiplied by `tired` for this time.
     tired_s: float = 0.0
     tired: float = 1.0
 
@@ -54,7 +54,7 @@ class Model:
             )
 
     def accepted(self, frames: int, pps: float, capacity_pps: float | None = None) -> int:
-        """The number of these frames, sent at `pps`, that find room.
+        """Return the number of these frames, sent at `pps`, that find room.
 
         When frame k arrives, floor(capacity * (k - 1) / pps) have left a queue that never ran
         empty. In an overload it does not, so once it has been full all that leave are replaced.
@@ -66,7 +66,7 @@ class Model:
         return min(frames, self.queue + left)
 
     def longest_burst(self) -> int | None:
-        """The longest burst at `max_pps` that passes whole; None when every burst does."""
+        """Return the longest burst at `max_pps` without loss; None if every burst passes."""
         if self.max_pps <= self.capacity_pps:
             return None
         frames = math.floor(self.queue / (1 - self.capacity_pps / self.max_pps)) + 2
@@ -75,11 +75,13 @@ class Model:
         return frames
 
     def lossless_pps(self, seconds: float, loss_ratio: float = 0.0) -> float:
-        """The greatest rate that loses no more than `loss_ratio` in a trial of `seconds`."""
+        """Return the greatest rate that loses no more than `loss_ratio` in a trial of `seconds`."""
         return min((self.capacity_pps + self.queue / seconds) / (1 - loss_ratio), self.max_pps)
 
     def wait_s(self, pps: float) -> float:
-        """Mean time in the queue: that of an M/D/1 queue, at most that of a full one."""
+        """Return the mean time in the queue (s): that of an M/D/1 queue, at most that of a full
+        one.
+        """
         full = self.queue / self.capacity_pps
         used = pps / self.capacity_pps
         return full if used >= 1 else min(used / (2 * (1 - used)) / self.capacity_pps, full)
@@ -89,7 +91,7 @@ class Model:
 
 
 class SimulatedForwarder:
-    """A `ChangingDevice`. `clock_s` is the time that its trials would have taken."""
+    """A simulated `ChangingDevice`. `clock_s`: the time that its trials would have taken."""
 
     def __init__(self, model: Model, seed: int = 0) -> None:
         self.model = model
@@ -115,7 +117,9 @@ class SimulatedForwarder:
         return Outcome(frames, received, seconds)
 
     def change(self, pps: float, seconds: float, then_pps: float, then_seconds: float) -> Changed:
-        """The queue is a fluid here: counts and times are right to a frame or two."""
+        """Simulate a change of rate, with the queue as a fluid: counts and times are right to a
+        frame or two.
+        """
         self._check(pps)
         self._check(then_pps)
         capacity = self._begin(seconds + then_seconds)
@@ -134,7 +138,7 @@ class SimulatedForwarder:
         accepted = after - min(round(lost_after), after)
         survivors = self._survivors(accepted)
         if survivors < accepted:
-            # The last of so many moments, each anywhere in the time.
+            # The last of so many moments, each uniform in the time.
             chance = float(self._random.uniform(size=accepted - survivors).max()) * then_seconds
             last_lost = max(last_lost or 0.0, chance)
         return Changed(
@@ -151,7 +155,7 @@ class SimulatedForwarder:
             )
 
     def _begin(self, seconds: float) -> float:
-        """A new trial: its capacity, or the error that it fails with."""
+        """Begin a trial: return its capacity, or raise the error that it fails with."""
         self.trials += 1
         self.clock_s += seconds
         failed = self._random.random() < self.model.failing
@@ -180,7 +184,7 @@ class SimulatedForwarder:
             mean=float(values.mean()),
             maximum=float(values.max()),
             quantiles=_quantiles(values),
-            # What the smoothed value is near to in the long run.
+            # The long-run mean of the smoothed value.
             jitter=float(variation.mean()) if count > 1 else None,
             ipdv=_quantiles(variation) if count > 1 else {},
         )
@@ -198,7 +202,7 @@ class _Fluid:
         self.content = 0.0
 
     def run(self, pps: float, capacity_pps: float, seconds: float) -> float:
-        """The frames that are lost."""
+        """Run for `seconds` and return the lost frames."""
         content = self.content + (pps - capacity_pps) * seconds
         self.content = min(max(content, 0.0), self.limit)
         # Less than half a frame over the limit is a rounding error.

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""When was the last frame lost? Traffic cut into flows that follow each other tells, by OTG alone.
+"""Find the time of the last lost frame by OTG alone: traffic is cut into consecutive flows.
 
-Lost frames arrive nowhere, so nobody can tell the time of their arrival. But each slice of the
+Lost frames arrive nowhere, so the receiver cannot tell when they were lost. But each slice of the
 traffic is a flow with its own number of frames, sent in its own time; the end of the last slice
 that lost one bounds the moment. Slices grow with the time since the change, so that the moment is
 known to a fifth of itself, or to the first slice. The end of the time, in which no frame of a
@@ -22,7 +22,7 @@ GROWTH = 1.25
 
 
 def cut(start_s: float, pps: float, seconds: float) -> tuple[Slice, ...]:
-    """`seconds` of traffic from `start_s` on, at `pps` frames per second of one port."""
+    """Cut `seconds` of traffic from `start_s` on, at `pps` frames per second of one port."""
     slices = []
     begin, sent = 0.0, 0
     whole, last = max(round(pps * seconds), 1), seconds * (1 - END_SHARE)
@@ -41,9 +41,11 @@ def change_of(
     received: Mapping[str, int],
     disturbed: Mapping[str, Touched] | None = None,
 ) -> ChangeFigures:
-    """From what came back of each flow; flows of all ports that send count together.
+    """Compute the figures from the frames received of each flow; flows of all sending ports are
+    added.
 
-    `disturbed`: frames by flow that no figure is of; none where the sender does not tell.
+    `disturbed`: frames by flow to leave out of all figures; None if the sender does not report
+    them.
     """
     senders = range(len(traffic.locations) if traffic.senders is None else traffic.senders)
 
@@ -57,7 +59,7 @@ def change_of(
         return Touched(sum(each.frames for each in mine), sum(each.lost for each in mine))
 
     def lost(part: int, frames: int) -> int:
-        """How many undisturbed frames of a slice never came back."""
+        """Return how many undisturbed frames of a slice never came back."""
         missing = frames - back(part)
         if not apart or missing <= 0:
             return missing

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Throughput (RFC 2544, 26.1), NDR and PDR: a search by the MLRsearch library (RFC 9971).
 
-The library chooses loads and durations and classifies the loads; here it gets trials, and its
-answer becomes a result. One search finds all goals. Rates are frames per second over all directions
-together, as everywhere in `linerate.trial.search`.
+The library chooses loads and durations and classifies the loads; this module runs the trials and
+converts the answer to a result. One search finds all goals. Rates are frames per second over all
+directions together, as everywhere in `linerate.trial.search`.
 
-With `bounds` a load at which all windows were disturbed does not end the search. It goes on below,
-as if that load and all above it had lost half of their frames; what it then finds is the throughput
-where a lower load lost frames, and otherwise a lower bound (`disturbed_above`).
+With `bounds` a load at which all windows were disturbed does not end the search. It continues
+below, as if that load and all above it had lost half of their frames; its result is then the
+throughput if a lower load lost frames, and otherwise a lower bound (`disturbed_above`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from linerate.trial.search.device import Device
 from linerate.trial.search.goals import Goal
 from linerate.trial.search.procedure import ATTEMPTS, Invalid, Result, Trials, invalid
 
-# Where no load is named: the least is this share of the greatest.
+# Default least load: this share of the greatest.
 MIN_SHARE = 0.001
 # Coarser targets that the library reaches for first, with shorter trials.
 PRECEDING_TARGETS = 2
@@ -37,11 +37,11 @@ State = Literal["found", "at_maximum", "below_minimum", "disturbed_above"]
 
 @dataclass(frozen=True)
 class Found:
-    """What a search found for one goal.
+    """The result of a search for one goal.
 
-    `lower_pps` is the relevant lower bound, the greatest load that reached the goal below the
-    least one that did not, `upper_pps`. `conditional_pps` is what was forwarded at the lower bound
-    (RFC 9971, Conditional Throughput): with zero loss the bound itself.
+    `lower_pps`: the relevant lower bound, the greatest load that reached the goal below the least
+    one that did not, `upper_pps`. `conditional_pps`: the forwarding rate at the lower bound (RFC
+    9971, Conditional Throughput): with zero loss the bound itself.
     """
 
     goal: Goal
@@ -52,7 +52,7 @@ class Found:
 
     @property
     def width(self) -> float | None:
-        """Distance of the bounds as a share of the upper one; None without both."""
+        """The distance of the bounds as a share of the upper one; None without both."""
         if self.lower_pps is None or self.upper_pps is None:
             return None
         return (self.upper_pps - self.lower_pps) / self.upper_pps
@@ -60,17 +60,17 @@ class Found:
 
 @dataclass(frozen=True, kw_only=True)
 class Throughput(Result):
-    """One `Found` for each goal, by the goal's name; none when `invalid` says why.
+    """One `Found` for each goal, by the goal's name; empty if `invalid` says why.
 
-    `held`: for goals that no load reached, the greatest load that kept to the goal in the few
-    trials it had (`held`), with `bounds`. `deviations` are those of all goals.
+    `held`: for goals that no load reached, the greatest load that met the goal in the few trials it
+    had (`held`), with `bounds`. `deviations` are those of all goals.
     """
 
     found: dict[str, Found] = field(default_factory=dict)
     held: Mapping[str, float] = field(default_factory=dict)
 
     def carried(self, goal: str) -> float | None:
-        """The rate that was carried at least: a throughput, or a lower bound of one."""
+        """Return the proven rate of a goal: a throughput, or a lower bound of one."""
         found = self.found.get(goal)
         return self.held.get(goal) if found is None else found.lower_pps or self.held.get(goal)
 
@@ -85,9 +85,9 @@ def search(
     attempts: int = ATTEMPTS,
     bounds: bool = False,
 ) -> Throughput:
-    """Search between `min_pps` and `max_pps`, which is the device's own where none is given.
+    """Search between `min_pps` and `max_pps` (default: the device's own).
 
-    Raises `UsageError` for loads or goals that cannot be searched.
+    Raises `UsageError` for invalid loads or goals.
     """
     top = device.max_pps if max_pps is None else max_pps
     bottom = top * MIN_SHARE if min_pps is None else min_pps
@@ -142,12 +142,12 @@ def search(
 
 
 def unfinished(why: str) -> Invalid:
-    """A search that ended without an answer."""
+    """Return the reason for a search that ended without an answer."""
     return Invalid("error", f"the search ended before its goal: {why}")
 
 
 class _Measurer:
-    """What the library calls its measurer."""
+    """The measurer interface of the library."""
 
     def __init__(self, trials: Trials, *, bounds: bool) -> None:
         self._trials = trials
@@ -173,7 +173,9 @@ class _Measurer:
 
     @staticmethod
     def _disturbed(seconds: float, pps: float) -> MeasurementResult:
-        """What has the library go on below. Half, for it takes what was forwarded for a hint."""
+        """Return a result that makes the library continue at lower loads. Half is lost, because the
+        library uses the forwarding rate as a hint.
+        """
         frames = max(round(pps * seconds), 2)
         return MeasurementResult(
             intended_duration=seconds,
@@ -218,10 +220,12 @@ class Tried:
 
 
 def held(goal: Goal, trials: Sequence[Tried]) -> float | None:
-    """The greatest load that kept to the goal in the trials it had, below the least that did not.
+    """Return the greatest load that met the goal in the trials it had, below the least that did
+    not.
 
-    To keep to it takes no sum of seconds: the share of the time in trials that lost too much must
-    be what the goal allows. Where the least load did not, the greatest with one trial that did.
+    Meeting it does not need the full sum of seconds: the share of the time in trials that lost too
+    much must be within the goal's limit. If the least load did not, the greatest with one trial
+    that did.
     """
     spent: dict[float, tuple[float, float]] = {}
     for trial in trials:
@@ -240,7 +244,9 @@ def held(goal: Goal, trials: Sequence[Tried]) -> float | None:
 
 
 def _found(goal: Goal, result: GoalResult, disturbed_pps: float) -> Found | None:
-    """None: no load reached the goal, and the least that did not could not be tried."""
+    """Convert a goal's result; None if no load reached the goal, and the least that did not could
+    not be tried.
+    """
     lower, upper = result.relevant_lower_bound, result.relevant_upper_bound
     state: State = "found"
     if upper is not None and float(upper) >= disturbed_pps:
@@ -261,4 +267,4 @@ def _found(goal: Goal, result: GoalResult, disturbed_pps: float) -> Found | None
 
 
 def _quiet(text: str) -> None:
-    """The library reports each step."""
+    """Discard the library's message about each step."""

@@ -13,9 +13,9 @@ from linerate.host.process import pause
 from linerate.trial.starts.start import Start
 from linerate.trial.starts.window import Slice, Window
 
-# After it goes on, until a program's caches are its own and its rings are full.
+# The time after it continues, until a program's caches are warm and its rings are full.
 SETTLE_S = 0.01
-# How long each standing start runs alone, to see whether it compares otherwise by itself.
+# How long each standing start runs alone, to check if the comparison differs then.
 ALONE_S = 0.03
 
 
@@ -23,15 +23,15 @@ class Halting(Protocol):
     """A start that can be stopped and continued."""
 
     def halt(self) -> None:
-        """Stop it; raises `TrialError` when it has ended or does not stop."""
+        """Stop it; raises `TrialError` if it has ended or does not stop."""
 
     def go_on(self) -> None:
-        """Let it run again."""
+        """Continue it."""
 
 
 @contextmanager
 def turn(of: Halting) -> Iterator[None]:
-    """It goes on, has settled when this begins, and stands still again at the end."""
+    """Continue a start and let it settle; stop it again at the end of the context."""
     of.go_on()
     pause(SETTLE_S)
     try:
@@ -46,7 +46,7 @@ def turn(of: Halting) -> Iterator[None]:
 
 @contextmanager
 def alone(starts: Sequence[Halting]) -> Iterator[None]:
-    """Nobody runs but who is let; in the end all go on."""
+    """Stop all starts but those that are continued explicitly; continue all at the end."""
     try:
         for start in starts:
             start.halt()
@@ -59,8 +59,8 @@ def alone(starts: Sequence[Halting]) -> Iterator[None]:
 def take_turns(
     starts: Sequence[Start], source: random.Random, seconds: float, turns: int
 ) -> list[Window]:
-    """Give each start `turns` turns of `seconds` each, in an order drawn anew each time. All must
-    be stopped before (`alone`, or `linerate.trial.starts.apart`).
+    """Give each start `turns` turns of `seconds` each, in a new random order each time. All must be
+    stopped before (`alone`, or `linerate.trial.starts.apart`).
     """
     slices: list[list[Slice]] = [[] for _ in starts]
     for _ in range(turns):
@@ -78,6 +78,8 @@ def take_turns(
 def by_itself(
     starts: Sequence[Start], source: random.Random, seconds: float = ALONE_S, turns: int = 1
 ) -> list[Window]:
-    """What each of standing starts does while the others are stopped; all go on in the end."""
+    """Measure each of several standing starts while the others are stopped; all are continued at
+    the end.
+    """
     with alone(starts):
         return take_turns(starts, source, seconds, turns)

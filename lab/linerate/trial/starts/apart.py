@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Starts of which exactly one runs at a time; the others are stopped (SIGSTOP).
 
-On links with a generator each start has a link and a generator of its own, which floods it and
-stands still with it. A turn (`linerate.trial.starts.alone`) says what the program can do only where
-the generator had more for it than it took.
+On links with a generator each start has a link and a generator of its own, which floods it and is
+stopped with it. A turn (`linerate.trial.starts.alone`) measures the program's capacity only if the
+generator offered more than it took.
 
-Lifecycle: `apart` is a context manager; all that it made and started ends with it. A stopped
-program goes on before it is asked to end; one whose lab was killed is killed by the kernel, stopped
+Lifecycle: `apart` is a context manager; everything that it made and started ends with it. A stopped
+program is continued before it is asked to end; if its lab was killed, the kernel kills it, stopped
 or not.
 """
 
@@ -31,7 +31,7 @@ from linerate.trial.starts.start import Start, refuse_shared
 from linerate.trial.trial import Bench
 from linerate.trial.window import Exchange, Polls
 
-# Its generator ends by itself, at the latest.
+# The latest end of its generator.
 _MOST_S = 3600.0
 _SILENT = "it did not receive on every port"
 
@@ -45,10 +45,10 @@ def apart(  # noqa: PLR0917 - as `standing`, and how packets are counted
     order: Sequence[int],
     per: Per,
 ) -> Iterator[list[Start]]:
-    """Start programs in this order, each named by its place in `programs` and on a link of its own;
-    they have forwarded frames of `size` bytes, and stand still.
+    """Start programs in this order, each named by its index in `programs` and on a link of its own;
+    yield them stopped, after they have forwarded frames of `size` bytes.
 
-    Raises `FaultError` for a program that does not start or forward.
+    Raises `FaultError` if a program does not start or forward.
     """
 
     def flooding(wire: Wire) -> Generator:
@@ -57,13 +57,13 @@ def apart(  # noqa: PLR0917 - as `standing`, and how packets are counted
     with ExitStack() as stack:
         starts: list[Start] = []
         for number, arm in enumerate(order):
-            # Else frames that come back are lost where a generator that polls has the CPU, and
-            # a fast program loses more of them.
+            # Otherwise returning frames are lost while a polling generator has the CPU, and a fast
+            # program loses more of them.
             context = bench.context(size, number, receive_first=True)
             sent = flooding if link.has_generator else None
             setup = stack.enter_context(LinkSetup(link, context, sent))
             starts.append(stack.enter_context(_started(bench, setup, programs[arm], arm, per)))
-            # Nobody is stopped whom the lab did not start.
+            # Never stop a process that the lab did not start.
             refuse_shared(starts[-1], starts[:-1])
             starts[-1].halt()
         yield starts
@@ -73,7 +73,7 @@ def apart(  # noqa: PLR0917 - as `standing`, and how packets are counted
 def _started(
     bench: Bench, setup: LinkSetup, program: Forwarder, arm: int, per: Per
 ) -> Iterator[Start]:
-    """A program that forwards what its sender floods it with."""
+    """Start a program that forwards its sender's flood."""
     wire, sender = setup.ready()
     with ExitStack() as stack:
         if sender:
@@ -108,13 +108,15 @@ def _started(
         if sender:
             # A link that is closed under traffic may take the generator with it.
             stack.callback(_quieten, sender)
-        # Also one that stands still.
+        # Also continues a stopped one.
         stack.callback(start.go_on)
         yield start
 
 
 def _polls(start: Start, sender: Sender | None) -> bool:
-    """Whether it has CPU time also while nothing comes. Its generator does, and is stopped."""
+    """Return True if it uses CPU time even while nothing comes: its own generator, which polls, is
+    stopped.
+    """
     if sender is None or sender.child is None:
         return True
     sender.child.freeze()
@@ -132,6 +134,6 @@ def _quieten(sender: Sender) -> None:
 
 
 def _await_end(running: Running) -> None:
-    """How a program ended is better news than what it no longer answers."""
+    """Raise how a program ended, which is more useful than its missing answer."""
     running.await_end()
     running.check()

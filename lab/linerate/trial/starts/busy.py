@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The time in which a program was busy with packets, as the probe in it counts."""
+"""The time in which a program was busy with packets, counted by the probe in it."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from linerate.trial.window import Polls
 
 @dataclass(frozen=True)
 class Busy:
-    """Since the program's start: so long busy, by the time stamp counter, on so many lcores that
-    poll. It was read at `at_ns`.
+    """Busy time since the program's start, by the time stamp counter, and the number of polling
+    lcores. Read at `at_ns`.
     """
 
     ns: int
@@ -24,10 +24,11 @@ class Busy:
     at_ns: int
 
     def since(self, before: Busy, cpu_ns: int) -> int:
-        """Nanoseconds of CPU time that it was busy, of `cpu_ns` that it had the CPU in between.
+        """Return the CPU time (ns) that it was busy, out of the `cpu_ns` that it had the CPU in
+        between.
 
-        While others have the CPU, the counter runs on. They take it from a program whether it is
-        busy or not, and so from both alike.
+        The counter continues while other processes have the CPU. They interrupt a program whether
+        it is busy or not, and so reduce both in proportion.
         """
         lasted = (self.at_ns - before.at_ns) * self.lcores
         had = min(1.0, cpu_ns / lasted) if lasted > 0 else 0.0
@@ -35,12 +36,12 @@ class Busy:
 
 
 class BusyTime:
-    """Time from the return of each poll with packets to the return of the same thread's next
-    poll, over all lcores (docs/how-it-measures.md#telemetry-polling).
+    """Time from the return of each non-empty poll to the return of the same thread's next poll,
+    over all lcores (docs/how-it-measures.md#telemetry-polling).
     """
 
     def __init__(self, polls: Polls, telemetry: Telemetry, alive: Callable[[], None]) -> None:
-        """Waits until the probe has looked; raises `TelemetryError` when it does not look."""
+        """Wait until the probe counts; raises `TelemetryError` if it does not."""
         polls.await_known(alive)
         self._polls = polls
         self._hz = read_clock(telemetry).tsc_hz

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What packets are counted over, and the clocks that tell it.
+"""The clocks over which packets are counted.
 
-On a veth a program's packets are received by threads of the kernel (NAPI), which the lab pins to
-the forwarder's CPU. An XDP program runs in them, and is in no process's CPU time. So what a packet
-costs there is the CPU time of these threads and of the program's processes together
+On a veth a program's packets are received by kernel threads (NAPI), which the lab pins to the
+forwarder's CPU. An XDP program runs in them, and is in no process's CPU time. So the cost of a
+packet there is the CPU time of these threads and of the program's processes together
 (docs/how-it-measures.md#kernel-threads).
 """
 
@@ -24,31 +24,31 @@ from linerate.links import KernelThread, Link
 # time; or the part of the process's CPU time in which its lcores were busy with packets, as the
 # probe in it counts.
 Per = Literal["cpu", "cpu-and-napi", "time", "busy"]
-# A process that wants the CPU in more of so many looks polls, if nothing comes.
+# A process polls if it wants the CPU in more than this share of checks, while nothing comes.
 _POLLS = 0.5
 _LOOKS = 10
 _LOOK_S = 0.002
-# Within this time it has taken what waits in its sockets when the generator stops, and has done
-# with its start: it may forward on one port while it still prepares the other.
+# The time to take what waits in its sockets after the generator stopped, and to finish its start:
+# it may forward on one port while it still prepares the other.
 _AT_REST_S = 0.5
 
 
 class Clock(Protocol):
-    """What packets are counted over, in nanoseconds since some moment."""
+    """A clock over which packets are counted, in nanoseconds since some moment."""
 
     def now_ns(self) -> int:
-        """Raises `OSError` where the process is gone."""
+        """Return the time in ns. Raises `OSError` if the process is gone."""
 
 
 class WallClock:
-    """The time, whoever had the CPU."""
+    """The wall clock, whoever has the CPU."""
 
     def now_ns(self) -> int:
         return time.monotonic_ns()
 
 
 class CpuClock:
-    """The CPU time of one process, or of one thread of the kernel."""
+    """The CPU time of one process, or of one kernel thread."""
 
     def __init__(self, pid: int) -> None:
         self._clock = cpu_clock(pid)
@@ -58,15 +58,16 @@ class CpuClock:
 
 
 class PathClock:
-    """The CPU time of a program's processes, and of the kernel's threads that receive for it.
+    """The CPU time of a program's processes, and of the kernel threads that receive for it.
 
-    `pid`: of the process that works; None: the kernel forwards alone. Other processes of its group
-    are counted too, as those are that a script started, and those in its network namespace, if that
-    is not the lab's: they are its own, also in another session. What they had stays when they end.
+    `pid`: of the process that works; None if the kernel forwards alone. Other processes of its
+    group are counted too, such as those that a script started, and those in its network namespace,
+    if that is not the lab's: they belong to it, even in another session. Their time still counts
+    after they end.
     """
 
     def __init__(self, pid: int | None, threads: Sequence[KernelThread]) -> None:
-        """Raises `LinkError` where the CPU time of a thread of the kernel cannot be read."""
+        """Find the clocks. Raises `LinkError` if the CPU time of a kernel thread cannot be read."""
         self._own = [CpuClock(pid)] if pid else []
         self._pid = pid
         self._helpers: dict[int, int] = {}
@@ -83,19 +84,19 @@ class PathClock:
 
     @property
     def pids(self) -> set[int]:
-        """The program's processes, also those that ended."""
+        """The program's processes, including those that ended."""
         return {*self._helpers, *([self._pid] if self._pid else [])}
 
     def look(self) -> None:
-        """Count those too that it has started since. Not while it is measured: what they had so
-        far is then of a moment.
+        """Add processes that it has started since. Not during a measurement: it adds all of their
+        CPU time at one moment.
         """
         for helper in _beside(self._pid) if self._pid else ():
             self._helpers.setdefault(helper, 0)
 
     def now_ns(self) -> int:
         for helper in self._helpers:
-            # Nobody misses a helper that ended.
+            # A helper that has ended does not matter.
             try:
                 self._helpers[helper] = CpuClock(helper).now_ns()
             except OSError:
@@ -105,23 +106,23 @@ class PathClock:
 
 
 def cpu_clock(pid: int) -> int:
-    """Linux: the clock of another process's CPU time, CPUCLOCK_SCHED of its thread group."""
+    """Return the clock of another process's CPU time. Linux: CPUCLOCK_SCHED of its thread group."""
     return (~pid << 3) | 2
 
 
 def per_of(link: Link, *, own: bool) -> Per:
-    """What packets are counted over on a link. `own`: all work is in the programs' processes."""
+    """Choose the clock for a link. `own`: all work is in the programs' processes."""
     if link.receives_by_threads:
         return "cpu-and-napi"
     return "cpu" if own else "time"
 
 
 def polls_at_rest(pids: Collection[int], received: Callable[[], object]) -> bool:
-    """Whether one of a program's processes wants the CPU also while nothing comes; its generator
-    stands still.
+    """Return True if one of a program's processes wants the CPU while nothing comes; its generator
+    is stopped.
 
-    Then its CPU time is not what its packets cost, unless there was always a packet to take.
-    `received`: its counters, by which it is seen that it has taken what waited for it.
+    Then its CPU time is not the cost of its packets, unless there was always a packet to take.
+    `received`: its counters, which show that it has taken all waiting packets.
     """
     if not pids:
         return False
@@ -137,7 +138,9 @@ def polls_at_rest(pids: Collection[int], received: Callable[[], object]) -> bool
 
 
 def _beside(pid: int) -> set[int]:
-    """The other processes of its group, and in its network namespace; none if it has ended."""
+    """Return the other processes of its group and in its network namespace; empty if it has
+    ended.
+    """
     found: set[int] = set()
     try:
         group, network = os.getpgid(pid), _network(pid)
@@ -154,8 +157,8 @@ def _beside(pid: int) -> set[int]:
 
 
 def _network(pid: int) -> str | None:
-    """What names the network namespace of a process; None: it is not to be seen, as that of another
-    user's process, or of one that has ended.
+    """Identify the network namespace of a process; None if it is not visible, because the process
+    is another user's or has ended.
     """
     name = LOCAL.resolve(f"/proc/{pid}/ns/net").name
     return name if ":" in name else None

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do two programs run the same code?
+"""Check if two programs run the same code.
 
-Where a change touches no code, the two builds are the same, and no measurement tells that as surely
-as their bytes. They are compared as they run, so that shared libraries and plugins are seen that
-the program chose itself.
+If a change touches no code, the two builds are the same, and comparing their bytes is a surer test
+than any measurement. Running programs are compared, so that shared libraries and plugins that the
+program itself chose are included.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _KERNEL_S = {"[vdso]", "[vsyscall]"}
 
 
 class Executables:
-    """The files of programs that are prepared, as they were when this was made: who compares for a
-    minute may build anew meanwhile.
+    """The files of prepared programs, as they were when this was made: a user may build again
+    during a comparison.
     """
 
     def __init__(self, programs: Sequence[Forwarder]) -> None:
@@ -36,7 +36,7 @@ class Executables:
         self._were = [_state(path) for path in self._paths]
 
     def check(self) -> None:
-        """Raise `FaultError` for a program that is another file now."""
+        """Raise `FaultError` if a program is another file now."""
         for arm, (path, was) in enumerate(zip(self._paths, self._were, strict=True)):
             if _state(path) != was:
                 raise FaultError(
@@ -45,7 +45,7 @@ class Executables:
 
 
 def _state(path: Path | None) -> tuple[int, ...] | None:
-    """What is another number when a file was written or replaced; None: there is none."""
+    """Return numbers that change when a file is written or replaced; None if there is no file."""
     try:
         found = path and path.stat()
     except OSError:
@@ -54,10 +54,10 @@ def _state(path: Path | None) -> tuple[int, ...] | None:
 
 
 def same_code(programs: Sequence[Forwarder], starts: Sequence[Start]) -> bool:
-    """Whether two programs, of which these are running starts, have the same bytes and arguments.
+    """Return True if two programs, with these running starts, have the same bytes and arguments.
 
-    False also where that cannot be seen: of scripts and containers, which start something else, and
-    of programs on the kernel, which load more than they map.
+    False also if that is not visible: for scripts and containers, which start something else, and
+    for programs on the kernel, which load more than they map.
     """
     one, other = programs
     if _arguments(one) != _arguments(other) or _two_names(one, other):
@@ -72,7 +72,7 @@ def same_code(programs: Sequence[Forwarder], starts: Sequence[Start]) -> bool:
             return False
         mapped.append(files)
     first, second = mapped
-    # What both have from the same place is the same file.
+    # The same path in both is the same file.
     try:
         return _digests(first - second) == _digests(second - first)
     except (OSError, elf.UnreadableError):
@@ -80,7 +80,7 @@ def same_code(programs: Sequence[Forwarder], starts: Sequence[Start]) -> bool:
 
 
 def _arguments(program: Forwarder) -> tuple[dict[str, Any], Path | None, list[object]]:
-    """All that its definition says, but for its name and the place of its executable."""
+    """Return everything in its definition except its name and the path of its executable."""
     definition = program.definition
     data = definition.as_data()
     for key in ("name", "description", "build", "command"):
@@ -91,14 +91,14 @@ def _arguments(program: Forwarder) -> tuple[dict[str, Any], Path | None, list[ob
 
 
 def _two_names(one: Forwarder, other: Forwarder) -> bool:
-    """Whether it is one file by two names: then the name is likely to say what it does."""
+    """Return True if it is one file by two names: the program may behave according to its name."""
     paths = [program.program() for program in (one, other)]
     files = {LOCAL.resolve(path) for path in paths if path}
     return len(files) == 1 and len({path.name for path in paths if path}) == 2
 
 
 def _is_the_program(start: Start, program: Forwarder) -> bool:
-    """Whether the process that polls is the executable that was named, and works by itself."""
+    """Return True if the polling process is the named executable, and works alone."""
     executable, definition = program.program(), program.definition
     if executable is None or start.pid is None:
         return False
@@ -114,8 +114,8 @@ def _is_the_program(start: Start, program: Forwarder) -> bool:
 
 
 def _mapped_code(pid: int | None) -> set[str] | None:
-    """The files of which a process has mapped code; None: one is no longer there, or there is code
-    that is of no file, as a compiler at run time makes it.
+    """Return the files of the code that a process has mapped; None if one no longer exists, or if
+    there is code without a file, such as that of a run-time compiler.
     """
     try:
         lines = LOCAL.read_text(f"/proc/{pid}/maps").splitlines()

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Faults that make a start unfair to compare. They are named, and not judged.
+"""Faults that make a start unfair to compare. They are reported, and not judged.
 
 A program that drops everything is cheap, one that polls fewer ports has less to do, and one that
-crashed says nothing of the rest.
+crashed says nothing about the others.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ Kind = Literal[
     "start", "ended", "silent", "stuck", "counters", "drops", "ports", "shared", "unsaturated",
     "wrong", "work", "replaced",
 ]  # fmt: skip
-# Share of what a program received that it may keep, and still have done the work.
+# The share of received packets that a program may keep and still have done the work.
 KEPT = 0.02
 # The same on a link whose other end may not receive all.
 MOST_LOST = 0.99
-# Share that it may send of packets that came before, where a generator's frames wait in rings.
+# The share that it may send of earlier packets, if a generator's frames wait in rings.
 _COPIED = 0.1
 # Packets per port that may be under way when counters are read.
 UNDER_WAY = 512
 
 
 class FaultError(TrialError):
-    """A fault of one program: `arm` is its place. `kind`: for programs; the message is for people.
-    `said`: what the start that is at fault printed, where it still runs.
+    """A fault of one program: `arm` is its index. `kind`: for programs; the message is for people.
+    `said`: output of the start at fault, if it still runs.
     """
 
     def __init__(self, arm: int, kind: Kind, message: str, said: str = "") -> None:
@@ -44,8 +44,8 @@ class FaultError(TrialError):
 
 @contextmanager
 def blamed(arm: int, sender: Sender | None = None) -> Iterator[None]:
-    """What fails inside is a fault of this program, which does not start; but for what its
-    generator is to blame for.
+    """Turn a failure inside into a fault of this program, which did not start; except failures
+    caused by its generator.
     """
     try:
         yield
@@ -65,7 +65,7 @@ def refuse(
     said: Callable[[int], str] = lambda place: "",
 ) -> None:
     """Raise `FaultError` for a start that did not do the work. `dropping`: programs may drop
-    packets, for all do it to the same ones. `said`: what the start of a window complained of.
+    packets, because all do it to the same ones. `said`: complaints of a window's start.
     """
     most = max(sum(count > 0 for count in window.received) for window in windows)
     looks: tuple[Callable[[Window], tuple[Kind, str] | None], ...] = (
@@ -88,8 +88,8 @@ def _no_work(window: Window) -> tuple[Kind, str] | None:
 
 
 def _more_work(window: Window, *, windows: Sequence[Window]) -> tuple[Kind, str] | None:
-    """A program that sends each packet twice did half of the work for it. If all do, they
-    compare.
+    """Find a program that sent each packet several times, and so did only a part of the work for
+    each. If all do, they are comparable.
     """
     received, sent = sum(window.received), sum(window.sent)
     others = [sum(each.sent) / sum(each.received) for each in windows if each.arm != window.arm]
@@ -105,7 +105,9 @@ def _more_work(window: Window, *, windows: Sequence[Window]) -> tuple[Kind, str]
 
 
 def _less_work(window: Window, *, most: int, dropping: bool) -> tuple[Kind, str] | None:
-    """`most`: of the ports, on so many others received packets."""
+    """Find a program that received on fewer ports. `most`: the number of ports on which others
+    did.
+    """
     if (polled := sum(count > 0 for count in window.received)) < most:
         silent = [port for port, count in enumerate(window.received) if not count]
         return (

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program and its generator: they are stopped (SIGSTOP) and go on."""
+"""Stop (SIGSTOP) and continue a program and its generator."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from linerate.host.process import pause, stands_still
 from linerate.traffic.sender import Sender
 from linerate.trial.running import Running
 
-# How long a program may forward what is under way, when its generator stands still.
+# The time for a program to forward packets on their way after its generator was stopped.
 DRAIN_S = 0.003
 _FREEZE_S = 2.0
 
 
 @dataclass(frozen=True)
 class Pair:
-    """`pid`: the process that polls, which is a child's child where the command is a script; None:
-    the kernel forwards alone. `sender`: the program's own generator.
+    """A program and its generator. `pid`: the process that polls, which is a child's child if the
+    command is a script; None if the kernel forwards alone. `sender`: the program's own generator.
     """
 
     running: Running
@@ -31,16 +31,16 @@ class Pair:
 
     @classmethod
     def of(cls, running: Running, sender: Sender | None = None) -> Pair:
-        """The pair of a program that runs; its telemetry knows who polls."""
+        """Return the pair of a running program; its telemetry knows the polling process."""
         pid = running.telemetry.peer_pid() if running.telemetry else None
         if pid is None and running.forwarder:
             pid = running.forwarder.pid
         return cls(running, pid, sender)
 
     def halt(self) -> None:
-        """Stop the generator, then the program: what is under way must not wait in between.
+        """Stop the generator, then the program: packets on their way must not wait in between.
 
-        Raises `ProcessError` when one of them has ended or does not stop.
+        Raises `ProcessError` if one of them has ended or does not stop.
         """
         if self.sender and self.sender.child:
             self.sender.child.freeze()
@@ -62,7 +62,7 @@ class Pair:
             time.sleep(0.0005)
 
     def go_on(self) -> None:
-        """The program first, so that it takes the first packet."""
+        """Continue the program first, so that it takes the first packet."""
         self._signal(signal.SIGCONT)
         for child in self.running.children:
             child.thaw()
@@ -70,7 +70,7 @@ class Pair:
             self.sender.child.thaw()
 
     def _signal(self, number: signal.Signals) -> None:
-        """To the one that polls, which may be in no process group of the lab's."""
+        """Send a signal to the polling process, which may be in no process group of the lab's."""
         if self.pid:
             with contextlib.suppress(ProcessLookupError):
                 LOCAL.kill(self.pid, number)

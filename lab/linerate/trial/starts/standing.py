@@ -1,14 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Several starts of both programs at once on one CPU; the kernel's scheduler interleaves them.
 
-The figure of a start is its packets over the CPU time of its process, so that what the machine does
-from one second to the next meets both programs alike (docs/how-it-measures.md#standing-programs).
-That is the cost of a packet only where a program has work whenever it runs: on links whose driver
-always delivers.
+The figure of a start is its packets over the CPU time of its process, so that changes of the
+machine affect both programs equally (docs/how-it-measures.md#standing-programs). That is the cost
+of a packet only if a program has work whenever it runs: on links whose driver always delivers.
 
-Lifecycle: `standing` is a context manager; all that it started ends with it. Children are started
-from the main thread, one after the other, and do not wait for each other: EAL's start takes most
-of a second, and they share the CPU for it.
+Lifecycle: `standing` is a context manager; everything that it started ends with it. Children are
+started from the main thread, one after the other, and do not wait for each other: EAL's start takes
+most of a second, and they share the CPU for it.
 """
 
 from __future__ import annotations
@@ -28,9 +27,9 @@ from linerate.trial.starts.start import Sample, Start, refuse_shared
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench
 
-# Until all have left what they do at their start, and their caches are theirs.
+# The time until all have finished their start, and their caches are warm.
 SETTLE_S = 0.15
-# From look to look whether a program has begun.
+# The interval of checks whether a program has begun.
 _LOOK_S = 0.02
 
 
@@ -38,10 +37,10 @@ _LOOK_S = 0.02
 def standing(
     bench: Bench, wire: Wire, programs: Sequence[Forwarder], order: Sequence[int]
 ) -> Iterator[list[Start]]:
-    """Start programs in this order, each named by its place in `programs`; all forward, and have
-    settled.
+    """Start programs in this order, each named by its index in `programs`; yield them when all
+    forward and have settled.
 
-    Raises `FaultError` for a program that does not start or forward.
+    Raises `FaultError` if a program does not start or forward.
     """
     with ExitStack() as stack:
         beginnings = []
@@ -49,7 +48,7 @@ def standing(
             with blamed(arm):
                 launching = begun(programs[arm], bench.run, bench.cores, bench.memory, wire)
                 beginnings.append(stack.enter_context(launching))
-        # All are asked to end before any is waited for.
+        # Ask all to end before waiting for any.
         for each in beginnings:
             if each.child:
                 stack.callback(each.child.ask_to_end)
@@ -59,10 +58,10 @@ def standing(
             with blamed(arm):
                 running = beginning.running(programs[arm].ready.within_s * len(order))
             starts.append(Start(arm, running, "cpu"))
-            # Nobody is stopped whom the lab did not start.
+            # Never stop a process that the lab did not start.
             refuse_shared(starts[-1], starts[:-1])
             _await_packets(starts[-1], patience)
-            # Those that still start have the CPU then.
+            # The CPU is free for those that still start.
             stack.callback(starts[-1].go_on)
             starts[-1].halt()
         for start in starts:
@@ -74,7 +73,7 @@ def standing(
 
 @dataclass
 class _Patience:
-    """How long all starts together are still waited for, in seconds."""
+    """The remaining time to wait for all starts together, in seconds."""
 
     received: float
     sent: float
@@ -86,8 +85,8 @@ class _Patience:
 
 
 def _await_packets(start: Start, patience: _Patience) -> None:
-    """Telemetry answers before a program has set up its ports, and ports receive before it has set
-    up its tables. One that never begins is named by what it did in its window.
+    """Wait for packets: telemetry answers before a program has set up its ports, and ports receive
+    before it has set up its tables. A start that never begins is reported by its window.
     """
     patience.received -= _await(start, patience.received, lambda seen: any(seen.received))
     patience.sent -= _await(
@@ -96,8 +95,8 @@ def _await_packets(start: Start, patience: _Patience) -> None:
 
 
 def _await(start: Start, seconds: float, goal: Callable[[Sample], bool]) -> float:
-    """Wait until it has got there, so long at most; returns how long it took. One that ends before
-    does not start: telemetry is there before a program has made its memory pools.
+    """Wait until the goal is reached, for `seconds` at most; return how long it took. A program
+    that ends before did not start: telemetry answers before a program has made its memory pools.
     """
     begin = time.monotonic()
     try:
@@ -111,8 +110,8 @@ def _await(start: Start, seconds: float, goal: Callable[[Sample], bool]) -> floa
 
 
 def together(starts: Sequence[Start], seconds: float, slices: int) -> list[Window]:
-    """Measure slices of all of them at once, in this time; raises `FaultError` for what makes
-    it no comparison.
+    """Measure slices of all of them at once, in this time; raises `FaultError` if they are not
+    comparable.
     """
     samples = [[start.sample() for start in starts]]
     for _ in range(slices):

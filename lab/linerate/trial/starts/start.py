@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One start of one program: it is read, stopped and let go on."""
+"""One start of one program: read, stop and continue it."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.halting import Pair
 from linerate.trial.starts.window import Had, Offered, Slice
 
-# A reading is good if it is as certain as this, so that twice as much passed while it was made; of
-# so many, the best. On a busy machine seven of ten are certain to 0.06 to 0.15 ms; a slice has some
-# 30 ms of CPU time.
+# A reading is good if it is at least this certain, which allows twice as much time for it;
+# otherwise the best of several is used. On a busy machine seven of ten are certain to 0.06 to 0.15
+# ms; a slice has some 30 ms of CPU time.
 TIGHT_NS = 200_000
 _READINGS = 12
-# How DPDK names the threads that answer.
+# DPDK's name of the threads that answer.
 _TELEMETRY = "telemetry-v2"
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Of one start at one moment: packets received and sent by port, and its time.
+    """Counters of one start at one moment: packets received and sent by port, and its time.
 
     The counters were read at `time_ns`, give or take `uncertainty_ns`. By CPU time they are exact
-    where the program had not the CPU while the answer was under way.
+    if the program did not run during the answer.
     """
 
     received: tuple[int, ...]
@@ -45,8 +45,8 @@ class Sample:
 
 
 class Start:
-    """`arm`: which of the programs it is. `sender`: its own generator. `pid`: the process that
-    polls; None: the kernel forwards alone.
+    """A start. `arm`: the index of the program. `sender`: its own generator. `pid`: the process
+    that polls; None if the kernel forwards alone.
     """
 
     def __init__(
@@ -60,9 +60,9 @@ class Start:
         threads: Sequence[KernelThread] = (),
         interfaces: Ports | None = None,
     ) -> None:
-        """`busy`: by "busy" alone. `threads`: of the kernel, which receive for the program.
-        `interfaces`: they count in place of the program, which knows alone how much it took of
-        what came: where that matters it is asked.
+        """Prepare. `busy`: by "busy" alone. `threads`: kernel threads that receive for the program.
+        `interfaces`: they count in place of the program. Only the program knows how many frames it
+        took: it is asked if that matters.
         """
         self.arm = arm
         self.running = running
@@ -77,12 +77,12 @@ class Start:
             self._clock = PathClock(self.pid, threads)
         elif per != "time" and self.pid:
             self._clock = CpuClock(self.pid)
-        # Its time is what its packets cost, also where its generator sends less than it could take.
+        # Its time is the cost of its packets, even if its generator sends less than it could take.
         self.cost_only = per == "busy"
 
     def check(self) -> None:
-        """Raise `FaultError` when one of its processes has ended, and `ProcessError` when its
-        generator has, which says nothing of the program.
+        """Raise `FaultError` if one of its processes has ended, and `ProcessError` if its generator
+        has, which says nothing about the program.
         """
         if self.sender:
             self.sender.check()
@@ -100,12 +100,12 @@ class Start:
 
     @property
     def said(self) -> str:
-        """What its program complained of, if of anything."""
+        """The complaints in its program's output, if any."""
         return complaints(self.running.forwarder.output()) if self.running.forwarder else ""
 
     def answer_soon(self) -> None:
-        """Let its telemetry run as soon as it is asked, although other starts want the same CPU.
-        Otherwise each answer waits 4 ms here for the scheduler.
+        """Let its telemetry thread run as soon as it is asked, although other starts want the same
+        CPU. Otherwise each answer waits 4 ms here for the scheduler.
         """
         if self.pid:
             prefer_threads(self.pid, _TELEMETRY)
@@ -113,7 +113,9 @@ class Start:
     # -- reading -------------------------------------------------------------------------------
 
     def sample(self) -> Sample:
-        """Now, as exactly as a few readings give it. Raises `FaultError` when it cannot be read."""
+        """Sample now, as exactly as a few readings allow. Raises `FaultError` if it cannot be
+        read.
+        """
         self.check()
         try:
             best = self._read()
@@ -124,7 +126,7 @@ class Start:
                 if again.uncertainty_ns < best.uncertainty_ns:
                     best = again
             if self._interfaces and not self.cost_only:
-                # Once: a program whose CPU is full answers after milliseconds.
+                # Only once: a program with a fully used CPU answers after milliseconds.
                 best = replace(best, received=_counts(self.running.ports, "ipackets"))
         except TelemetryError as error:
             if isinstance(error, DisconnectedError):
@@ -155,7 +157,7 @@ class Start:
             sent = self.sender.sent()
         except TelemetryError as error:
             if self.sender.child and isinstance(error, DisconnectedError):
-                # `check` then tells how it ended.
+                # `check` then reports how it ended.
                 self.sender.child.wait(END_S)
             self.sender.check()
             raise GeneratorError(f"the generator does not answer: {error.message}") from error
@@ -180,7 +182,7 @@ class Start:
             raise FaultError(self.arm, "ended", f"process {self.pid} is gone") from error
 
     def slice(self, first: Sample, last: Sample) -> Slice:
-        """What it did between two samples."""
+        """Return the difference of two samples."""
         offered = None
         if first.offered and last.offered:
             offered = last.offered.since(first.offered)
@@ -211,7 +213,7 @@ class Start:
             raise FaultError(self.arm, "silent", str(error.message)) from error
 
     def go_on(self) -> None:
-        """The program first, so that it takes the first packet."""
+        """Continue the program first, so that it takes the first packet."""
         if isinstance(self._clock, PathClock):
             self._clock.look()
         self._pair.go_on()
@@ -223,7 +225,7 @@ def _counts(ports: Ports, name: str) -> tuple[int, ...]:
 
 def refuse_shared(start: Start, before: Sequence[Start] = ()) -> None:
     """Raise `FaultError` unless it is a process of its own, started for this. `before`: the starts
-    that were looked at already.
+    that were checked already.
     """
     if start.pid is None:
         return
@@ -234,6 +236,6 @@ def refuse_shared(start: Start, before: Sequence[Start] = ()) -> None:
         raise FaultError(
             start.arm,
             "shared",
-            f"process {start.pid} answers, which was not started for this: it is no child of "
-            "the command line, and has not the RUNTIME_DIRECTORY and the --file-prefix of it",
+            f"process {start.pid} answers, but was not started by this command line: it is not its "
+            "child, and does not have its RUNTIME_DIRECTORY and --file-prefix",
         )

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Forwarders of one block that take turns: all are started before the first is measured, and each
-stands still, with its sender, outside of its windows.
+is stopped, with its sender, outside of its windows.
 
-So seconds of starting lie no longer between the windows that are compared.
+So the windows that are compared are not seconds of starting apart.
 
-Lifecycle: `taking` is a context manager, within that of the device. At its end the device goes on,
-so that it can be asked to end, while the others still stand: pollers that all run at once on one
-CPU take half a minute to end.
+Lifecycle: `taking` is a context manager, within that of the device. At its end the device is
+continued, so that it can be asked to end, while the others are still stopped: pollers that all run
+at once on one CPU take half a minute to end.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class TakingTurns:
 
     @contextmanager
     def taking(self, device: SetupDevice) -> Iterator[None]:
-        """It takes part from now on."""
+        """Include a device while the context lasts."""
         contender = _Contender(device)
         self._contenders.append(contender)
         device.turn = partial(self._turn, contender)
@@ -51,13 +51,13 @@ class TakingTurns:
 
 
 class _Contender:
-    """A device whose program and sender are stopped and go on. Its program may be another one, or
-    none, from turn to turn.
+    """A device whose program and sender are stopped and continued. Its program may be another one,
+    or none, from turn to turn.
     """
 
     def __init__(self, device: SetupDevice) -> None:
         self.device = device
-        # What is stopped now.
+        # The stopped pair.
         self._stopped: Pair | None = None
 
     def begin(self) -> None:
@@ -66,7 +66,7 @@ class _Contender:
             self.device.begin()
             self.halt()
         except TrialError:
-            # Its first window tries again, and has the reason on record.
+            # Its first window tries again, and records the reason.
             self.device.close()
             self.device.setup.close()
 

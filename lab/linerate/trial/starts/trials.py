@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trials of programs that stand beside each other on one core, on a link without a generator.
+"""Trials of programs that run side by side on one core, on a link without a generator.
 
 A trial counts packets over the CPU time of its program's process
 (docs/how-it-measures.md#standing-programs).
@@ -25,7 +25,7 @@ from linerate.trial.starts.standing import standing, together
 from linerate.trial.starts.window import Window
 from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, stolen
 
-# Each window is read so often: what the hypervisor took lies in few of the slices.
+# Readings in each window: time taken by the hypervisor lies in few of the slices.
 SLICES = 5
 _CODES: dict[Kind, InvalidCode] = {
     "start": "ended",
@@ -43,8 +43,8 @@ _CODES: dict[Kind, InvalidCode] = {
 def stand(
     bench: Bench, setup: LinkSetup, items: Sequence[tuple[Role, Arm]], block: int
 ) -> list[Trial]:
-    """One trial of each, in this order. Who is at fault is measured no more, and the others again
-    without it.
+    """Run one trial of each, in this order. If one is at fault it is removed, and the others are
+    measured again.
     """
     trials = []
     for role, arm in items:
@@ -89,7 +89,7 @@ def _measure(bench: Bench, setup: LinkSetup, trials: Sequence[Trial]) -> None:
 
 
 def _frames(window: Window) -> Frames:
-    """The figures of the slice with the median rate; all slices beside them."""
+    """Return the figures of the slice with the median rate, with all slices."""
     by_rate = sorted(window.slices, key=lambda each: each.pps)
     found = by_rate[(len(by_rate) - 1) // 2]
     ends = list(itertools.accumulate(each.time_ns for each in window.slices))

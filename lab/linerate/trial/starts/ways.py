@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How programs that are started together can be compared."""
+"""Choose how programs that are started together are compared."""
 
 from __future__ import annotations
 
@@ -19,19 +19,20 @@ from linerate.trial.starts.standing import standing
 from linerate.trial.trial import Bench
 
 Method = Literal["standing", "turns"]
-# What EAL and the pools of any usual program take of huge pages at most; many take a tenth.
+# The most huge pages of EAL and the pools of a usual program; many use a tenth.
 HUGE_MIB = 256
-# So many times what one start took are left for each: no two take quite the same.
+# The margin for the variation between starts.
 _SPARE = 1.25
-# The bytes of a capture file, the place of each frame, and while they are read a table of flows.
+# The memory for a capture file's bytes, the place of each frame, and during reading a table of
+# flows.
 _FRAMES_OVER_FILE = 2
 
 
 def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
-    """How programs can meet on a link.
+    """Choose the method for programs on a link.
 
     Standing: one polling lcore each, on a link whose driver always delivers. By the CPU time of the
-    process: programs whose work is all in there.
+    process: programs whose work is all in it.
     """
     kernel = link.interfaces or link.kernel_generator or link.makes_interfaces
     own = not kernel and all(
@@ -44,15 +45,15 @@ def method_of(link: Link, programs: Sequence[Forwarder]) -> tuple[Method, Per]:
 
 
 def countable(programs: Sequence[Forwarder]) -> bool:
-    """Whether the probe can count the busy time of programs, which are prepared."""
+    """Return True if the probe can count the busy time of these prepared programs."""
     return all(each.has_telemetry and each.takes_probe for each in programs)
 
 
 def room(
     memory: Memory, programs: Sequence[Forwarder], link: Link, files: Sequence[Path] = ()
 ) -> int:
-    """How many programs like these fit into free memory, each with a generator where the link has
-    one, and each with the frames of these capture files.
+    """Return how many programs like these fit into free memory, each with a generator if the link
+    has one, and each with the frames of these capture files.
     """
     generators = 1 if link.has_generator else 0
     if memory.hugepages:
@@ -64,19 +65,23 @@ def room(
 
 
 def frames_room(files: Sequence[Path]) -> int:
-    """How often the frames of these files fit into free memory, which is never huge pages."""
+    """Return how many copies of these files' frames fit into free memory, which is never huge
+    pages.
+    """
     needed = frames_mib(files)
     return available_memory_mib() // needed if needed else sys.maxsize
 
 
 def frames_mib(files: Sequence[Path]) -> int:
-    """What the frames of these capture files take in a program that has read them all."""
+    """Return the memory (MiB) for the frames of these capture files in a program that has read them
+    all.
+    """
     return math.ceil(_FRAMES_OVER_FILE * sum(path.stat().st_size for path in files) / 2**20)
 
 
 def huge_room(bench: Bench, link: Link, size: int, programs: Sequence[Forwarder]) -> int | None:
-    """How many starts of each program fit into free huge pages, by what one start of each takes on
-    a link without a generator. None: one of them does not start.
+    """Return how many starts of each program fit into free huge pages, from the use of one start of
+    each on a link without a generator; None if one of them does not start.
     """
     free = hugepage_memory_mib()
     try:

@@ -1,23 +1,25 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a start of a program did in a round."""
+"""The results of a program's start in a round."""
 
 from __future__ import annotations
 
 import statistics
 from dataclasses import dataclass
 
-# A generator that offers at least so many times what a program receives is not what limits it.
+# A generator that offers at least so many times the received packets is not the limit.
 _ENOUGH = 1.02
 # An offer to a full ring costs the generator a fortieth of a frame that is taken, as measured on
 # memif and tap. Two refusals in a hundred offers are a pause of a millisecond on a shared machine.
 _REFUSAL = 1 / 40
-# A generator that polls has its CPU for at least so much of the time, if nobody else wants it.
+# The least share of its CPU for a polling generator, if no other process wants it.
 _UNDISTURBED = 0.9
 
 
 @dataclass(frozen=True)
 class Had:
-    """CPU time that a process had, and the time at which that was read, or how long it was."""
+    """The CPU time of a process, and the time at which it was read, or the length of the
+    interval.
+    """
 
     cpu_ns: int
     ns: int
@@ -26,7 +28,7 @@ class Had:
 @dataclass(frozen=True)
 class Offered:
     """Frames of a start's own generator: sent (some are lost on the link), and offers that a full
-    link refused. `cpu`: what the generator, which polls, had of its CPU; None: it is not known.
+    link refused. `cpu`: the CPU time of the generator, which polls; None if it is not known.
     """
 
     taken: int
@@ -41,7 +43,7 @@ class Offered:
 
     @property
     def disturbed(self) -> bool:
-        """Whether others had the generator's CPU for a good part of the time. Then it fills the
+        """True if others had the generator's CPU for a large part of the time. Then it fills the
         link while it runs, and the program finds nothing while it does not.
         """
         return self.cpu is not None and self.cpu.cpu_ns < _UNDISTURBED * self.cpu.ns
@@ -49,8 +51,8 @@ class Offered:
 
 @dataclass(frozen=True)
 class Slice:
-    """What a start did between two samples. `time_ns`: by `linerate.trial.starts.clocks.Per`.
-    `cost_only`: that is what the packets cost, without any waiting for packets.
+    """The difference of two samples of a start. `time_ns`: by `linerate.trial.starts.clocks.Per`.
+    `cost_only`: that is the cost of the packets, without waiting for packets.
     """
 
     received: tuple[int, ...]
@@ -66,10 +68,10 @@ class Slice:
 
     @property
     def saturated(self) -> bool:
-        """Whether there was more to take than it took: the link lost some, or was full for a good
-        part of the time. Where there is no generator, the driver always has more.
+        """True if more was offered than it took: the link lost some, or was full for a large part
+        of the time. Without a generator, the driver always has more.
 
-        Packets that it received count, also those that found no room on the way back: who lost
+        Received packets count, even those that found no room on the way back: a program that lost
         only those had taken all that there was.
         """
         if self.offered is None:
@@ -82,24 +84,24 @@ class Slice:
 
 @dataclass(frozen=True)
 class Window:
-    """What a start did in all slices of a round. `arm`: which of the programs it is of."""
+    """All slices of a start in a round. `arm`: the index of its program."""
 
     arm: int
     slices: tuple[Slice, ...]
 
     @property
     def received(self) -> tuple[int, ...]:
-        """Packets by port."""
+        """Received packets by port."""
         return tuple(map(sum, zip(*(each.received for each in self.slices), strict=True)))
 
     @property
     def sent(self) -> tuple[int, ...]:
-        """Packets by port."""
+        """Sent packets by port."""
         return tuple(map(sum, zip(*(each.sent for each in self.slices), strict=True)))
 
     @property
     def offered(self) -> Offered | None:
-        """The offers of its own generator; None: it has none."""
+        """The offers of its own generator; None if it has none."""
         found = [each.offered for each in self.slices if each.offered]
         if not found:
             return None
@@ -111,22 +113,24 @@ class Window:
 
     @property
     def pps(self) -> float:
-        """Packets sent per second: the median of the slices. Of one in hundreds the hypervisor had
-        a part, which counts as the program's time.
+        """Packets sent per second: the median of the slices. In one of hundreds the hypervisor
+        takes a part, which counts as the program's time.
         """
         return statistics.median(each.pps for each in self.slices)
 
     @property
     def lossless(self) -> bool:
-        """The driver takes whatever is sent: there is no generator at the other end."""
+        """True if the driver takes everything that is sent: there is no generator at the other
+        end.
+        """
         return self.offered is None
 
     @property
     def cost_only(self) -> bool:
-        """Whether its figure is right also where it was not saturated."""
+        """True if its figure is valid even if it was not saturated."""
         return all(each.cost_only for each in self.slices)
 
     @property
     def saturated(self) -> bool:
-        """Whether it was in most slices."""
+        """True if it was saturated in most slices."""
         return sum(each.saturated for each in self.slices) > len(self.slices) / 2

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The functions that call no C, on memory of Rust's that is laid out as DPDK's is. So Miri can run them
-//! (`scripts/run-miri`), which sees what a CPU does not show: data races, accesses that only happened to be
-//! ordered, bytes outside of an allocation.
+//! Tests of the functions that call no C, on memory that is laid out like DPDK's. So Miri can run
+//! them (`scripts/run-miri`), which detects errors that a CPU does not show: data races, accesses
+//! that were ordered only by chance, bytes outside of an allocation.
 
 mod quiescence;
 mod rings;
@@ -48,7 +48,7 @@ impl Drop for Memory {
     }
 }
 
-/// How often something is done: less where each step takes a hundred times as long.
+/// The number of repetitions: fewer if each step takes a hundred times as long.
 fn times(usually: usize, under_miri: usize) -> usize {
     if cfg!(miri) { under_miri } else { usually }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What readers have read is freed when the variable says so, and no earlier.
+//! Objects that readers have read are freed when the variable allows it, and no earlier.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -20,7 +20,7 @@ fn variable() -> Memory {
     memory
 }
 
-/// A reader: tells in its way that it holds nothing, each time when it has read.
+/// A reader: announces in its own way, after each read, that it holds nothing.
 type Turn = fn(&Memory, u32, &AtomicPtr<usize>) -> usize;
 
 /// Exchanges a box again and again, and frees the old ones, while two threads read it.

@@ -42,7 +42,7 @@ fn produce<const SINGLE: bool>(ring: *mut rte_ring, n: usize) {
     }
 }
 
-/// Takes out what comes until none are `left`, two at a time at most; returns their sum.
+/// Takes out items, two at a time at most, until none are `left`; returns their sum.
 fn consume<const SINGLE: bool>(ring: *mut rte_ring, left: &AtomicUsize) -> usize {
     let mut sum = 0;
     while left.load(Ordering::Relaxed) > 0 {

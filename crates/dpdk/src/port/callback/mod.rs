@@ -31,12 +31,12 @@ use std::ffi::c_void;
 
 use dpdk_sys::rte_mbuf;
 
-/// What DPDK calls for received packets: runs a closure of type `F` on them.
+/// The function that DPDK calls for received packets: runs a closure of type `F` on them.
 ///
 /// # Safety
-/// As for `rte_rx_callback_fn`: the caller owns `received` packets at `first`, valid for `'port`, where
-/// there is room for `room`, and owns what is there afterwards. `closure` points to an `F` that nobody else
-/// uses now.
+/// As for `rte_rx_callback_fn`: the caller owns `received` packets at `first`, valid for `'port`,
+/// with room for `room`, and owns the resulting packets. `closure` points to an `F` that is not in
+/// use elsewhere.
 pub(super) unsafe extern "C" fn on_receive<'port, F>(
     _port: u16,
     _queue: u16,
@@ -52,11 +52,12 @@ where
     unsafe { run(closure.cast::<F>(), first, received, room) }
 }
 
-/// What DPDK calls for packets to be sent: runs a closure of type `F` on them.
+/// The function that DPDK calls for packets to be sent: runs a closure of type `F` on them.
 ///
 /// # Safety
-/// As for `rte_tx_callback_fn`: the caller owns `offered` packets at `first` and keeps as many of them, from
-/// the front, as are returned. `closure` points to an `F` that nobody else uses now.
+/// As for `rte_tx_callback_fn`: the caller owns `offered` packets at `first` and keeps as many of
+/// them, from the front, as the function returns. `closure` points to an `F` that is not in use
+/// elsewhere.
 pub(super) unsafe extern "C" fn on_send<F>(
     _port: u16,
     _queue: u16,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a callback is given.
+//! The packets that a callback gets.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -8,11 +8,12 @@ use dpdk_sys::rte_mbuf;
 
 use crate::mbuf::Mbuf;
 
-/// The packets of a burst, on their way through a callback: those that were received, or those about to
-/// be offered to the driver. What is inside when the callback returns goes on, in this order.
+/// The packets of a burst on their way through a callback: received ones, or those about to be
+/// offered to the driver. The packets that are inside when the callback returns continue, in this
+/// order.
 ///
-/// There is room for [`spare`](Self::spare) more: on reception as many as the poll asked for and did not get, on
-/// transmission as many as were taken out.
+/// There is room for [`spare`](Self::spare) more: on reception, the difference between the
+/// requested and the received number; on transmission, the number of packets taken out.
 pub struct Packets<'a, 'm> {
     /// The first `len` are packets that this owns until the callback returns.
     slots: &'a mut [MaybeUninit<Mbuf<'m>>],
@@ -45,7 +46,7 @@ impl<'m> Packets<'_, 'm> {
         self.len
     }
 
-    /// Whether it is empty, as at every poll that finds nothing.
+    /// Returns true if there are no packets, as at every empty poll.
     #[inline]
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -122,7 +123,7 @@ impl<'m> Packets<'_, 'm> {
     /// Frees the packets for which `keep` is false and closes the gaps. The others may be changed.
     #[inline]
     pub fn retain(&mut self, mut keep: impl FnMut(&mut Mbuf<'m>) -> bool) {
-        // None are counted meanwhile, so that a panic leaks and never frees twice.
+        // The count is 0 meanwhile, so that a panic leaks packets and never frees them twice.
         let len = std::mem::take(&mut self.len);
         let mut kept = 0;
         for index in 0..len {

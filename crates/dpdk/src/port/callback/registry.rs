@@ -13,7 +13,7 @@ use crate::port::error::PortError;
 use crate::port::id::PortId;
 use crate::port::lock::lock;
 
-/// Names a closure on a queue, for taking it off again. No two are alike in a process.
+/// Identifies a closure on a queue, to remove it. Unique in a process.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub struct CallbackId(u64);
 
@@ -24,7 +24,7 @@ impl CallbackId {
     }
 }
 
-/// Which of a port's queues of a number.
+/// The direction of a port's queue.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::port) enum Direction {
     Rx,
@@ -38,7 +38,7 @@ struct Added {
     queue: u16,
     /// DPDK's own, freed by `rte_free`.
     record: *const rte_eth_rxtx_callback,
-    /// The box of the closure, and what drops it.
+    /// The box of the closure, and the function that drops it.
     closure: *mut c_void,
     drop: unsafe fn(*mut c_void),
 }
@@ -62,11 +62,13 @@ impl Registry {
         locked(&self.0)
     }
 
-    /// Boxes a closure and has `add` put it into DPDK's list, with a pointer to it as its parameter.
+    /// Boxes a closure and has `add` put it into DPDK's list, with a pointer to it as its
+    /// parameter.
     ///
     /// # Safety
-    /// Nobody polls the queue. Whoever does later may call a closure of this type, until
-    /// [`remove`](Self::remove), [`remove_all`](Self::remove_all), [`clear`](Self::clear) or [`abandon`](Self::abandon).
+    /// Nobody polls the queue. Later polls may call a closure of this type, until
+    /// [`remove`](Self::remove), [`remove_all`](Self::remove_all), [`clear`](Self::clear) or
+    /// [`abandon`](Self::abandon).
     pub(in crate::port) unsafe fn add<F: Send>(
         &self,
         port: u16,
@@ -95,10 +97,10 @@ impl Registry {
         Ok(id)
     }
 
-    /// Takes one closure of a queue off and drops it; whether the queue had it.
+    /// Removes one closure of a queue and drops it; returns whether the queue had it.
     ///
     /// # Safety
-    /// Nobody polls the queue, and what the closure borrows is alive.
+    /// Nobody polls the queue, and the closure's borrows are alive.
     pub(in crate::port) unsafe fn remove(
         &self,
         port: u16,
@@ -114,10 +116,10 @@ impl Registry {
         }
     }
 
-    /// Takes all closures of a queue off and drops them.
+    /// Removes all closures of a queue and drops them.
     ///
     /// # Safety
-    /// Nobody polls the queue, nor will, and what the closures borrow is alive.
+    /// Nobody polls the queue, nor will, and the closures' borrows are alive.
     pub(in crate::port) unsafe fn remove_all(&self, port: u16, queue: u16, direction: Direction) {
         // SAFETY: the contract is the caller's.
         unsafe {
@@ -125,19 +127,19 @@ impl Registry {
         };
     }
 
-    /// Takes all closures off and drops them.
+    /// Removes all closures and drops them.
     ///
     /// # Safety
-    /// Nobody polls the port's queues, and what the closures borrow is alive.
+    /// Nobody polls the port's queues, and the closures' borrows are alive.
     pub(in crate::port) unsafe fn clear(&self, port: u16) {
         // SAFETY: the contract is the caller's.
         unsafe { self.remove_those(port, |_| true) };
     }
 
-    /// Takes off what queues that were forgotten have left, and leaks it: what it borrows may be gone.
+    /// Removes the closures of forgotten queues, and leaks them: their borrows may have ended.
     ///
     /// # Safety
-    /// No queue of the port is alive, but for those that were forgotten.
+    /// No queue of the port is alive, except forgotten ones.
     pub(in crate::port) unsafe fn abandon(&self, port: u16) {
         let left = std::mem::take(&mut *self.lock());
         for added in left {
@@ -148,7 +150,7 @@ impl Registry {
     }
 
     /// # Safety
-    /// Nobody polls the queues of those that `which` chooses, and what these borrow is alive.
+    /// Nobody polls the queues of the closures that `which` chooses, and their borrows are alive.
     unsafe fn remove_those(&self, port: u16, which: impl Fn(&Added) -> bool) -> bool {
         let mut chosen = Vec::new();
         {
@@ -161,8 +163,8 @@ impl Registry {
             }
         }
         let any = !chosen.is_empty();
-        // All come off before the first is dropped: when that panics, none may be left on a list that nobody would
-        // take it off again.
+        // All closures are removed before the first is dropped: if that panics, none may be left in
+        // a list with no owner to remove it.
         let mut off = Vec::with_capacity(chosen.len());
         for added in chosen {
             // SAFETY: the contract is the caller's.
@@ -178,24 +180,26 @@ impl Registry {
     }
 }
 
-/// A closure that nobody calls any more, and drops with this; of several all, also when one of them panics.
+/// A closure that is no longer called; dropping this drops it. Of several, all are dropped, even if
+/// one of them panics.
 struct OffTheList(Added);
 
 impl Drop for OffTheList {
     fn drop(&mut self) {
-        // SAFETY: made of what `take_off` took off, which nobody else drops.
+        // SAFETY: made from a record that `take_off` removed, which nobody else drops.
         unsafe { (self.0.drop)(self.0.closure) };
     }
 }
 
-/// Takes a record out of DPDK's list and frees it; false, and it is leaked, when DPDK does not find it.
+/// Removes a record from DPDK's list and frees it; if DPDK does not find it, returns false and
+/// leaks it.
 ///
 /// # Safety
 /// Nobody polls its queue.
 unsafe fn take_off(port: u16, added: &Added) -> bool {
     let _alone = lock();
-    // SAFETY: DPDK compares the pointer with those in its list, under its lock. Off the list, and with nobody
-    // polling, it is for its owner to free.
+    // SAFETY: DPDK compares the pointer with those in its list, under its lock. A removed record
+    // that is not polled is for its owner to free.
     unsafe {
         let code = match added.direction {
             Direction::Rx => dpdk_sys::rte_eth_remove_rx_callback(port, added.queue, added.record),

@@ -86,7 +86,8 @@ impl PortControl<'_> {
             false => addresses.as_mut_ptr(),
         };
         let count = u32::try_from(addresses.len()).unwrap_or(u32::MAX);
-        // SAFETY: so many addresses lie there (more than u32 counts fit no address space), which drivers copy.
+        // SAFETY: the array has this many addresses (more than u32 counts fit no address space),
+        // which drivers copy.
         check(self.id, "rte_eth_dev_set_mc_addr_list", unsafe {
             dpdk_sys::rte_eth_dev_set_mc_addr_list(self.id.0, first, count)
         })

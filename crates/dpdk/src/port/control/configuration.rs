@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which configuration a port has, whether it has the queues that its driver believes it has, and whether it may be closed.
+//! The number of a port's configuration, whether the port has the queues that its driver expects,
+//! and whether it may be closed.
 //!
-//! Drivers add statistics up over their queues, as many as the port is said to have, and some do not look whether
-//! those are there: net_vhost says how many it will have before any is set up, and its statistics follow null pointers
-//! then. So might another's where setting a queue up has failed.
+//! Drivers sum statistics over their queues, as many as the port is configured for, and some do not
+//! check that these exist: net_vhost reports its number of queues before any is set up, and its
+//! statistics follow null pointers then. Other drivers might do so after a failed setup of a queue.
 //!
-//! After some drivers have set up a queue, or have failed to, a port must not be closed or configured again: its driver says so by
-//! `Driver::after_rx_setup`. When all queues have been set up, it may be closed.
+//! After some drivers have set up a queue, or have failed to, a port must not be closed or
+//! configured again: its driver says so in `Driver::after_rx_setup`. When all queues have been set
+//! up, it may be closed.
 //!
-//! Which extended statistics there are may change with each configuration, for queues are among them; so each has a number.
+//! The set of extended statistics may change with each configuration, because it includes queues;
+//! so each configuration has a number.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -19,13 +22,14 @@ use crate::port::error::PortError;
 use crate::port::id::PortId;
 use crate::port::info;
 
-/// Of each port eight times the number of its configuration, and three marks. Read and written under the lock of ports.
+/// For each port eight times the number of its configuration, plus three flags. Read and written
+/// under the lock of ports.
 static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
     [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
 
 /// All of its queues are set up.
 const COMPLETE: u32 = 1;
-/// Its driver may free twice what it has already freed.
+/// Its driver may free memory twice.
 const AT_RISK: u32 = 2;
 /// It must not be configured any more.
 const HELD: u32 = 4;
@@ -52,19 +56,19 @@ pub(in crate::port) fn complete(id: PortId) {
     set(id, (state(id) | COMPLETE) & !AT_RISK);
 }
 
-/// Adds what must not be done any more after a receive queue was, or was not, set up. The caller holds the lock.
+/// Adds the restrictions after a receive queue was, or was not, set up. The caller holds the lock.
 pub(in crate::port) fn restrict(id: PortId, restrictions: Restrictions) {
     let held = if restrictions.no_configure { HELD } else { 0 };
     let at_risk = if restrictions.no_close { AT_RISK } else { 0 };
     set(id, state(id) | held | at_risk);
 }
 
-/// Whether the port must not be configured. The caller holds the lock.
+/// Returns true if the port must not be configured. The caller holds the lock.
 pub(in crate::port) fn is_held(id: PortId) -> bool {
     state(id) & HELD != 0
 }
 
-/// Whether the port may be closed. The caller holds the lock.
+/// Returns true if the port may be closed. The caller holds the lock.
 pub(crate) fn may_be_closed(id: PortId) -> bool {
     state(id) & AT_RISK == 0
 }
@@ -79,8 +83,8 @@ pub(super) fn number(id: PortId) -> u32 {
     state(id) / NUMBER
 }
 
-/// Whether DPDK's telemetry may ask a driver for the statistics of the port with this number: it has all queues that its
-/// driver believes it has, be it none. The caller holds the lock.
+/// Returns true if DPDK's telemetry may ask a driver for the statistics of the port with this
+/// number: it has all queues that its driver expects, even if none. The caller holds the lock.
 pub(crate) fn may_be_counted(port: u16) -> bool {
     let id = PortId(port);
     let has_none =
@@ -90,7 +94,7 @@ pub(crate) fn may_be_counted(port: u16) -> bool {
 
 /// Refuses to have a driver look at queues that may not be there. The caller holds the lock.
 pub(super) fn check(id: PortId) -> Result<(), PortError> {
-    // Of a port that is gone DPDK says so.
+    // DPDK itself reports a port that is gone.
     let fine = state(id) & COMPLETE != 0 || !id.exists();
     if fine { Ok(()) } else { Err(PortError::NotConfigured(id)) }
 }

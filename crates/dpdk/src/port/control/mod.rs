@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What may be asked of a port at any time and from any thread.
+//! Operations on a port that are allowed at any time and from any thread.
 //!
 //! A control stands for a port's number: after [`Eal::detach`] the number may be another port's.
 
@@ -20,7 +20,8 @@ use super::lock::lock;
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 
-/// Asks and sets what DPDK lets any thread ask and set while others poll the queues.
+/// Reads and sets properties of a port that DPDK lets any thread access while others poll the
+/// queues.
 #[derive(Clone, Copy)]
 pub struct PortControl<'eal> {
     id: PortId,
@@ -32,11 +33,11 @@ impl_debug!([] PortControl<'_>, control => id: control.id);
 /// State of a link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Link {
-    /// Whether packets can pass.
+    /// True if packets can pass.
     pub up: bool,
     /// Mbit/s as the driver claims; `None` where it does not know.
     pub speed_mbps: Option<u32>,
-    /// Whether it is full duplex.
+    /// True if it is full duplex.
     pub full_duplex: bool,
 }
 
@@ -51,7 +52,7 @@ pub struct Stats {
     pub ibytes: u64,
     /// Bytes sent.
     pub obytes: u64,
-    /// Frames that the device dropped because nobody polled in time.
+    /// Frames that the device dropped because the queue was not polled in time.
     pub imissed: u64,
     /// Frames received with errors.
     pub ierrors: u64,
@@ -102,7 +103,7 @@ impl PortControl<'_> {
         check(self.id, "rte_eth_link_get_nowait", unsafe {
             dpdk_sys::lr_eth_link_text_nowait(self.id.0, text.as_mut_ptr(), text.len())
         })?;
-        // SAFETY: the array is NUL-terminated: it was zeroed and is longer than what was written.
+        // SAFETY: the array is NUL-terminated: it was zeroed and is longer than the written text.
         Ok(unsafe { CStr::from_ptr(text.as_ptr()) }.to_string_lossy().into_owned())
     }
 

@@ -60,7 +60,7 @@ impl PortControl<'_> {
         done
     }
 
-    /// Whether promiscuous mode is on, as DPDK has it in its books (`rte_eth_promiscuous_get`).
+    /// Returns true if promiscuous mode is on, by DPDK's own record (`rte_eth_promiscuous_get`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -80,7 +80,8 @@ impl PortControl<'_> {
         }
     }
 
-    /// Whether all multicast frames are received, as DPDK has it in its books (`rte_eth_allmulticast_get`).
+    /// Returns true if all multicast frames are received, by DPDK's own record
+    /// (`rte_eth_allmulticast_get`).
     ///
     /// # Errors
     /// [`PortError::Call`].

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! RSS of a port that is configured: what it is, and changes while others poll the queues.
+//! RSS of a configured port: its settings, and changes while others poll the queues.
 
 use std::mem::MaybeUninit;
 
@@ -17,7 +17,7 @@ use crate::port::rss_key::padded;
 const GROUP: usize = u64::BITS as usize;
 
 impl PortControl<'_> {
-    /// What the hash is made of; nothing while RSS is off (`rte_eth_dev_rss_hash_conf_get`).
+    /// The packet fields in the hash; empty while RSS is off (`rte_eth_dev_rss_hash_conf_get`).
     ///
     /// # Errors
     /// [`PortError::Call`], `ENOTSUP` where the driver has no RSS.
@@ -35,7 +35,8 @@ impl PortControl<'_> {
         hash(self.id).map(|(_, key)| key)
     }
 
-    /// Sets what the hash is made of, and its key (`rte_eth_dev_rss_hash_update`); `None` for the key that is there.
+    /// Sets the packet fields in the hash, and its key (`rte_eth_dev_rss_hash_update`); `None`
+    /// keeps the current key.
     ///
     /// # Errors
     /// [`PortError::HashTypes`], [`PortError::KeySize`], [`PortError::Call`], `ENOTSUP` where the driver cannot or the
@@ -77,9 +78,10 @@ impl PortControl<'_> {
         Ok(groups.iter().flat_map(|group| group.reta).take(size.into()).collect())
     }
 
-    /// Sets the redirection table, while frames come in if need be (`rte_eth_dev_rss_reta_update`); [`Reta::entries`](crate::Reta::entries) makes
-    /// one. A table is replaced in parts: frames may be spread by both while it is. It holds until the port is started
-    /// again, which brings back what [`PortConfig::rss`](crate::PortConfig::rss) asked for.
+    /// Sets the redirection table, even while frames come in (`rte_eth_dev_rss_reta_update`);
+    /// [`Reta::entries`](crate::Reta::entries) makes one. A table is replaced in parts: frames may
+    /// be spread by both in the meantime. It holds until the port is started again, which restores
+    /// the request in [`PortConfig::rss`](crate::PortConfig::rss).
     ///
     /// # Errors
     /// [`PortError::RetaSize`], [`PortError::RetaQueue`] for a queue that the port has not, [`PortError::Call`],
@@ -117,8 +119,9 @@ fn update_hash(id: PortId, types: u64, key: Option<&[u8]>) -> Result<(), Errno> 
     Errno::check(unsafe { dpdk_sys::rte_eth_dev_rss_hash_update(id.0, &mut conf) }).map(drop)
 }
 
-/// Sees to it that a port that has started hashes with the key of its configuration: there are drivers that take
-/// none there, and say nothing. One that was `given` it and does not tell its key is believed. The caller holds the lock.
+/// Makes sure that a started port hashes with the key of its configuration: some drivers silently
+/// ignore it there. A driver that was `given` the key and does not report it is trusted. The caller
+/// holds the lock.
 pub(in crate::port) fn ensure_key(
     id: PortId,
     types: u64,

@@ -8,7 +8,7 @@ use dpdk_sys::layout;
 use super::{PortControl, lock};
 use crate::port::error::{PortError, check};
 
-/// What a port does with VLAN tags while it runs.
+/// Handling of VLAN tags by a running port.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct VlanModes {
     /// The outermost tag is taken out of received packets.
@@ -40,7 +40,7 @@ impl VlanModes {
 }
 
 impl PortControl<'_> {
-    /// What the port does with tags (`rte_eth_dev_get_vlan_offload`): first what it was configured with, see
+    /// The port's handling of tags (`rte_eth_dev_get_vlan_offload`): initially as configured, see
     /// [`RxOffloads`](crate::RxOffloads).
     ///
     /// # Errors
@@ -54,7 +54,7 @@ impl PortControl<'_> {
         Ok(VlanModes::from_bits(bits as u64))
     }
 
-    /// Sets what the port does with tags (`rte_eth_dev_set_vlan_offload`).
+    /// Sets the port's handling of tags (`rte_eth_dev_set_vlan_offload`).
     ///
     /// # Errors
     /// [`PortError::Call`]: `ENOTSUP` where the driver cannot change it, `EINVAL` where it does not know one of them.
@@ -75,7 +75,7 @@ impl PortControl<'_> {
         self.filter(vlan, true)
     }
 
-    /// Receives no more frames of this VLAN (`rte_eth_dev_vlan_filter`).
+    /// Stops receiving frames of this VLAN (`rte_eth_dev_vlan_filter`).
     ///
     /// # Errors
     /// As for [`add_vlan`](Self::add_vlan).
@@ -83,7 +83,8 @@ impl PortControl<'_> {
         self.filter(vlan, false)
     }
 
-    /// Takes tags out of what one receive queue gets, or leaves them (`rte_eth_dev_set_vlan_strip_on_queue`).
+    /// Switches VLAN stripping of one receive queue on or off
+    /// (`rte_eth_dev_set_vlan_strip_on_queue`).
     ///
     /// # Errors
     /// [`PortError::Call`]: `EINVAL` when there is no such queue, `ENOTSUP` where the driver cannot.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A port's extended statistics: names read once, values by number.
+//! A port's extended statistics: names are read once, values by number.
 //!
-//! Which statistics there are may change when a port is configured, for its queues are among them. Numbers are
-//! therefore good for one configuration, and using them in another is an error: read the names again.
+//! The set of statistics may change when a port is configured, because it includes its queues.
+//! Numbers are therefore valid for one configuration, and using them in another is an error: read
+//! the names again.
 
 use std::ffi::CStr;
 
@@ -31,7 +32,7 @@ pub enum XstatsError {
     #[error("port {0} was configured since the names of its statistics were read: read them again")]
     Changed(PortId),
     /// Room for another number of values than were asked for.
-    #[error("{asked} statistics were asked for, with room for {room}: give as many places")]
+    #[error("{asked} statistics requested, but room for {room}: give one place for each")]
     Room {
         /// Statistics asked for.
         asked: usize,
@@ -57,13 +58,13 @@ impl XstatNames {
         self.names.iter().map(String::as_str)
     }
 
-    /// How many there are.
+    /// The number of statistics.
     #[must_use]
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether it is empty.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
@@ -99,7 +100,7 @@ impl XstatNames {
     }
 }
 
-/// Statistics of a port, by number: what [`PortControl::xstats_into`] asks for.
+/// Numbers of a port's statistics, for [`PortControl::xstats_into`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct XstatIds {
     port: PortId,
@@ -110,13 +111,13 @@ pub struct XstatIds {
 }
 
 impl XstatIds {
-    /// How many they are.
+    /// The number of statistics.
     #[must_use]
     pub fn len(&self) -> usize {
         self.ids.len()
     }
 
-    /// Whether it is empty.
+    /// Returns true if there are none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
@@ -154,8 +155,9 @@ impl PortControl<'_> {
         Ok(XstatNames { port: self.id, configuration: configuration::number(self.id), names })
     }
 
-    /// The values of these statistics, in their order (`rte_eth_xstats_get_by_id`). They are asked for 256 at a
-    /// time: more than that are not of one moment. Nothing is allocated here; drivers may.
+    /// Reads the values of these statistics, in their order (`rte_eth_xstats_get_by_id`). They are
+    /// read 256 at a time: more than that are not of one moment. Allocates nothing itself; drivers
+    /// may.
     ///
     /// # Errors
     /// [`XstatsError::Changed`] when the port was configured since the names were read, or when they are another
@@ -201,7 +203,7 @@ impl PortControl<'_> {
     }
 }
 
-/// How many statistics a port has. The caller holds the lock.
+/// Returns the number of a port's statistics. The caller holds the lock.
 fn count(id: PortId) -> Result<usize, PortError> {
     configuration::check(id)?;
     // SAFETY: without room DPDK counts and writes nothing.

@@ -70,7 +70,7 @@ impl AfPacket {
         self
     }
 
-    /// Whether frames go past the interface's queueing discipline; off by default.
+    /// Bypasses the interface's queueing discipline; off by default.
     #[must_use]
     pub fn qdisc_bypass(mut self, on: bool) -> Self {
         self.0.set_flag("qdisc_bypass", on);

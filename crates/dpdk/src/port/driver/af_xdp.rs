@@ -41,9 +41,9 @@ fn tx_guard<'eal>(info: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<
     config.rx.first().map(|queue| TxGuard::OneSegment { pool: queue.pool, max_len })
 }
 
-/// It keeps the queues that it has set up until the port is closed, and cannot set them up again. When a queue cannot be set
-/// up it frees what it has made so far, and frees it again when the port is closed; setting up the first queue
-/// successfully makes up for that.
+/// The driver keeps a queue that was set up until the port is closed, and cannot set it up again.
+/// If the setup of a queue fails, it frees its memory, and frees it again when the port is closed;
+/// a successful setup of the first queue repairs that.
 fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
     match code {
         0 => Restrictions { no_configure: true, no_close: false },
@@ -53,10 +53,12 @@ fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
 
 /// A kernel interface. Needs `CAP_NET_ADMIN`, `CAP_NET_RAW` and `CAP_BPF`.
 ///
-/// The driver takes 2048 buffers out of a receive queue's pool each time that the queue is set up, for the kernel to
-/// receive into, and gives none of them back, not even when the device is removed: the pool has to have more. On huge pages a few
-/// buffers at a pool's end lie outside of the memory that the driver shares with the kernel: what is sent from them is lost, and nobody
-/// counts it. In a new pool they are the last to be taken. It is configured once; for another configuration it is detached and attached again.
+/// Each time a receive queue is set up, the driver takes 2048 buffers out of its pool for the
+/// kernel, and never returns them, not even when the device is removed: the pool must have more. On
+/// huge pages a few buffers at the end of a pool lie outside of the memory that the driver shares
+/// with the kernel: packets sent from them are lost without being counted. In a new pool they are
+/// the last to be used. The device can be configured once; for another configuration detach it and
+/// attach it again.
 ///
 /// ```
 /// use dpdk::vdev::AfXdp;
@@ -87,8 +89,8 @@ impl AfXdp {
         self
     }
 
-    /// How many of the interface's queues it takes, 1 by default. Of more than 16 only 16 can receive: see
-    /// [`PortInfo::max_rx_queues`](crate::PortInfo::max_rx_queues).
+    /// The number of the interface's queues that it uses, 1 by default. Of more than 16 only 16 can
+    /// receive: see [`PortInfo::max_rx_queues`](crate::PortInfo::max_rx_queues).
     #[must_use]
     pub fn queue_count(mut self, count: u16) -> Self {
         self.0.set("queue_count", count);
@@ -110,7 +112,7 @@ impl AfXdp {
         self
     }
 
-    /// Whether frames are copied also where the interface's driver could do without; off by default.
+    /// Forces copies of frames, even if the interface's driver supports zero-copy; off by default.
     #[must_use]
     pub fn force_copy(mut self, on: bool) -> Self {
         self.0.set_flag("force_copy", on);

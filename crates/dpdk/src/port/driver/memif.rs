@@ -30,9 +30,10 @@ const RING_BYTES: u64 = 1 << 25;
 /// Bytes of a buffer by default.
 const BUFFER_BYTES: u64 = 2048;
 
-/// Releases newer than 22.11 copy bursts in another way: they take the peer's buffers to be as long as their own, and
-/// copy whole segments if the pool of a packet's first segment says that they fit. Of a packet of several buffers that
-/// they receive into mbufs which are shorter they say more than they have written.
+/// Returns true if this release copies bursts without checks: releases newer than 22.11 assume that
+/// the peer's buffers are as long as their own, and copy whole segments if the pool of a packet's
+/// first segment says that they fit. For a packet of several buffers that they receive into shorter
+/// mbufs, they report more bytes than they have written.
 fn copies_unchecked() -> bool {
     Release::running() > Release::V22_11
 }
@@ -65,7 +66,7 @@ fn tx_guard<'eal>(_: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<TxG
     copies_unchecked().then_some(TxGuard::OnePool { pool })
 }
 
-/// Which end of a memif link a device is.
+/// The end of a memif link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
     /// Listens on the socket, and connects one client for each `id`.
@@ -121,14 +122,15 @@ impl Memif {
         Self(Arguments::new(name))
     }
 
-    /// Which end it is; the client by default.
+    /// Sets the end of the link; the client by default.
     #[must_use]
     pub fn role(mut self, role: Role) -> Self {
         self.0.set("role", if role == Role::Server { "server" } else { "client" });
         self
     }
 
-    /// The socket in the file system by which the two ends meet; by default the abstract one `/run/memif.sock`.
+    /// Sets the socket in the file system that connects the two ends; by default the abstract one
+    /// `/run/memif.sock`.
     #[must_use]
     pub fn socket(mut self, path: impl AsRef<Path>) -> Self {
         self.0.set_path("socket", path);
@@ -144,17 +146,19 @@ impl Memif {
         self
     }
 
-    /// Which link of the socket's, the same at both ends; 0 by default.
+    /// Sets the number of the link on the socket, the same at both ends; 0 by default.
     #[must_use]
     pub fn id(mut self, id: u32) -> Self {
         self.0.set("id", id);
         self
     }
 
-    /// Bytes of each buffer in the shared memory, which the client decides; 2048 by default. Longer packets take
-    /// several, and the driver does not take back the mark that they do: a shorter one that begins in such a place later is joined to
-    /// what follows it (seen with 22.11). Let buffers be as long as packets. With releases of DPDK newer than 22.11 safe code can attach no other length: they
-    /// write past the end of buffers that are shorter than the other end's.
+    /// Sets the bytes of each buffer in the shared memory, which the client chooses; 2048 by
+    /// default. Longer packets take several buffers, and the driver does not reset the flag for
+    /// that: a later, shorter packet in the same place is joined with the following one (seen with
+    /// 22.11). So choose buffers as long as packets. With releases of DPDK newer than 22.11 safe
+    /// code cannot attach devices with another length: they write past the end of buffers that are
+    /// shorter than the other end's.
     #[must_use]
     pub fn buffer_size(mut self, bytes: u16) -> Self {
         self.0.set("bsize", bytes);
@@ -177,7 +181,8 @@ impl Memif {
         self
     }
 
-    /// What both ends have to know, 24 bytes at most; nothing by default. It is sent in the clear.
+    /// Sets a secret that both ends must have, 24 bytes at most; none by default. It is sent in
+    /// clear text.
     #[must_use]
     pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
         self.0.set("secret", secret.as_ref());

@@ -52,7 +52,7 @@ static DRIVERS: [&Driver; 9] = [
     &virtio_user::DRIVER,
 ];
 
-/// What is special about a driver.
+/// Properties and quirks of a driver.
 pub(super) struct Driver {
     /// Its name, as `rte_eth_dev_info_get` reports it.
     pub name: &'static str,
@@ -66,14 +66,15 @@ pub(super) struct Driver {
     pub max_tx_queues: u16,
     /// How packets must be changed before it may send them; `None` if it sends any packet safely.
     pub tx_guard: for<'eal> fn(&rte_eth_dev_info, &PortConfig<'eal>) -> Option<TxGuard<'eal>>,
-    /// Whether there are packets that it must not send as they are. Ports of drivers that send on other ports' queues, where
-    /// no guard looks, are not configured beside one.
+    /// Returns true if there are packets that it must not send unchanged. Ports of drivers that
+    /// send on other ports' queues, where no guard checks, are not configured beside one.
     pub needs_guard: fn() -> bool,
     /// It sends on the queues of other ports.
     pub sends_on_other_ports: bool,
     /// Bytes for which its receive queues' mbufs must have room.
     pub least_rx_room: fn() -> u16,
-    /// What must not be done to a port any more once DPDK has answered `code` to setting up a receive queue.
+    /// Returns the restrictions on a port after DPDK has answered `code` to the setup of a receive
+    /// queue.
     pub after_rx_setup: fn(queue: u16, code: i32) -> Restrictions,
     /// It may leave the AF_XDP sockets of its receive queues open when the port is closed.
     pub leaves_sockets: bool,
@@ -81,11 +82,11 @@ pub(super) struct Driver {
     pub sets_promiscuous_flag: bool,
     /// A hash table that it looks up by this name, and whose values it takes for pointers.
     pub hash_table: Option<&'static str>,
-    /// It looks up rings whose names begin so, and takes what is inside for packets.
+    /// Prefix of the rings that it looks up and whose content it uses as packets.
     pub ring_prefix: Option<&'static str>,
 }
 
-/// What must not be done to a port because of what its driver would do.
+/// Operations on a port that must not be done because of its driver's behaviour.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Restrictions {
     /// Do not configure it again.
@@ -113,14 +114,14 @@ impl Driver {
         ring_prefix: None,
     };
 
-    /// By the name that a port's driver reports.
+    /// Finds a driver by the name that a port's driver reports.
     pub fn of_port(name: &str) -> &'static Self {
         static PLAIN: Driver = Driver::PLAIN;
         let mut known = DRIVERS.into_iter().chain(OTHERS);
         known.find(|driver| driver.name == name).unwrap_or(&PLAIN)
     }
 
-    /// By what a port's driver says about itself.
+    /// Finds a driver by the information that a port's driver reports.
     pub fn of_info(info: &rte_eth_dev_info) -> &'static Self {
         if info.driver_name.is_null() {
             return Self::of_port("");
@@ -130,8 +131,9 @@ impl Driver {
         Self::of_port(&name.to_string_lossy())
     }
 
-    /// By the name of a virtual device: DPDK takes the driver whose name the device's name begins with. `None` if the
-    /// driver is not listed, or if the name is not plain.
+    /// Finds a driver by the name of a virtual device: DPDK chooses the driver whose name is a
+    /// prefix of the device's name. `None` if the driver is not listed, or if the name is not
+    /// plain.
     pub fn of_device(device: &str) -> Option<&'static Self> {
         let is_plain = |rest: &str| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
         DRIVERS.into_iter().find(|driver| {
@@ -141,12 +143,12 @@ impl Driver {
     }
 }
 
-/// Whether a driver would take a hash table of this name for its own.
+/// Returns true if a driver would use a hash table of this name as its own.
 pub(crate) fn reserves_hash_table(name: &str) -> bool {
     DRIVERS.iter().any(|driver| driver.hash_table == Some(name))
 }
 
-/// Whether a driver would take a ring of this name for its own.
+/// Returns true if a driver would use a ring of this name as its own.
 pub(crate) fn reserves_ring(name: &str) -> bool {
     DRIVERS.iter().any(|driver| driver.ring_prefix.is_some_and(|prefix| name.starts_with(prefix)))
 }
@@ -159,7 +161,7 @@ fn refuse_key(arguments: &[&str], key: &str, why: &'static str) -> Result<(), &'
     }
 }
 
-/// A number that C reads likewise: digits only, 16 bits at most.
+/// Parses a number that C reads in the same way: digits only, 16 bits at most.
 fn decimal(text: &str) -> Option<u64> {
     text.parse().ok().filter(|n| text.bytes().all(|b| b.is_ascii_digit()) && *n <= u16::MAX.into())
 }

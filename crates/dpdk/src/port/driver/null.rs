@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! net_null: receives empty packets without end, and frees what is sent.
+//! net_null: receives empty packets endlessly, and frees sent ones.
 
 use super::Driver;
 use crate::mempool::LEAST_DATA;
@@ -59,7 +59,7 @@ impl Null {
         self
     }
 
-    /// Whether it receives nothing; by default it does.
+    /// Sets whether it receives nothing; by default it receives.
     #[must_use]
     pub fn no_rx(mut self, on: bool) -> Self {
         self.0.set_flag("no-rx", on);

@@ -9,8 +9,8 @@ use crate::port::arguments::{Arguments, vdev};
 
 pub(super) const DRIVER: Driver = Driver { name: "net_pcap", after_rx_setup, ..Driver::PLAIN };
 
-/// When a queue with `infinite_rx` cannot be set up it frees what it has made so far, and frees it again when the port is
-/// closed; setting up the first queue successfully makes up for that.
+/// If the setup of a queue with `infinite_rx` fails, the driver frees its memory, and frees it
+/// again when the port is closed; a successful setup of the first queue repairs that.
 fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
     match Errno(-code) {
         // Its file is closed since the port was stopped: the driver has not begun.
@@ -19,7 +19,7 @@ fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
     }
 }
 
-/// Receives from a capture file and writes what is sent into one; or both with a kernel interface.
+/// Receives from a capture file and writes sent packets into one; or both with a kernel interface.
 ///
 /// ```
 /// use dpdk::vdev::Pcap;
@@ -57,7 +57,7 @@ impl Pcap {
         self
     }
 
-    /// What is sent is written into this capture file, which is made anew; it is freed without it.
+    /// Writes sent packets into this capture file, which is replaced; without it they are freed.
     #[must_use]
     pub fn send_file(mut self, path: impl AsRef<Path>) -> Self {
         self.0.set_path("tx_pcap", path);
@@ -71,8 +71,8 @@ impl Pcap {
         self
     }
 
-    /// Whether the file is received again and again; off by default. Its packets are kept in mbufs of the queue's
-    /// pool, which has to have more of them, until the device is closed.
+    /// Receives the file repeatedly; off by default. Its packets are kept in mbufs of the queue's
+    /// pool, which must have more of them, until the device is closed.
     #[must_use]
     pub fn again_and_again(mut self, on: bool) -> Self {
         self.0.set_flag("infinite_rx", on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! net_ring: what is sent on a queue is received on it.
+//! net_ring: packets sent on a queue are received on it.
 
 use super::Driver;
 use crate::port::arguments::{Arguments, vdev};
@@ -15,11 +15,11 @@ pub(super) const DRIVER: Driver = Driver {
     ..Driver::PLAIN
 };
 
-/// A device that gives back what was sent, 1023 packets at most waiting in each of its queues. It takes no
-/// arguments here: they are pointers, or attach to rings of other devices.
+/// A device that returns sent packets, with at most 1023 packets waiting in each of its queues. It
+/// accepts no arguments here: they are pointers, or attach to rings of other devices.
 ///
-/// DPDK keeps the rings when the device is removed, and what waits in them: another device of that name goes on with
-/// both.
+/// DPDK keeps the rings and the waiting packets when the device is removed: another device of that
+/// name uses them again.
 ///
 /// ```
 /// assert_eq!(dpdk::vdev::Ring::new("net_ring0").to_string(), "net_ring0");

@@ -55,15 +55,16 @@ impl Vhost {
         self
     }
 
-    /// Whether it connects to the socket, and does so again when the other end comes back; by default it listens.
+    /// Connects to the socket, and does so again when the other end comes back; by default it
+    /// listens.
     #[must_use]
     pub fn client(mut self, on: bool) -> Self {
         self.0.set_flag("client", on);
         self
     }
 
-    /// Whether the other end may send TCP packets to be cut into segments (as `virtio` does between virtual machines);
-    /// off by default.
+    /// Lets the other end send large TCP packets to be segmented (as `virtio` does between virtual
+    /// machines); off by default.
     #[must_use]
     pub fn tso(mut self, on: bool) -> Self {
         self.0.set_flag("tso", on);

@@ -68,9 +68,10 @@ impl VirtioUser {
         self
     }
 
-    /// Whether it listens on the socket for a vhost device that connects; by default it connects. Attaching waits for
-    /// the other end then, however long, and whatever is asked of any port waits with it, on every thread: the other end
-    /// cannot be attached by the same process afterwards. To be used where another process is sure to come.
+    /// Listens on the socket for a vhost device that connects; by default it connects. Attaching
+    /// then waits for the other end, without a time limit, and all operations on any port wait with
+    /// it, on every thread: the same process cannot attach the other end afterwards. Use it only if
+    /// another process is sure to connect.
     #[must_use]
     pub fn server(mut self, on: bool) -> Self {
         self.0.set_flag("server", on);
@@ -84,21 +85,21 @@ impl VirtioUser {
         self
     }
 
-    /// Whether long packets come in several buffers; on by default.
+    /// Sets whether long packets are received in several buffers; on by default.
     #[must_use]
     pub fn mergeable_buffers(mut self, on: bool) -> Self {
         self.0.set_flag("mrg_rxbuf", on);
         self
     }
 
-    /// Whether descriptors are used in order; on by default.
+    /// Sets whether descriptors are used in order; on by default.
     #[must_use]
     pub fn in_order(mut self, on: bool) -> Self {
         self.0.set_flag("in_order", on);
         self
     }
 
-    /// Whether queues are packed, as virtio 1.1 has them; off by default.
+    /// Sets whether queues are packed, as in virtio 1.1; off by default.
     #[must_use]
     pub fn packed(mut self, on: bool) -> Self {
         self.0.set_flag("packed_vq", on);

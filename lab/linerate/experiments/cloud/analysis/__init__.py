@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The analysis of a cloud run: it turns records into statements."""
+"""The analysis of a cloud run: turns records into statements."""

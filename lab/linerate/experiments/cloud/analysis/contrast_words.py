@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How contrasts are told: what tenants do to a forwarder, as a sentence that the data decide.
+"""Describe contrasts: sentences about the effect of tenants on a forwarder, decided by the data.
 
-A contrast that is shown is told with its direction and size; of one that is not, the sentence says
-what was asked, and its verdict that it is not so or not known.
+A significant contrast is described with its direction and size; otherwise the sentence states the
+question, and its verdict that it does not hold or is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from linerate.verdict.stats import Paired, Shifted
 
 
 def load_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
-    """The sentence for a load against idle tenants or none."""
+    """Return the sentence for a load against idle tenants or none."""
     framework = dict(found.within)[FRAMEWORK]
     tenants = f"{found.level} tenants"
     baseline = "idle ones" if found.against == IDLE else "none"
@@ -39,7 +39,7 @@ def load_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
 
 
 def kinds_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
-    """The sentence for virtual machines against containers."""
+    """Return the sentence for virtual machines against containers."""
     framework = dict(found.within)[FRAMEWORK]
     whose = f"the {metric.words} of {framework}"
     shown = found.verdict in {"higher", "lower"}
@@ -59,10 +59,10 @@ def kinds_told(found: Contrast | LossContrast, metric: CloudMetric) -> str:
 
 
 def times(found: Paired) -> str:
-    """Such as `2.31 times`."""
+    """Format a ratio, such as `2.31 times`."""
     return f"{found.ratio:.3g} times"
 
 
 def points(found: Shifted) -> str:
-    """A difference of shares."""
+    """Format a difference of shares."""
     return f"{abs(found.shift) * 100:.3g} percentage points"

@@ -3,9 +3,9 @@
 
 The rule: docs/how-it-measures.md#the-aa-arm.
 
-Where it finds a difference by a metric, or was not measured, nothing is said of frameworks by that
-metric. What it finds is judged as everywhere in the lab (`verdict`): a ratio whose whole interval
-lies outside the margin; of loss, which has no margin, any difference that is shown.
+If it finds a difference by a metric, or was not measured, there is no statement about frameworks by
+that metric. Its differences are judged as everywhere in the lab (`verdict`): a ratio whose whole
+interval lies outside the margin; for loss, which has no margin, any significant difference.
 """
 
 from __future__ import annotations
@@ -39,15 +39,15 @@ _NONE = "no A/A control was measured, so nothing is said of frameworks"
 
 @dataclass(frozen=True)
 class Control:
-    """`entries`: what it found, by metric; empty without a control. `forbids`: why nothing is said
-    of frameworks by a metric, by the metric's name.
+    """The result of the control. `entries`: by metric; empty without a control. `forbids`: why
+    there is no statement about frameworks by a metric, by the metric's name.
     """
 
     entries: dict[str, TakeawayEntry]
     forbids: dict[str, str]
 
     def judged(self, found: TakeawayEntry) -> TakeawayEntry:
-        """The same, undecided if it is about frameworks and the control forbids it."""
+        """Return the same entry, undecided if it is about frameworks and the control forbids it."""
         if FRAMEWORK not in found.about or found.verdict == "undecided":
             return found
         why = self.forbids.get(found.metric) or self._explained(found)
@@ -57,7 +57,9 @@ class Control:
         return found.model_copy(update={"verdict": "undecided", "reason": reason})
 
     def _explained(self, found: TakeawayEntry) -> str | None:
-        """The control may differ by less than the margin, and explain what is no larger."""
+        """Return why the control's difference could explain the effect, if so: it may be within the
+        margin, and explain effects that are no larger.
+        """
         control = self.entries.get(found.metric)
         if control is None or found.measure != "ratio" or found.verdict != "held":
             return None
@@ -65,7 +67,7 @@ class Control:
             return None
         if found.low is None or found.high is None:
             return None
-        # Which of its labels a statement has above and which below, if any, nobody chose.
+        # The order of the two labels in a statement is arbitrary.
         least = max(math.log(found.low), -math.log(found.high))
         if least > abs(math.log(control.effect)):
             return None
@@ -87,7 +89,7 @@ def control_of(windows: Windows, design: CloudDesign, metrics: Sequence[str] = T
 def _by(
     metric: CloudMetric, windows: Windows, design: CloudDesign
 ) -> tuple[TakeawayEntry, str | None]:
-    """What the control says by a metric, and why that forbids anything."""
+    """Return the control's result by a metric, and why it forbids statements, if so."""
     reference, again = design.reference, design.reference + AA_SUFFIX
     found = observed(windows, metric, of_control(design.places, reference, again))
     relative = metric.scale == "log"

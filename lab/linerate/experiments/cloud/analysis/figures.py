@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures of each cell over its blocks, and what each framework carries alone.
+"""The figures of each cell over its blocks, and the rate of each framework alone.
 
-A block gives a cell one value of each figure, or none; a figure that no block has is absent.
+A block gives a cell one value of each figure, or none; a figure without any value is absent.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ QUANTILES = ("0.5", "0.9", "0.99", "0.999")
 _Without = tuple[str, int, str, float, tuple[int, int]]
 
 
-# What is this near the NDR is the NDR.
+# A rate this near to the NDR counts as the NDR.
 _SAME = 0.999
 
 
 def cells(windows: Windows, design: CloudDesign) -> list[CloudCellFigures]:
-    """The figures of every measured cell, in the order of the design."""
+    """Return the figures of every measured cell, in the order of the design."""
     by_place: dict[Place, list[Trial]] = {place: [] for place in design.places}
     for place, trial in windows.measured:
         by_place.setdefault(place, []).append(trial)
@@ -97,7 +97,7 @@ def _figures(
 def _named(
     names: Iterable[str], values: Callable[[str], Iterable[float | None]]
 ) -> dict[str, Quartiles]:
-    """The quartiles of the names that have values."""
+    """Return the quartiles of the names that have values."""
     return {name: found for name in names if (found := quartiles(values(name)))}
 
 
@@ -106,8 +106,8 @@ def _over(part: float | None, whole: float | None) -> float | None:
 
 
 def _of(trial: Trial, seconds: Callable[[CloudWindow], float | None]) -> float | None:
-    """A share of control groups' time. They are read with the core: just before and after the
-    frames.
+    """Return a share of control groups' time. Groups are read together with the core: just before
+    and after the frames.
     """
     found = trial.outcome if isinstance(trial.outcome, CloudWindow) else None
     return _over(seconds(found), found.core.seconds) if found and found.core else None
@@ -120,7 +120,7 @@ def _core(trial: Trial, count: Callable[[CoreWindow], float | None]) -> float | 
 
 
 def _tenants_cpu(window: CloudWindow) -> float | None:
-    """Seconds of all together; None where one of them does not tell."""
+    """Return the CPU time (s) of all tenants together; None if one of them is unknown."""
     every = [each.cpu_s for each in window.tenants]
     known = [each for each in every if each is not None]
     return sum(known) if known and len(known) == len(every) else None
@@ -139,7 +139,9 @@ def _switches(trial: Trial) -> float | None:
 
 
 def own_rates(design: CloudDesign, trials: Sequence[Trial]) -> list[OwnRate]:
-    """As the records of cells have it. A run that was resumed may have looked for it anew."""
+    """Return the rates from the records of cells. A resumed run may have searched for them
+    again.
+    """
     found = []
     labels = [arm.label for arm in design.arms if arm.label == arm.forwarder]
     sizes = {place.framework: dict[int, None]() for place in design.places}

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cells that were asked for and not measured: nothing is dropped in silence.
+"""Cells that were requested and not measured: nothing is dropped silently.
 
-Levels that the machine cannot hold, and for each framework the windows that are missing, by reason:
-its own rate was not found, the windows were void, or the run ended before.
+Levels that the machine does not support, and for each framework the missing windows, by reason: its
+own rate was not found, the windows were void, or the run ended before.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _Group = tuple[str, str]
 def not_run(
     design: CloudDesign, windows: Windows, rates: Sequence[OwnRate], *, interrupted: bool
 ) -> list[NotRun]:
-    # Blocks are run one after the other: who has nothing in one that is over could not be run.
+    # Blocks run one after the other: a cell without trials in a finished block could not be run.
     over = not interrupted or any(trial.block for _, trial in windows.measured)
     unknown = {(rate.framework, rate.size) for rate in rates if over and rate.pps is None}
     blocks = design.blocks
@@ -61,7 +61,7 @@ def not_run(
 
 
 def _ended(design: CloudDesign, interrupted: bool) -> str:
-    """Why windows that nobody began are not there."""
+    """Return why there are no windows that were not begun."""
     if not interrupted:
         return "no window is on record"
     if design.minutes is not None:
@@ -79,7 +79,9 @@ def _missing(
     unknown: set[tuple[str, int]],
     ended: str,
 ) -> Iterator[tuple[str, int]]:
-    """Reasons why blocks have no valid window of a cell, and how many have none for each."""
+    """Return the reasons why blocks have no valid window of a cell, with the number of blocks for
+    each.
+    """
     void = Counter(trial.invalid_code or "error" for trial in began if not trial.valid)
     for code, count in void.items():
         why = "the sender was late in every window" if code == "late" else f"invalid: {code}"

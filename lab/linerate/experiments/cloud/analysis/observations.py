@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a run's windows to what the factorial analysis takes: values by block and cell.
+"""Convert a run's windows to the input of the factorial analysis: values by block and cell.
 
-The unit is a window of a forwarder that was started for it. A block that was interrupted counts as
-two: values of two sessions are never paired (`Trial.pairing`). Void windows are missing values.
-Cells that the design does not have, and those that the machine could not hold, are empty; the
-analysis leaves their levels out and says so.
+The unit is a window of a forwarder that was started for it. An interrupted block counts as two:
+values of two sessions are never paired (`Trial.pairing`). Void windows are missing values. Cells
+that the design does not have, and those that the machine does not support, are empty; the analysis
+leaves their levels out and says so.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from linerate.verdict.delays import latency_us
 
 # The levels of these rise; those of `cpu` do from one quota to the next.
 ORDERED = (TENANTS, CPU, SIZE, RATE)
-# These are factors of all observations, with one level, too: hypotheses name them.
+# Factors of all observations, even with one level: hypotheses name them.
 ALWAYS = (FRAMEWORK, LOAD, SIZE)
 THROUGHPUT, WORK_LEFT = "throughput", "work_left"
 IDLE: LoadName = "idle"
@@ -47,7 +47,7 @@ Value = Callable[[Windows, Trial], float | None]
 
 @dataclass(frozen=True)
 class CloudMetric:
-    """`words`: what it is called in statements. Of logarithms are those that have ratios."""
+    """A metric. `words`: its name in statements. The logarithmic ones have ratios."""
 
     name: str
     words: str
@@ -58,7 +58,7 @@ class CloudMetric:
 
 
 def loss(trial: Trial) -> float | None:
-    """The share of what was intended that did not come back.
+    """Return the share of intended frames that did not come back.
 
     The rule: docs/how-it-measures.md#paced-and-flood.
     """
@@ -70,7 +70,7 @@ def loss(trial: Trial) -> float | None:
 
 
 def loss_at_ingress(trial: Trial) -> float | None:
-    """The part of it that the link's ingress refused."""
+    """Return the part of it that the link's ingress refused."""
     frames = trial.frames
     if not frames.intended or frames.lost_at_ingress is None:
         return None
@@ -96,11 +96,11 @@ METRICS = {
         CloudMetric(WORK_LEFT, "work left to tenants", "log", "share", all_left, True),
     )
 }
-# Of these all is tested. What is lost at ingress is a part of the loss.
+# The metrics that are tested. Loss at ingress is a part of the loss.
 TESTED = ("throughput", "loss", "latency_p50_us", "latency_p99_us", WORK_LEFT)
 
-# Under which levels a cell's value counts: once, or several times where one cell is a level of a
-# factor that it has none of, such as the one without tenants.
+# The levels for which a cell's value counts: several if the cell has no level of a factor, such as
+# one without tenants.
 Labels = Mapping[Place, Sequence[Mapping[str, str]]]
 
 
@@ -110,7 +110,9 @@ def pairing_of(trial: Trial) -> str:
 
 
 def observed(windows: Windows, metric: CloudMetric, labels: Labels) -> Observations:
-    """The metric of some cells, with a block for each pairing; at least one, if only of nothing."""
+    """Return the metric of some cells, with a block for each pairing; at least one block, even if
+    empty.
+    """
     factors = _factors(labels)
     names = [factor.name for factor in factors]
     every = _rows(windows, metric, labels)
@@ -148,9 +150,9 @@ def has_values(observations: Observations) -> bool:
 
 
 def beside(part: Part, metric: CloudMetric) -> list[Place]:
-    """The part's cells with tenants, of which all factors are crossed; without any, all cells.
+    """Return the part's cells with tenants, whose factors are all crossed; without any, all cells.
 
-    Of the tenants' own work those that have some to do.
+    For the tenants' own work: those that have some to do.
     """
     places = [place for place in part.places if place.cell.tenants]
     if metric.name == WORK_LEFT:
@@ -159,13 +161,13 @@ def beside(part: Part, metric: CloudMetric) -> list[Place]:
 
 
 def crossed_part(part: Part, metric: CloudMetric) -> Labels:
-    """All factors of a part: `none` is no level of load."""
+    """Return all factors of a part: `none` is no level of load."""
     return {place: [place.levels] for place in beside(part, metric)}
 
 
 def with_nobody(part: Part, load: str) -> Labels:
-    """The same, and the cells without tenants as a further load of that name, under every kind and
-    number of tenants: it is the same with none of each.
+    """Return the same with the cells without tenants as a further load of that name, under every
+    kind and number of tenants: they are the same for each.
     """
     found: dict[Place, list[Mapping[str, str]]] = {}
     numbers = [str(count) for count in part.tenants if count]
@@ -183,7 +185,7 @@ def with_nobody(part: Part, load: str) -> Labels:
 
 
 def over_tenants(part: Part, load: str) -> Labels:
-    """One load over the number of tenants, of which 0 is the first, under every kind."""
+    """Return one load over the number of tenants, starting with 0, under every kind."""
     found: dict[Place, list[Mapping[str, str]]] = {}
     for place in part.places:
         own = place.levels
@@ -195,5 +197,5 @@ def over_tenants(part: Part, load: str) -> Labels:
 
 
 def of_control(places: Sequence[Place], reference: str, again: str) -> Labels:
-    """The cells of the reference and of its second label."""
+    """Return the cells of the reference and of its second label."""
     return {place: [place.levels] for place in places if place.framework in {reference, again}}

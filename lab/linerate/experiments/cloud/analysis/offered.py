@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether frame sizes and frameworks were offered the same share of what each carries alone.
+"""Check that frame sizes and frameworks were offered the same share of their own capacity.
 
 Beside tenants a frame size at a quarter of its NDR loses less than another at three quarters,
-whatever its size. Where shares differ, nothing is said of the factor that they differ by: today's
-runs have one share for all, but older ones, merged ones and those that were resumed may not.
-Where 100 % was given (--line-rate) all were offered the same rate, and shares are not known.
+regardless of its size. If shares differ, there is no statement about the factor by which they
+differ: today's runs have one share for all, but older, merged and resumed ones may not. If 100 %
+was given (--line-rate) all were offered the same rate, and shares are unknown.
 """
 
 from __future__ import annotations
@@ -14,17 +14,17 @@ from linerate.experiments.cloud.design.levels import FRAMEWORK, SIZE
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import TakeawayEntry
 
-# Of each other; an NDR is only known to 2 %.
+# The largest difference of two shares; an NDR is only known to 2 %.
 _SAME = 0.02
 _Shares = dict[tuple[str, int], float]
 
 
 class Offered:
-    """`forbids`: by factor, why nothing is said of it."""
+    """The result. `forbids`: by factor, why there is no statement about it."""
 
     def __init__(self, windows: Windows) -> None:
         self.forbids: dict[str, str] = {}
-        # What was measured together is compared.
+        # Only windows measured together are compared.
         together: dict[tuple[int, int], _Shares] = {}
         for place, trial in windows.measured:
             full_pps, ndr_pps = trial.request.maximum_pps, trial.request.alone_pps
@@ -48,7 +48,9 @@ class Offered:
             )
 
     def judged(self, found: TakeawayEntry) -> TakeawayEntry:
-        """The same, undecided if it is about a factor whose levels were not offered alike."""
+        """Return the same entry, undecided if it is about a factor whose levels were offered
+        different shares.
+        """
         why = next((self.forbids[each] for each in found.about if each in self.forbids), None)
         if why is None:
             return found

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything that is tested of what tenants do to forwarders, by one metric, corrected together.
+"""All tests of the effects of tenants on forwarders, by one metric, corrected together.
 
 effects     which factors matter and which interact, in each part of the design
 contrasts   each load against idle tenants, or none, and virtual machines against containers, for
             each framework
 trends      over the number of tenants of a load, over quotas, frame sizes and offered rates
 
-What is offered is a share of what each framework carries alone at a size. So throughput by
-framework, size and rate, and by nothing else, says what was offered and nothing of tenants: it is
-no statement where these levels were offered different rates.
+The offered load is a share of each framework's own capacity at a size. So throughput by framework,
+size and rate alone shows the offered load and not the effect of tenants: there is no such statement
+if these levels were offered different rates.
 
 Holm's correction is over the effects of a part, over the contrasts of a part and factor, and over
 all trends by a metric.
@@ -66,17 +66,17 @@ from linerate.experiments.cloud.factorial.trends import Trend, trend
 from linerate.host.errors import DesignError
 from linerate.verdict.stats import ALPHA
 
-# Interactions of three factors are tested of so many factors; of more there are too many.
+# Interactions of three factors are tested for up to so many factors; for more there are too many.
 _THREE = 3
-# So many values are permuted for all effects of an analysis: some seconds.
+# The number of permuted values for all effects of an analysis: some seconds.
 _WORK = 60_000_000
-# So many permutations let the least p be well below ALPHA after Holm's correction.
+# The factor of permutations that lets the least p be well below ALPHA after Holm's correction.
 _BEYOND = 5
-# That levels differ is held where one is shown to be higher, and not held where they are equal.
+# "Levels differ" is held if one is shown to be higher, and not held if they are equal.
 ANSWERS: dict[Verdict, Answer] = {
     "higher": "held", "lower": "held", "equal": "not held", "undecided": "undecided",
 }  # fmt: skip
-# What the tenants alone were measured by.
+# The factors with which tenants were measured alone.
 _ALONE = frozenset({KIND, LOAD, TENANTS})
 # A statement and the part of the design that it is of.
 Told = tuple[Takeaway, Part]
@@ -105,11 +105,11 @@ def everything(
 def effects(
     windows: Windows, part: Part, metric: CloudMetric, *, permutations: int, seed: int
 ) -> list[Takeaway]:
-    """Main effects and interactions of a part's factors; nothing where it crosses none.
+    """Return main effects and interactions of a part's factors; empty if it crosses none.
 
-    What is left to tenants has, for each load, number and kind of them, one denominator in a block,
-    whose noise all cells with it have alike: no test of cells can be of these alone. Of the other
-    factors it says nothing, and so their effects are those on the work itself.
+    The share of work left to tenants has, for each load, number and kind of them, one denominator
+    in a block, whose noise all cells with it share: no test of cells can be about these factors
+    alone. The other factors do not depend on it, and so their effects are those on the work itself.
     """
     if not beside(part, metric):
         return []
@@ -143,7 +143,9 @@ def effects(
 
 
 def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[str]:
-    """The factors whose levels were offered different rates, if the metric follows the rate."""
+    """Return the factors whose levels were offered different rates, if the metric follows the
+    rate.
+    """
     if metric.name != THROUGHPUT:
         return frozenset()
     places = set(part.places)
@@ -162,10 +164,10 @@ def _offered_by(windows: Windows, part: Part, metric: CloudMetric) -> frozenset[
 
 
 def as_far_as_counted(told: Takeaway, observations: Observations) -> Takeaway:
-    """Undecided where some work was too little to be counted.
+    """Return the statement, undecided if some work was too little to be counted.
 
-    It is counted when a slice of it ends, so that 0 is less than a slice: no figure, but among the
-    least. What is left without it is more than was left to the tenants.
+    Work is counted when a slice of it ends, so that 0 means less than a slice: not a figure, but
+    among the least. The mean of the rest would be too high.
     """
     if not observations.zeros or told.verdict == "undecided":
         return told
@@ -174,7 +176,7 @@ def as_far_as_counted(told: Takeaway, observations: Observations) -> Takeaway:
 
 
 def affordable(permutations: int, family: int, values: int) -> int:
-    """The number of permutations: fewer of many values, but enough to reject after Holm's
+    """Return the number of permutations: fewer for many values, but enough to reject after Holm's
     correction.
     """
     needed = math.ceil(_BEYOND * family / ALPHA)
@@ -185,9 +187,10 @@ def affordable(permutations: int, family: int, values: int) -> int:
 
 
 def loads(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
-    """What each load does to each framework, against idle tenants where there are some, else none.
+    """Return the effect of each load on each framework, against idle tenants if there are some,
+    else none.
 
-    Nothing for the tenants' own work: that is compared with theirs alone.
+    Empty for the tenants' own work: that is compared with their work alone.
     """
     busy = [load for load in part.loads if load != IDLE]
     if metric.name == WORK_LEFT or not any(part.tenants) or not busy:
@@ -202,7 +205,7 @@ def loads(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
 
 
 def kinds(windows: Windows, part: Part, metric: CloudMetric) -> list[Takeaway]:
-    """Virtual machines against containers with the same loads, for each framework."""
+    """Return virtual machines against containers with the same loads, for each framework."""
     if len(part.kinds) < 2 or not beside(part, metric) or not any(part.tenants):
         return []
     found = observed(windows, metric, crossed_part(part, metric))
@@ -248,7 +251,7 @@ def _contrast(
 
 
 def trends(windows: Windows, parts: Sequence[Part], metric: CloudMetric) -> list[Told]:
-    """All trends by a metric that the design has the levels for."""
+    """Return all trends by a metric that the design has the levels for."""
     found: list[tuple[Trend, str, Part]] = []
     for part in parts:
         found += [(each, over, part) for each, over in _trends(windows, part, metric)]
@@ -275,7 +278,7 @@ def _trends(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Tre
 
 
 def _over_levels(windows: Windows, part: Part, metric: CloudMetric) -> list[tuple[Trend, str]]:
-    """Over levels that all cells cross, three or more of them."""
+    """Return trends over levels that all cells cross, three or more of them."""
     trivial = _offered_by(windows, part, metric)
     quotas = [cpu for cpu in in_order(CPU, part.cpus) if quota_of(cpu) is not None]
     asked = [

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The published study's conclusions, by throughput and by loss: held, not held or undecided here.
 
-Each is asked of the first part of the design that crosses framework, load and size, or, if none
-does, of the first that has the factors that it is about. DPDK are the programs on DPDK's ports, XDP
+Each is tested on the first part of the design that crosses framework, load and size, or, if none
+does, on the first that has the factors that it is about. DPDK are the programs on DPDK's ports, XDP
 those that forward in the kernel by XDP. AF_XDP hands frames to user space, with or without DPDK,
 and is neither: the study compared the two.
 
-Whether the kind of load matters is asked of loads that are some: idle tenants are none.
+The effect of the kind of load is tested without idle tenants, which are no load.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from linerate.experiments.cloud.factorial.answers.takeaways import Takeaway
 from linerate.records.cells import Arm
 
 ASKED = ("throughput", "loss")
-# What each of the four conclusions is about, in the order of `hypotheses.study`.
+# The factors of each of the four conclusions, in the order of `hypotheses.study`.
 ABOUT = ((SIZE,), (LOAD,), (LOAD, SIZE), (FRAMEWORK,))
 _NOTHING = Part("none", ("none",), ("container",), ("cpu",), (0,), ("shared",), (64,), (1.0,))
 
@@ -51,7 +51,7 @@ def names_of(arms: Sequence[Arm], windows: Windows) -> Names:
 def conclusions(
     windows: Windows, design: CloudDesign, metrics: Sequence[str] = ASKED, *, permutations: int
 ) -> list[tuple[CloudMetric, Takeaway]]:
-    """The study's conclusions, by those of the metrics that it had."""
+    """Return the study's conclusions, by the metrics that it had."""
     names = names_of(design.arms, windows)
     found = []
     for name in ASKED:
@@ -70,7 +70,9 @@ def conclusions(
 
 
 def _part_for(parts: Sequence[Part], metric: CloudMetric, about: Sequence[str]) -> Part:
-    """The first with two levels or more of all three factors, or of those named, or of any."""
+    """Return the first part with two levels or more of all three factors, or of those named, or of
+    any.
+    """
     for wanted in ((FRAMEWORK, LOAD, SIZE), about):
         for part in parts:
             places = beside(part, metric)
@@ -101,14 +103,16 @@ def _asked(
 
 
 def _without(answer: Takeaway) -> str:
-    """The design's own lack comes first: more windows would not mend it."""
+    """Return the reason for no answer; a gap in the design comes first, because more windows would
+    not help.
+    """
     lacks = answer.reason.startswith("the design has")
     return answer.reason if lacks else "no valid window tells it"
 
 
 def _nobody_stands(part: Part) -> bool:
-    """Whether no tenants at all stand for idle ones, which are not there: they are as many as the
-    others if all cells have as many.
+    """Return True if cells without tenants replace missing idle ones: comparable only if all other
+    cells have equally many tenants.
     """
     numbers = [count for count in part.tenants if count]
     return IDLE not in part.loads and 0 in part.tenants and len(numbers) == 1 == len(part.kinds)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the records of a run of `cloud` to its summary. Pure: the records decide everything."""
+"""Summarise the records of a run of `cloud`. Pure: the records decide everything."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ACCELERATORS = {
 def summarise(
     setup: Setup, design: CloudDesign, trials: list[Trial], *, interrupted: bool
 ) -> Summary:
-    """Everything that summary.json says."""
+    """Return the summary."""
     windows = windows_of(trials)
     told = takeaways(windows, design)
     rates = own_rates(design, trials)
@@ -60,7 +60,7 @@ def summarise(
 
 
 def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
-    """The cells by link and size, with the number of windows of each framework."""
+    """Return the cells by link and size, with the number of windows of each framework."""
     found = []
     for cell in setup.cells:
         mine = [trial for trial in trials if (trial.cell.key, trial.role) == (cell.key, "measure")]
@@ -85,7 +85,7 @@ def _cells(setup: Setup, trials: list[Trial]) -> list[CellSummary]:
 
 
 def _factors(windows: Windows, design: CloudDesign) -> dict[str, list[str]]:
-    """Levels of which some window is valid."""
+    """Return the levels with a valid window."""
     valid = {place for place, trial in windows.measured if trial.valid}
     own = [
         place
@@ -96,14 +96,14 @@ def _factors(windows: Windows, design: CloudDesign) -> dict[str, list[str]]:
 
 
 def _accelerator(trials: list[Trial]) -> str | None:
-    """In words; sessions, and merged runs, may have had different ones."""
+    """Return the accelerator in words; sessions, and merged runs, may have had different ones."""
     every = [each.accelerator for trial in trials if (each := beside_of(trial))]
     found = dict.fromkeys(each for each in every if each)
     return ", in other sessions ".join(ACCELERATORS[each] for each in found) or None
 
 
 def _took(trials: list[Trial], started_at: str, finished_at: str) -> float | None:
-    """Seconds of a run of one session; between two sessions nothing is measured."""
+    """Return the duration (s) of a run of one session; between two sessions nothing is measured."""
     if any(trial.session > 1 for trial in trials):
         return None
     try:

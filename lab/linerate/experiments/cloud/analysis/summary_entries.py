@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A tested statement as summary.json has it."""
+"""Convert a tested statement for summary.json."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ Origin = Literal["study", "tested"]
 
 
 def entry(found: Takeaway, metric: CloudMetric, origin: Origin, part: str = "") -> TakeawayEntry:
-    """`part`: of the design, where it has several."""
+    """Return the entry. `part`: of the design, if it has several."""
     return TakeawayEntry(
         origin=origin,
         statement=f"{found.statement} (part {part})" if part else found.statement,
@@ -38,12 +38,12 @@ def entry(found: Takeaway, metric: CloudMetric, origin: Origin, part: str = "") 
 
 
 def _known(value: float | None) -> float | None:
-    """What is no number is not written."""
+    """Return None for NaN and infinite values, which are not written."""
     return value if value is not None and math.isfinite(value) else None
 
 
 def size_of(found: TakeawayEntry) -> float:
-    """How far an effect is from none: log of a ratio, a difference, a share of variance."""
+    """Return the size of an effect: log of a ratio, a difference, a share of variance."""
     if found.effect is None:
         return 0.0
     if found.measure != "ratio":
@@ -52,10 +52,11 @@ def size_of(found: TakeawayEntry) -> float:
 
 
 def ranked(found: list[TakeawayEntry]) -> list[TakeawayEntry]:
-    """The study's first, then what held by size of effect, then what did not, then the rest.
+    """Sort: the study's first, then those that held by size of effect, then those that did not,
+    then the rest.
 
-    Sizes of one measure compare, those of two do not: ratios and differences, which say how much,
-    come before shares of variance, which say that something matters.
+    Sizes of one measure are comparable, those of two are not: ratios and differences, which say how
+    much, come before shares of variance, which say that something matters.
     """
     verdicts = {"held": 0, "not held": 1, "undecided": 2}
     measures = {"ratio": 0, "difference": 1, "partial eta squared": 2}

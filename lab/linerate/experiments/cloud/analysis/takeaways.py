@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """All statements of a run, each with its test, effect, interval, verdict and place in the report.
 
-First the published study's conclusions (`study`), then all that was tested of forwarders (`tested`)
-and of their neighbours (`tenants_side`). What is about frameworks waits for the A/A control
-(`control`), what is about sizes or frameworks for what these were offered (`offered`). The same
-records and seed give the same statements.
+First the published study's conclusions (`study`), then all tests of forwarders (`tested`) and of
+their neighbours (`tenants_side`). Statements about frameworks depend on the A/A control
+(`control`), those about sizes or frameworks on their offered loads (`offered`). The same records
+and seed give the same statements.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def takeaways(
     metrics: Sequence[str] = TESTED,
     permutations: int = PERMUTATIONS,
 ) -> Takeaways:
-    """`metrics`: by which everything is asked."""
+    """Return all statements. `metrics`: those to test."""
     control = control_of(windows, design, metrics)
     found = [
         entry(each, metric, "study")

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tenants' side: how much of their work forwarders leave to them.
+"""The tenants' side: the share of their work that forwarders leave to them.
 
-Of each framework, load and kind of work; a block's value is the geometric mean over cells of what
-the tenants got done beside the forwarder over what they got done alone, on the same setup. Where
-the design has cells in which forwarder and tenants share a core by equal weights, these are asked,
-for they tell of the forwarder; quotas and cores of its own tell of the limits.
+For each framework, load and kind of work; a block's value is the geometric mean over cells of the
+tenants' work beside the forwarder over their work alone, on the same setup. If the design has cells
+in which forwarder and tenants share a core by equal weights, those are used, because they show the
+forwarder's effect; quotas and cores of its own show the effect of the limits.
 """
 
 from __future__ import annotations
@@ -56,12 +56,14 @@ class _Asked:
 
     @property
     def work(self) -> str:
-        """Which of several kinds of work the load does."""
+        """Name the kind of work, if the load does several."""
         return WORDS[self.counter] if len(WORK_OF[self.load]) > 1 else "work"
 
 
 def neighbours(windows: Windows, design: CloudDesign) -> list[Takeaway]:
-    """What each framework leaves them, then XDP against DPDK; each corrected together."""
+    """Return the statements on the work that each framework leaves to tenants, then XDP against
+    DPDK; each corrected together.
+    """
     asked = [
         _Asked(load, counter, _observed(windows, places, counter))
         for load, places in _places(design).items()
@@ -74,7 +76,7 @@ def neighbours(windows: Windows, design: CloudDesign) -> list[Takeaway]:
 
 
 def _places(design: CloudDesign) -> dict[str, list[Place]]:
-    """The frameworks' own cells with tenants that have some work, by load."""
+    """Return the frameworks' own cells with tenants that have some work, by load."""
     labels = {arm.label for arm in design.arms if arm.label == arm.forwarder}
     found: dict[str, list[Place]] = {}
     for place in design.places:

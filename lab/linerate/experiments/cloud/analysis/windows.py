@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which records of a run count: of each cell and block one window, void ones repeated or not.
+"""Select the records that count: one window of each cell and block, void ones repeated or not.
 
-What was measured together, on one setup, is compared: a block that was interrupted is finished on
-another (`Trial.pairing`).
+Only windows on one setup are compared: an interrupted block is finished on another one
+(`Trial.pairing`).
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ _Alone = tuple[str, str, int, tuple[int, int]]
 
 @dataclass(frozen=True)
 class Windows:
-    """`measured`: with a forwarder; `alone`: tenants without any. Each in the order of the run.
+    """The windows. `measured`: with a forwarder; `alone`: tenants without any. Each in the order of
+    the run.
 
-    The window that is valid, or the last of those that were void.
+    For each, the window that is valid, or the last of those that were void.
     """
 
     measured: tuple[tuple[Place, Trial], ...]
@@ -37,7 +38,7 @@ class Windows:
         return {name: program_of(trials, name).kind for name in names}
 
     def kind_of(self, forwarder: str) -> Kind | None:
-        """Return the kind of a forwarder that was measured; None: it was not, or is not known."""
+        """Return the kind of a forwarder that was measured; None if it was not, or is unknown."""
         return self._kinds.get(forwarder)
 
     @cached_property
@@ -50,7 +51,9 @@ class Windows:
         return found
 
     def beside_nobody(self, trial: Trial) -> Trial | None:
-        """The same tenants on the same setup without a forwarder; None: not measured, or void."""
+        """Return the same tenants on the same setup without a forwarder; None if not measured, or
+        void.
+        """
         cell = levels_of(trial)
         if cell is None:
             return None

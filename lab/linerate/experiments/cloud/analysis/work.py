@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What tenants got done, and how much of it a forwarder beside them left.
+"""The work of tenants, and the share of it that they still do beside a forwarder.
 
-Work is counted per second and over all tenants of a window. What is left is the same tenants' work
-beside a forwarder over that by themselves, on the same setup.
+Work is counted per second and over all tenants of a window. The share left is the same tenants'
+work beside a forwarder over their work alone, on the same setup.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def _rate(tenant: TenantWindow, counter: str) -> float | None:
 
 
 def left(windows: Windows, trial: Trial, counter: str) -> float | None:
-    """The share of the work; None where it is not known, or they got nothing done alone."""
+    """Return the share of the work; None if it is unknown, or if they did no work alone."""
     alone = windows.beside_nobody(trial)
     mine = work_per_s(trial, counter)
     whole = work_per_s(alone, counter) if alone else None
@@ -47,13 +47,17 @@ def left(windows: Windows, trial: Trial, counter: str) -> float | None:
 
 
 def all_work(trial: Trial) -> float | None:
-    """Per second, in no unit: of a load that does several kinds of work, their geometric mean."""
+    """Return the work per second, without a unit: for a load with several kinds of work, their
+    geometric mean.
+    """
     load = _load(trial)
     return _mean([work_per_s(trial, counter) for counter in WORK_OF.get(load, ())])
 
 
 def all_left(windows: Windows, trial: Trial) -> float | None:
-    """The share of work left; for several kinds of work the geometric mean of their shares."""
+    """Return the share of work left; for several kinds of work the geometric mean of their
+    shares.
+    """
     load = _load(trial)
     return _mean([left(windows, trial, counter) for counter in WORK_OF.get(load, ())])
 
@@ -64,7 +68,7 @@ def _load(trial: Trial) -> str:
 
 
 def _mean(values: Sequence[float | None]) -> float | None:
-    """Geometric; None where one is not known, or there is none."""
+    """Return the geometric mean; None if a value is unknown, or if there is none."""
     known = [value for value in values if value is not None]
     if not known or len(known) < len(values):
         return None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From a design and the command line's options to what is asked of a run on this machine."""
+"""Combine a design with the command line's options for a run on this machine."""
 
 from __future__ import annotations
 
@@ -34,9 +34,10 @@ def options_of(
     hugepages: str = "auto",
     keep_going: bool = False,
 ) -> Options:
-    """`on`: the link; `forwarders` and `sizes` take the place of the design's, in all parts.
+    """Return the options. `on`: the link; `forwarders` and `sizes` replace the design's, in all
+    parts.
 
-    `line_rate`: what each framework is said to carry alone, in frames per second.
+    `line_rate`: the assumed capacity of each framework alone, in frames per second.
     """
     file = _replaced(read.file, forwarders, sizes)
     name = on or file.link
@@ -60,7 +61,7 @@ def options_of(
     parts, not_held = held(asked_for, room)
     if not parts:
         raise MachineError(
-            f"{read.name}: this machine holds none of the cells: {not_held[0].reason}",
+            f"{read.name}: this machine supports none of the cells: {not_held[0].reason}",
             "--design quick",
         )
     return Options(

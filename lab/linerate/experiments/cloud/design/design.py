@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The design of a run of experiment `cloud`, as run.json keeps it."""
+"""The design of a run of experiment `cloud`, as stored in run.json."""
 
 from __future__ import annotations
 
@@ -23,16 +23,18 @@ QUESTION = (
     "How do forwarders on each path to packets, and tenants that share their core, slow each other "
     "down?"
 )
-# Neighbours keep a forwarder from its core for milliseconds, and frames that come back in bursts
-# then keep the sender, which is on one core with those who receive for it: what it sends within
-# this time after a slot is not late (its own limit is 100 us). The share of late frames that voids
-# a window is that of all experiments.
+# Neighbours keep a forwarder from its core for milliseconds, and frames that then come back in
+# bursts delay the sender, which shares a core with the threads that receive for it: a frame sent
+# within this time after its slot is not late (the sender's own limit is 100 us). The share of late
+# frames that voids a window is that of all experiments.
 LATE_AFTER_US = 5000
 
 
 @dataclass(kw_only=True)
 class CloudDesign(Budget, Design):
-    """`arms`: the frameworks, the first of them, the reference, once more as the A/A control."""
+    """A design. `arms`: the frameworks, the first of them, the reference, again as the A/A
+    control.
+    """
 
     parts: Annotated[
         list[Part], Agreement("parts", compare="same"), Field(max_length=MOST_PARTS)
@@ -50,12 +52,12 @@ class CloudDesign(Budget, Design):
 
     @property
     def places(self) -> list[Place]:
-        """Every cell of a block, in the order of the design, that this machine can hold."""
+        """Every cell of a block that this machine supports, in the order of the design."""
         return places_of(self.parts, self.reference if self.control else None)
 
 
 def design_of(options: Options) -> CloudDesign:
-    """The design of these options, with all defaults filled in."""
+    """Return the design of these options, with all defaults filled in."""
     preset = options.preset
     blocks = preset.blocks if options.blocks is None else options.blocks
     check_blocks(blocks)
@@ -74,7 +76,9 @@ def design_of(options: Options) -> CloudDesign:
 
 
 def places_of(parts: Sequence[Part], control: str | None) -> list[Place]:
-    """`control`: the framework whose cells are there a second time; None: none is."""
+    """Return the cells. `control`: the framework whose cells occur a second time; None: none
+    does.
+    """
     found: dict[Place, None] = {}
     for part in parts:
         for place in part.places:

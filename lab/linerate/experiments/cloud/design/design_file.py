@@ -78,7 +78,7 @@ class _PartFile(Strict):
 
 
 class DesignFile(Strict):
-    """A design as it is written. `rates` are per cent here, shares everywhere else."""
+    """A design file. `rates` are per cent here, shares everywhere else."""
 
     note: str = "a design of the reader's own"
     link: str = "veth"
@@ -98,7 +98,7 @@ class DesignFile(Strict):
 
 @dataclass(frozen=True)
 class Read:
-    """`name`: what it is called in results; `text`: as it is written."""
+    """A design that was read. `name`: its name in results; `text`: its source."""
 
     name: str
     file: DesignFile
@@ -106,20 +106,20 @@ class Read:
 
 
 def names() -> list[str]:
-    """The designs that come with the lab."""
+    """Return the names of the designs that come with the lab."""
     files = resources.files("linerate.experiments.cloud.design").joinpath(_FOLDER).iterdir()
     return sorted(each.name.removesuffix(".toml") for each in files if each.name.endswith(".toml"))
 
 
 def read(design: str) -> Read:
-    """One of `names`, or a file; raises `UsageError` that names file, line or field."""
+    """Read one of `names`, or a file; raises `UsageError` that names file, line or field."""
     name = design if design in names() else Path(design).stem
     text = text_of(design)
     return Read(name, parse(text, design), text)
 
 
 def text_of(design: str) -> str:
-    """As it is written."""
+    """Return the source of a design."""
     if design in names():
         found = resources.files("linerate.experiments.cloud.design").joinpath(
             _FOLDER, f"{design}.toml"
@@ -139,7 +139,7 @@ def text_of(design: str) -> str:
 
 
 def parse(text: str, name: str) -> DesignFile:
-    """What a file says. `name`: of the file, for errors."""
+    """Parse a design. `name`: of the file, for errors."""
     data = toml(text, name)
     if not data.keys() - {"note"}:
         raise UsageError(
@@ -168,14 +168,16 @@ def _complaint(error: ValidationError, data: Mapping[str, Any]) -> str:
 
 
 def _fields(table: str | None) -> list[str]:
-    """The fields of `[[part]]`, of `[tenant]`, or of the file."""
+    """Return the fields of `[[part]]`, of `[tenant]`, or of the file."""
     if table == "tenant":
         return [each.name for each in fields(TenantShape)]
     return list((_PartFile if table == "part" else DesignFile).model_fields)
 
 
 def _known(file: DesignFile, name: str) -> None:
-    """An error names the file and the field, not the option that takes the place of both."""
+    """Check the names in a design; an error names the file and the field, not the option that can
+    replace both.
+    """
     look_up(LINKS, file.link.partition(TABLES)[0], f"{name}: link", "link")
     named = [("", file.frameworks), *((f"part {p.name}, ", p.frameworks) for p in file.part)]
     for where, frameworks in named:
@@ -201,7 +203,7 @@ def _each_once(file: DesignFile, name: str) -> None:
 
 
 def parts_of(file: DesignFile, frameworks: Sequence[str]) -> list[Part]:
-    """`frameworks`: those that a part has which names none."""
+    """Return the parts. `frameworks`: those of a part that names none."""
     written = file.part or [_PartFile(name="all")]
     return [
         Part(

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many blocks a design's questions take to be answered at all.
+"""The number of blocks that a design needs so that its questions can be answered at all.
 
-In blocks that all say the same a signed-rank test of n pairs has a p of 2 / 2^n, and Holm's
-correction multiplies it by how many comparisons there are. The families here are those of
-`analysis.statements` and `analysis.tenants_side`; permutations and trends need no more blocks.
+If all blocks agree, a signed-rank test of n pairs has a p of 2 / 2^n, and Holm's correction
+multiplies it by the number of comparisons. The families here are those of `analysis.statements` and
+`analysis.tenants_side`; permutations and trends need no more blocks.
 """
 
 from __future__ import annotations
@@ -16,12 +16,14 @@ from linerate.verdict.stats import fewest_pairs
 
 
 def fewest_blocks(parts: Sequence[Part]) -> int:
-    """The fewest blocks with which every family of the design's comparisons can reject."""
+    """Return the fewest blocks with which every family of the design's comparisons can reject."""
     return max(fewest_pairs(family) for family in _families(parts))
 
 
 def _families(parts: Sequence[Part]) -> list[int]:
-    """How many comparisons are corrected together, of each kind; 1 stands for single tests."""
+    """Return the number of comparisons corrected together, for each kind; 1 stands for single
+    tests.
+    """
     found = [1]
     works: dict[str, set[str]] = {}
     for part in parts:

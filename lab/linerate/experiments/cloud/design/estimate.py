@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How long a run will take, before it starts: from what starts and windows take on two slow cores.
+"""Estimate the duration of a run, before it starts, from the times of starts and windows on two
+slow cores.
 
-Once blocks are over the monitor knows better, and says so while the run goes on.
+Once blocks are over the monitor's estimate is better, and is printed during the run.
 """
 
 from __future__ import annotations
@@ -14,17 +15,18 @@ from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.plan import alone, own_rates
 from linerate.host.text import counted
 
-# To find one NDR (a flood, then some dozens of short windows), and what of it the sender keeps.
+# The time to find one NDR (a flood, then some dozens of short windows), and the share that the
+# sender keeps.
 SEARCH_S = 11.0
 # A forwarder's start, its warm-up, settling and reading.
 START_S = 1.0
-# Until a tenant works, beside its window.
+# The time until a tenant works, in addition to its window.
 _READY_S = {"none": 0.0, "container": 0.2, "vm": 4.5}
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """`search_s`: before the first block."""
+    """An estimate. `search_s`: before the first block."""
 
     search_s: float
     block_s: float
@@ -35,7 +37,7 @@ class Estimate:
         return self.search_s + self.blocks * self.block_s
 
     def blocks_within(self, minutes: float) -> int:
-        """The number of whole blocks that fit."""
+        """Return the number of whole blocks that fit."""
         return max(min(int((minutes * 60 - self.search_s) / self.block_s), self.blocks), 0)
 
 
@@ -50,13 +52,13 @@ def estimate(design: CloudDesign) -> Estimate:
 
 
 def seconds_of(place: Place, window_s: float) -> float:
-    """The seconds of one attempt."""
+    """Return the seconds of one attempt."""
     start_s = 0.1 if place.framework == NOBODY else START_S
     return window_s + start_s + place.cell.tenants * _READY_S[place.cell.kind]
 
 
 def told(found: Estimate, design: CloudDesign, minutes: float | None) -> list[str]:
-    """What is said before a run starts."""
+    """Return the lines to print before a run starts."""
     cells = len(design.places)
     searching = f"({duration(found.search_s)} of it to find what each framework carries alone)"
     lines = [

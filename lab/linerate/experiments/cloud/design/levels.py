@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The factors of the experiment, and how their levels are called and ordered.
+"""The factors of the experiment, and the names and order of their levels.
 
-CPU, what the forwarder is given of the core that it shares with the tenants:
+CPU is the forwarder's part of the core that it shares with the tenants:
 
 shared    it and each tenant have the same weight: beside n busy tenants it gets one part in n + 1
-quota-Q   Q per cent of the core and no more, whenever it wants them: its weight is the greatest,
+quota-Q   at most Q per cent of the core, whenever it wants them: its weight is the greatest,
           beside which n busy tenants keep n parts of 100 + n
 own       a core that no tenant may use
 """
@@ -20,10 +20,10 @@ from linerate.records.trial import Trial
 
 FRAMEWORK, KIND, LOAD, TENANTS = "framework", "kind", "load", "tenants"
 CPU, SIZE, RATE = "cpu", "size", "rate"
-# In the order in which tables and analyses have them.
+# In the order of tables and analyses.
 FACTORS = (FRAMEWORK, KIND, LOAD, TENANTS, CPU, SIZE, RATE)
 LOADS = ("none", "idle", "cpu", "io", "network", "mixed")
-# By which a load's work is told. Idle tenants have none.
+# The counters of a load's work. Idle tenants have none.
 WORK_OF = {
     "cpu": ("bogo_ops",),
     "io": ("io_bytes",),
@@ -45,7 +45,7 @@ class Place:
     cell: CloudCell
 
     def level(self, factor: str) -> str:
-        """The level of a factor, as analyses and reports write it."""
+        """Return the level of a factor, as analyses and reports write it."""
         return self.levels[factor]
 
     @cached_property
@@ -78,26 +78,26 @@ def rate_words(rate: float) -> str:
 
 
 def place_of(trial: Trial) -> Place | None:
-    """The place of a trial in a cell; None for other trials, such as those of searches."""
+    """Return the place of a trial in a cell; None for other trials, such as those of searches."""
     if not isinstance(trial.cell, CloudTrialCell):
         return None
     return Place(trial.arm, trial.cell.size, trial.cell.levels)
 
 
 def quota_of(cpu: str) -> float | None:
-    """The share of the core, from 0.01 to 1; None: no quota."""
+    """Return the share of the core, from 0.01 to 1; None if there is no quota."""
     return int(cpu.removeprefix("quota-")) / 100 if cpu.startswith("quota-") else None
 
 
 def cpu_order(level: str) -> tuple[int, float]:
-    """Shared, then rising quotas, then an own core."""
+    """Return the sort key: shared, then rising quotas, then an own core."""
     if level == SHARED:
         return (0, 0.0)
     return (2, 0.0) if level == OWN else (1, quota_of(level) or 0.0)
 
 
 def in_order(factor: str, levels: Sequence[str]) -> list[str]:
-    """Each once, in the order of the factor; frameworks as they come."""
+    """Return each level once, in the order of the factor; frameworks in the given order."""
     found = list(dict.fromkeys(levels))
     if factor == FRAMEWORK:
         return found

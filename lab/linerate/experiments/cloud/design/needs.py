@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Everything that a design needs of the machine, looked for before anything is made."""
+"""Check everything that a design needs of the machine, before anything is made."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from linerate.host.errors import LabError, MissingError
 
 
 def missing(places: Sequence[Place]) -> list[str]:
-    """Every reason why this machine cannot run these cells, each once; none: it can."""
+    """Return every reason why this machine cannot run these cells, each once; empty if it can."""
     reasons = list(cgroups.missing())
     try:
         netns.prepare()

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Parts of a design, each fully crossed, and what tenants may use.
+"""Parts of a design, each fully crossed, and the limits of tenants.
 
 A full factorial of all factors is thousands of cells. A design is therefore a union of parts: each
 crosses the levels that it names, and all cells of all parts are measured in the same randomised
 complete blocks. One part is the full factorial; several are a fraction of it in which every
-interaction that a part has can be told from everything else, which regular fractions, that alias
-them, do not allow. A cell of several parts is measured once.
+interaction within a part can be estimated separately, which is impossible in regular fractions,
+because they alias interactions. A cell of several parts is measured once.
 
-Without tenants a cell has no load and no kind: whatever these lists say, it is one cell.
+Without tenants a cell has no load and no kind: it is one cell, whatever these lists contain.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ from linerate.experiments.cloud.window import CloudCell
 from linerate.host.errors import DesignError
 from linerate.records.cloud_summary import CpuName, KindName, LoadName
 
-# Of a part. At a second and a start each, one block of so many takes half a day.
+# The limit of a part. At a second and a start each, one block of so many takes half a day.
 MOST_CELLS = 10_000
 MOST_PARTS = 50
 
 
 @dataclass(frozen=True)
 class Part:
-    """Levels that are crossed. `rates`: shares of each framework's own NDR."""
+    """Crossed levels. `rates`: shares of each framework's own NDR."""
 
     __pydantic_config__ = ConfigDict(extra="forbid", allow_inf_nan=False)
 
@@ -77,7 +77,7 @@ class Part:
 
 @dataclass(frozen=True)
 class TenantShape:
-    """What each tenant may use. `cpu_quota`: of the shared core; None: what its weight gives it.
+    """The limits of each tenant. `cpu_quota`: of the shared core; None: only its weight limits it.
 
     `memory_mib`: of a container; a virtual machine takes what its load needs.
     """

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Cells and blocks: what this machine can hold, and the order in which it is measured. Pure."""
+"""Cells and blocks: those that this machine supports, and their order. Pure."""
 
 from __future__ import annotations
 
@@ -17,7 +17,9 @@ from linerate.records.cloud_summary import NotRun
 
 @dataclass(frozen=True)
 class Room:
-    """What a machine has for tenants. `spare`: a CPU beside the generator's and the forwarder's."""
+    """The CPUs that a machine has for tenants. `spare`: a CPU beside the generator's and the
+    forwarder's.
+    """
 
     forwarder: int
     spare: int | None
@@ -28,7 +30,7 @@ class Room:
         return cls(cores.forwarder, others[0] if others else None)
 
     def tenants_cpu(self, cpu: str) -> int:
-        """Where tenants run, given what the forwarder has: never on the generator's core."""
+        """Return the CPU of tenants, given the forwarder's: never the generator's core."""
         if cpu == OWN and self.spare is not None:
             return self.spare
         return self.forwarder
@@ -38,10 +40,10 @@ class Room:
 
 
 def held(parts: Sequence[Part], room: Room) -> tuple[list[Part], list[NotRun]]:
-    """The parts without what the machine cannot hold, and what that is.
+    """Return the parts without the levels that the machine does not support, and those levels.
 
-    A level goes from a part as a whole, for what is left must be crossed: a core of its own beside
-    tenants takes a third CPU.
+    A level is removed from a part as a whole, because the rest must stay crossed: a core of its own
+    beside tenants needs a third CPU.
     """
     kept, lost = [], []
     for part in parts:
@@ -69,7 +71,7 @@ def held(parts: Sequence[Part], room: Room) -> tuple[list[Part], list[NotRun]]:
 
 
 def alone(places: Sequence[Place]) -> list[Place]:
-    """The tenants of these cells by themselves, each combination once: idle ones do no work."""
+    """Return the tenants of these cells alone, each combination once: idle ones do no work."""
     found: dict[Place, None] = {}
     for place in places:
         cell = place.cell
@@ -82,7 +84,7 @@ def alone(places: Sequence[Place]) -> list[Place]:
 
 
 def order(design: CloudDesign) -> Iterator[list[Place]]:
-    """Each block: every cell and the tenants alone, in an order drawn from the seed."""
+    """Yield each block: every cell and the tenants alone, in an order drawn from the seed."""
     places = design.places
     for block in range(design.blocks):
         drawn = [*places, *alone(places)]
@@ -91,7 +93,7 @@ def order(design: CloudDesign) -> Iterator[list[Place]]:
 
 
 def own_rates(design: CloudDesign) -> list[tuple[str, int]]:
-    """Frameworks and sizes whose NDR must be known, in the order in which it is looked for."""
+    """Return the frameworks and sizes whose NDR must be known, in the order of the searches."""
     frameworks = [arm.forwarder for arm in design.arms]
     wanted = dict.fromkeys((place.framework, place.size) for place in design.places)
     known = [each for each in wanted if each[0] in frameworks]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints what a run would do, without doing it."""
+"""Print what a run would do, without running it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from linerate.runs.progress import say
 
 
 def show(console: Console, options: Options) -> None:
-    """Parts with their levels, cells, time, and what this machine lacks."""
+    """Print the parts with their levels, cells, time, and what this machine lacks."""
     design = design_of(options)
     say(console, f"design {design.preset}: {design.preset_note}")
     for part in design.parts:

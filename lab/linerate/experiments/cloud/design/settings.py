@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which cells of a summary are shown together."""
+"""Select the cells of a summary that are shown together."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def place_of(cell: CloudCellFigures) -> Place:
 
 
 def in_design_order(cloud: CloudAnswers) -> list[CloudCellFigures]:
-    """Cells as the design has its levels, which were measured in a drawn order.
+    """Return cells in the order of the design's levels; they were measured in a random order.
 
     Frameworks are in the order of their own rates, each followed by its control.
     """
@@ -56,12 +56,12 @@ def in_design_order(cloud: CloudAnswers) -> list[CloudCellFigures]:
 
 
 def drawn(cells: Iterable[CloudCellFigures]) -> list[CloudCellFigures]:
-    """Without the control, which is in the tables alone."""
+    """Return the cells without the control, which is shown only in tables."""
     return [cell for cell in cells if not cell.framework.endswith(AA_SUFFIX)]
 
 
 def main_setting(cells: Sequence[CloudCellFigures]) -> list[CloudCellFigures]:
-    """The cells at the rate and CPU share that most cells with tenants have."""
+    """Return the cells at the rate and CPU share that most cells with tenants have."""
     there = drawn(cells)
     counts: dict[tuple[str, float], int] = defaultdict(int)
     for cell in there:

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Levels of a factor against each other, by rate: paired in blocks, told as ratios.
+"""Levels of a factor against each other, by rate: paired in blocks, expressed as ratios.
 
 A pair's value of a block is the geometric mean over the cells of all other factors in which both
-levels were measured in that block, so that a missing value takes its partner with it and shifts
-nothing. Where factors interact, levels are compared within each level of the other (`within`).
-Test, estimate and interval are those of `stats.compare`: signed ranks and Hodges-Lehmann on the log
+levels were measured in that block, so that a missing value also removes its partner and causes no
+bias. If factors interact, levels are compared within each level of the other (`within`). Test,
+estimate and interval are those of `stats.compare`: signed ranks and Hodges-Lehmann on the log
 scale. All contrasts of one call are a family, corrected by Holm. Intervals are not corrected.
 """
 
@@ -32,10 +32,10 @@ Levels = tuple[tuple[str, str], ...]
 
 @dataclass(frozen=True)
 class Contrast:
-    """`level` over `against`, where the other factors are as `within` says.
+    """`level` over `against`, with the levels `within` of the other factors.
 
-    `found` is None where no block has both. `detectable`: the difference of the ratio from 1 that
-    would be found in four of five such runs, as a share; None where it is not known.
+    `found` is None if no block has both. `detectable`: the difference of the ratio from 1 that
+    would be found in four of five such runs, as a share; None if it is unknown.
     """
 
     factor: str
@@ -55,8 +55,8 @@ class Contrast:
 
 
 def block_means(observations: Observations, places: Sequence[Mapping[str, str]]) -> Floats:
-    """One column for each place (levels of some factors, the same ones in each), one row for each
-    block that has a value: shape (blocks, places), on the scale of the analysis.
+    """Return one column for each place (levels of some factors, the same ones in each), one row for
+    each block that has a value: shape (blocks, places), on the scale of the analysis.
 
     Means over the cells of all other factors that have values at every place in that block.
     """
@@ -77,7 +77,8 @@ def contrasts(
     *,
     against: str | None = None,
 ) -> list[Contrast]:
-    """Every pair of levels, or every level against one, at each combination of levels of `within`.
+    """Compare every pair of levels, or every level against one, at each combination of levels of
+    `within`.
 
     Raises DesignError for values on the linear scale (`losses.contrasts` has those).
     """
@@ -95,7 +96,7 @@ def contrasts(
 def pairs(
     observations: Observations, factor: str, within: Sequence[str], against: str | None = None
 ) -> list[tuple[str, str, dict[str, str]]]:
-    """The later level of each pair, the earlier or the one compared with, and where."""
+    """Yield the later level of each pair, the earlier or the one compared with, and the place."""
     levels = observations.factor(factor).levels
     if against is not None:
         observations.factor(factor).index(against)
@@ -112,7 +113,7 @@ def judged(
     places: Sequence[tuple[str, str, Mapping[str, str]]],
     found: Sequence[Paired | None],
 ) -> list[Contrast]:
-    """Contrasts with their verdicts: the family is all that could be compared."""
+    """Return contrasts with their verdicts: the family is all that could be compared."""
     adjusted = iter(stats.holm([each.p for each in found if each]))
     family = sum(each is not None for each in found)
     told = []
@@ -137,7 +138,7 @@ def judged(
 
 
 def judge(found: Paired | None, p_holm: float, family: int) -> tuple[Verdict, str]:
-    """A ratio's verdict and what decided it. Equivalence is asked first."""
+    """Return a ratio's verdict and its reason. Equivalence is tested first."""
     if found is None:
         return "undecided", "no block has values of both"
     if found.ci_low is None or found.ci_high is None:
@@ -154,7 +155,7 @@ def judge(found: Paired | None, p_holm: float, family: int) -> tuple[Verdict, st
 
 
 def too_weak(blocks: int, p_holm: float, family: int) -> str:
-    """Why a difference that an interval shows is no verdict."""
+    """Return why a difference shown by an interval is no verdict."""
     fewest = stats.fewest_pairs(family)
     if blocks < fewest:
         return f"{family} comparisons are corrected together, which takes {fewest} blocks or more"
@@ -162,14 +163,14 @@ def too_weak(blocks: int, p_holm: float, family: int) -> str:
 
 
 def inside_margin(found: Paired) -> bool:
-    """Whether this is an equivalence: the whole interval within the margin."""
+    """Return True if this is an equivalence: the whole interval is within the margin."""
     if found.ci_low is None or found.ci_high is None:
         return False
     return found.ci_low > 1 - MARGIN and found.ci_high < 1 + MARGIN
 
 
 def detectable(found: Paired | None, family: int) -> float | None:
-    """As `Contrast.detectable`."""
+    """Return `Contrast.detectable`."""
     if found is None:
         return None
     logs = stats.smallest_detectable(found.n, found.deviation, max(family, 1))

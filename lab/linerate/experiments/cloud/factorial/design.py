@@ -2,10 +2,10 @@
 """Observations: one value for each block and cell of crossed factors, some missing.
 
 `Observations.values` has the blocks along its first axis and the levels of each factor along one
-more, in the order of `factors`. NaN is a value that is missing; it is listed and never replaced.
+more, in the order of `factors`. NaN is a missing value; it is listed and never replaced.
 
-Rates are compared as ratios, so they are taken on the log scale (`"log"`), on which a 0 is missing,
-too, and counted by itself. Loss, of which many values are 0, is taken as it is (`"linear"`).
+Rates are compared as ratios, so they are on the log scale (`"log"`), on which a 0 is missing, too,
+and counted separately. Loss, of which many values are 0, is used directly (`"linear"`).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Row = tuple[str, Mapping[str, str], float | None]
 
 @dataclass(frozen=True)
 class Factor:
-    """`ordered`: the levels are given from the least to the most."""
+    """A factor. `ordered`: the levels are given from the least to the most."""
 
     name: str
     levels: tuple[str, ...]
@@ -43,7 +43,9 @@ class Factor:
             )
 
     def index(self, level: str) -> int:
-        """Raises DesignError for a level that the factor does not have."""
+        """Return the index of a level. Raises DesignError for a level that the factor does not
+        have.
+        """
         try:
             return self.levels.index(level)
         except ValueError:
@@ -54,7 +56,7 @@ class Factor:
 
 @dataclass(frozen=True)
 class Missing:
-    """One value that is not there; `zero`: it is 0, which has no logarithm."""
+    """A missing value; `zero`: it is 0, which has no logarithm."""
 
     block: str
     levels: tuple[str, ...]
@@ -71,7 +73,9 @@ class Dropped:
 
 @dataclass(frozen=True, eq=False)
 class Observations:
-    """`values`: shape (blocks, levels of the first factor, of the second, ...), in `unit`."""
+    """The data. `values`: shape (blocks, levels of the first factor, of the second, ...), in
+    `unit`.
+    """
 
     metric: str
     factors: tuple[Factor, ...]
@@ -129,11 +133,13 @@ class Observations:
 
     @property
     def empty(self) -> NDArray[np.bool_]:
-        """Which cells have no value in any block; of shape `shape`."""
+        """True for each cell without a value in any block; of shape `shape`."""
         return np.asarray(~np.isfinite(self.scaled).any(axis=0))
 
     def axis(self, name: str) -> int:
-        """Which axis of `values` a factor has. Raises DesignError when there is no such factor."""
+        """Return the axis of `values` of a factor. Raises DesignError if there is no such
+        factor.
+        """
         for place, factor in enumerate(self.factors, start=1):
             if factor.name == name:
                 return place
@@ -144,12 +150,12 @@ class Observations:
         return self.factors[self.axis(name) - 1]
 
     def has(self, name: str, *levels: str) -> bool:
-        """Whether there is a factor of that name that has all these levels."""
+        """Return True if there is a factor of that name with all these levels."""
         found = next((factor for factor in self.factors if factor.name == name), None)
         return found is not None and set(levels) <= set(found.levels)
 
     def keeping(self, name: str, levels: Sequence[str]) -> Observations:
-        """The observations at some levels of a factor, in the order given."""
+        """Return the observations at some levels of a factor, in the order given."""
         axis, factor = self.axis(name), self.factor(name)
         factors = list(self.factors)
         factors[axis - 1] = replace(factor, levels=tuple(levels))
@@ -157,7 +163,7 @@ class Observations:
         return replace(self, factors=tuple(factors), values=values)
 
     def at(self, levels: Mapping[str, str]) -> Observations:
-        """The observations at one level of each factor named."""
+        """Return the observations at one level of each factor named."""
         found = self
         for name, level in levels.items():
             found = found.keeping(name, [level])
@@ -172,7 +178,7 @@ def observe(
     scale: Scale = "log",
     unit: str = "",
 ) -> Observations:
-    """Observations from rows in any order; blocks are in the order of their first row.
+    """Return observations from rows in any order; blocks are in the order of their first row.
 
     Raises DesignError for a level or factor that is not in the design, a second value for one block
     and cell, and values that are not finite or negative.
@@ -206,11 +212,11 @@ def observe(
 
 
 def crossed(observations: Observations) -> Observations:
-    """Without the levels whose cells have no values, so that every cell left has some.
+    """Remove the levels whose cells have no values, so that every remaining cell has some.
 
-    The level with the largest share of empty cells goes first, until there are none; of such alike
-    that of the factor with most levels, and of these the last. They are named in `dropped`. Blocks
-    without any value go, too.
+    The level with the largest share of empty cells is removed first, until there are none; among
+    equal ones that of the factor with most levels, and of these the last. They are named in
+    `dropped`. Blocks without any value are removed, too.
     """
     found = observations
     while found.empty.any():
@@ -230,7 +236,9 @@ def crossed(observations: Observations) -> Observations:
 
 
 def _empty_shares(found: Observations) -> Iterator[tuple[float, int, int, str, str]]:
-    """The share of empty cells of each level that may go, and what breaks ties between levels."""
+    """Yield the share of empty cells of each level that may be removed, and the key that breaks
+    ties between levels.
+    """
     for place, factor in enumerate(found.factors):
         others = tuple(axis for axis in range(len(found.factors)) if axis != place)
         shares = found.empty.mean(axis=others)
@@ -240,9 +248,10 @@ def _empty_shares(found: Observations) -> Iterator[tuple[float, int, int, str, s
 
 
 def relative_to(observations: Observations, name: str, level: str) -> Observations:
-    """Ratios to what the same block and cell has at one level of a factor, which is left out.
+    """Return ratios to the value of the same block and cell at one level of a factor, which is left
+    out.
 
-    A ratio is missing where either value is. Raises DesignError on a linear scale.
+    A ratio is missing if either value is. Raises DesignError on a linear scale.
     """
     if observations.scale != "log":
         raise DesignError(f"{observations.metric} has no ratios", "compare it by differences")
@@ -263,10 +272,11 @@ def relative_to(observations: Observations, name: str, level: str) -> Observatio
 def pooled(
     observations: Observations, name: str, groups: Mapping[str, Sequence[str]]
 ) -> Observations:
-    """With groups of a factor's levels as its levels: means on the scale of the analysis.
+    """Return the observations with groups of a factor's levels as its levels: means on the scale of
+    the analysis.
 
-    A value is missing where one of its group's is, for a mean of those that are left would be of
-    other things. Raises DesignError for an empty group.
+    A value is missing if one of its group's is, because the mean of the others would be of
+    something else. Raises DesignError for an empty group.
     """
     axis = observations.axis(name)
     parts = []
@@ -285,7 +295,7 @@ def pooled(
 
 
 def combinations(observations: Observations, names: Sequence[str]) -> Iterator[dict[str, str]]:
-    """Every combination of levels of some factors; the one without any for none."""
+    """Return every combination of levels of some factors; for no factors, the single empty one."""
     levels = [observations.factor(name).levels for name in names]
     for chosen in itertools.product(*levels):
         yield dict(zip(names, chosen, strict=True))

@@ -2,9 +2,9 @@
 """Main effects and interactions, by permutation and by aligned ranks.
 
 The main test is that of Freedman and Lane: the residuals of the model without the term are permuted
-within blocks, and its F is compared with those of the permutations. It supposes that these could
-have been exchanged: errors of one spread, of any distribution. The second test, the aligned rank
-transform (`ranks`), says whether some few extreme values decided.
+within blocks, and its F is compared with those of the permutations. It assumes that they are
+exchangeable: errors of one spread, of any distribution. The second test, the aligned rank transform
+(`ranks`), shows whether a few extreme values decided.
 
 Sources: Freedman and Lane, J. Bus. Econ. Stat. 1(4), 1983; Anderson and ter Braak, J. Stat. Comput.
 Simul. 73(2), 2003 (interactions, and permutation within blocks).
@@ -60,8 +60,8 @@ class Effect:
 
 @dataclass(frozen=True)
 class Analysis:
-    """`least_p`: the smallest p that so many permutations can give. `zeros` are among `missing`
-    where the scale is that of logarithms.
+    """All effects. `least_p`: the smallest p that this number of permutations can give. `zeros` are
+    among `missing` on the log scale.
     """
 
     metric: str
@@ -76,7 +76,9 @@ class Analysis:
     dropped: tuple[Dropped, ...]
 
     def effect(self, *term: str) -> Effect:
-        """The effect of these factors, named in any order. Raises DesignError if not tested."""
+        """Return the effect of these factors, named in any order. Raises DesignError if not
+        tested.
+        """
         for each in self.effects:
             if set(each.term) == set(term):
                 return each
@@ -95,8 +97,8 @@ def analyse(
 ) -> Analysis:
     """Test all effects of up to `order` factors; those of more are in the model, untested.
 
-    Levels without values are left out first (`crossed`). Raises DesignError where nothing is left
-    to test, or to estimate the error from.
+    Levels without values are left out first (`crossed`). Raises DesignError if nothing is left to
+    test, or to estimate the error from.
     """
     found = crossed(observations)
     tested = terms(found, order)

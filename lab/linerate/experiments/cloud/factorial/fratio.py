@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The F ratio of a term, of one vector or of thousands that are permutations of it."""
+"""The F ratio of a term, for one vector or for thousands of its permutations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class FRatio:
     """Mean square of a term over that of the error of the full model.
 
     `directions`: the term's, from `Space.term` or `Space.whole`. `values`: of shape (n,). F is
-    infinite where there is no error but an effect, and 0 where there is neither.
+    infinite if there is an effect and no error, and 0 if there is neither.
     """
 
     def __init__(self, space: Space, directions: Floats, values: Floats) -> None:
@@ -27,7 +27,9 @@ class FRatio:
         self.observed = float(self._of(space.sums(values)))
 
     def permuted(self, orders: Integers) -> Floats:
-        """F of each order, (m, n) to (m,). The orders must move values within blocks only."""
+        """Return F of each order, (m, n) to (m,). The orders must move values within blocks
+        only.
+        """
         return self._of(self._space.permuted_sums(self._blocks, self._values[orders]))
 
     def _of(self, sums: Floats) -> Floats:

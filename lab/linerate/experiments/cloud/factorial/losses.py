@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Levels of a factor against each other where most values are 0: loss.
 
-A 0 has no logarithm and says something: the run lost nothing. So levels are compared by
+A 0 has no logarithm but is informative: the run lost nothing. So levels are compared by
 differences, as `contrasts` compares ratios: Fisher's sign flips over blocks, the Hodges-Lehmann
-shift with its interval, Cliff's delta, and the share of loss-free runs beside them. Equal are only
-two levels that never lost anything: what share of nothing would be little enough?
+shift with its interval, Cliff's delta, and the share of loss-free runs beside them. Only two levels
+that never lost anything are equal: there is no meaningful margin around zero loss.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ from linerate.verdict.stats import ALPHA, MIN_COUNT, Shifted
 
 @dataclass(frozen=True)
 class LossContrast:
-    """`level` less `against`, where the other factors are as `within` says.
+    """`level` less `against`, with the levels `within` of the other factors.
 
     `loss_free`: the share of runs without any loss, of both. `detectable` is a difference of loss;
-    None where it is not known, as where most blocks differ by nothing.
+    None if it is unknown, for instance if most blocks do not differ.
     """
 
     factor: str
@@ -49,7 +49,7 @@ class LossContrast:
 
 
 def loss_free(observations: Observations, place: Mapping[str, str]) -> float | None:
-    """The share of the runs at some levels that are 0; None where there are none."""
+    """Return the share of the runs at some levels that are 0; None if there are none."""
     values = observations.at(place).values
     there = values[np.isfinite(values)]
     return float(np.mean(there == 0)) if there.size else None
@@ -62,7 +62,9 @@ def loss_contrasts(
     *,
     against: str | None = None,
 ) -> list[LossContrast]:
-    """Every pair of levels, or every one against one, at each combination of levels of `within`."""
+    """Compare every pair of levels, or every one against one, at each combination of levels of
+    `within`.
+    """
     places = pairs(observations, factor, within, against)
     compared = [
         shifted(observations, {**at, factor: level}, {**at, factor: other})
@@ -98,7 +100,9 @@ def loss_contrasts(
 def shifted(
     observations: Observations, first: Mapping[str, str], second: Mapping[str, str]
 ) -> tuple[Shifted | None, float]:
-    """The comparison of two places in the blocks that have both, and how its differences spread."""
+    """Return the comparison of two places in the blocks that have both, and the spread of its
+    differences.
+    """
     means = block_means(observations, [first, second])
     arm, baseline = means.T.tolist()
     if not arm:
@@ -108,7 +112,7 @@ def shifted(
 
 
 def judge(found: Shifted | None, p_holm: float, family: int) -> tuple[Verdict, str]:
-    """A difference's verdict and what decided it."""
+    """Return a difference's verdict and its reason."""
     if found is None:
         return "undecided", "no block has values of both"
     if found.n < MIN_COUNT:

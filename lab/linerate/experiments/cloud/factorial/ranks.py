@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The aligned rank transform: for each term alone, take all others off, rank, and test by F.
+"""The aligned rank transform: for each term alone, subtract all others, rank, and test by F.
 
-The aligned values are what blocks and all other terms leave of the values: error and the estimated
-effect. Blocks are taken off, too, as by Hodges and Lehmann, for the ranks compare values of all
-blocks. Of the F tests on the ranks only that of the term itself means anything. The others, on the
-aligned values before ranking, must be near 0: if not, the alignment failed (with many values
-missing) and the test is not to be trusted.
+The aligned values are the values less blocks and all other terms: error and the estimated effect.
+Blocks are subtracted, too, as by Hodges and Lehmann, because the ranks compare values of all
+blocks. Among the F tests on the ranks only that of the term itself is meaningful. The others, on
+the aligned values before ranking, must be near 0: if not, the alignment failed (with many values
+missing) and the test cannot be trusted.
 
-Not for values of which many are the same (loss): ranks of ties tell nothing. Where levels differ in
-how much their values spread it finds too much: of effects that are not there 9 to 14 % instead of
-5 %, in a simulation where one level of two had three times the noise; the permutations found 4 to
-7 %. So it never makes a verdict, it only casts doubt on one.
+Not for values of which many are the same (loss): ranks of ties say nothing. If the spread differs
+between levels it finds too much: of absent effects 9 to 14 % instead of 5 %, in a simulation where
+one level of two had three times the noise; the permutations found 4 to 7 %. So it never makes a
+verdict, it only casts doubt on one.
 
 Sources: Wobbrock, Findlater, Gergle and Higgins, CHI 2011; Hodges and Lehmann, Ann. Math. Stat.
 33(2), 1962.
@@ -37,7 +37,7 @@ _TIED = 1e-10
 
 @dataclass(frozen=True)
 class Ranked:
-    """`others`: the largest F of any other term on the aligned values."""
+    """The result. `others`: the largest F of any other term on the aligned values."""
 
     f: float
     p: float
@@ -49,13 +49,13 @@ class Ranked:
 
 
 def aligned(space: Space, directions: Floats) -> Floats:
-    """The residuals of the model without the term, (n,)."""
+    """Return the residuals of the model without the term, (n,)."""
     effect = directions @ (directions.T @ space.sums(space.values - space.values.mean()))
     return np.asarray(space.residuals + space.spread_out(effect))
 
 
 def ranked(space: Space, term: Term, directions: Mapping[Term, Floats]) -> Ranked:
-    """The test of one of the terms. `directions`: those of every term of interest."""
+    """Test one of the terms. `directions`: those of every term of interest."""
     values = aligned(space, directions[term])
     largest = float(np.abs(values).max())
     ranks = scipy_stats.rankdata(np.rint(values / (largest * _TIED)) if largest else values)

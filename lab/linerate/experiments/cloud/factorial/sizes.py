@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How large an effect is, by the F of its test: shares of the variance that others do not explain.
+"""Effect sizes, from the F of the test: shares of the variance that others do not explain.
 
 Sources: Cohen, Statistical Power Analysis for the Behavioral Sciences, 2nd ed., section 8.2
 (partial eta squared); Olejnik and Algina, Psychological Methods 8(4), 2003 (partial omega squared);
@@ -20,19 +20,20 @@ _LARGEST = 1e5
 
 
 def partial_eta2(f: float, df: int, df_error: int) -> float:
-    """SS(effect) / (SS(effect) + SS(error)), 0 to 1."""
+    """Return SS(effect) / (SS(effect) + SS(error)), 0 to 1."""
     return 1.0 if math.isinf(f) else f * df / (f * df + df_error)
 
 
 def partial_omega2(f: float, df: int, n: int) -> float:
-    """The same with what chance adds taken off; 0 where the estimate is below it."""
+    """Return the same less the expected share of chance; 0 if the estimate is below it."""
     return 1.0 if math.isinf(f) else max(0.0, df * (f - 1) / (df * (f - 1) + n))
 
 
 def share_interval(f: float, df: int, df_error: int, level: float = 1 - ALPHA) -> Interval | None:
-    """Interval of the share in the population: the noncentralities for which F is in neither tail.
+    """Return the interval of the share in the population: the noncentralities for which F is in
+    neither tail.
 
-    Supposes normal errors. None where F is too large to say.
+    Assumes normal errors. None if F is too large to say.
     """
     if not math.isfinite(f):
         return None
@@ -46,8 +47,8 @@ def share_interval(f: float, df: int, df_error: int, level: float = 1 - ALPHA) -
 
 @cache
 def detectable_share(df: int, df_error: int, alpha: float = ALPHA) -> float | None:
-    """The share of variance that the F test at this level finds with `POWER`; None where that is
-    next to all of it.
+    """Return the share of variance that the F test at this level finds with `POWER`; None if that
+    is nearly all of it.
     """
     critical = float(special.fdtri(df, df_error, 1 - alpha))
     needed = _noncentrality(critical, df, df_error, 1 - POWER)
@@ -55,7 +56,7 @@ def detectable_share(df: int, df_error: int, alpha: float = ALPHA) -> float | No
 
 
 def _noncentrality(f: float, df: int, df_error: int, below: float) -> float | None:
-    """The noncentrality at which F and less has that probability; 0 where not even that at 0."""
+    """Return the noncentrality at which F and less has that probability; 0 if not even at 0."""
 
     def excess(noncentrality: float) -> float:
         if noncentrality == 0:

@@ -2,10 +2,10 @@
 """The linear model of a blocked factorial, by sums over blocks and cells.
 
 The full model has an effect of each block and one of each cell (B blocks, C cells, n values): every
-interaction of factors is in it, and its error is what blocks and cells do not explain. A term (a
-main effect or an interaction) is a space of contrasts of cells; it is tested given all others (sums
-of squares of type III, with effects that sum to 0), which are orthogonal to it when nothing is
-missing.
+interaction of factors is in it, and its error is the rest that blocks and cells do not explain. A
+term (a main effect or an interaction) is a space of contrasts of cells; it is tested given all
+others (sums of squares of type III, with effects that sum to 0), which are orthogonal to it when
+nothing is missing.
 
 All projections depend on the n values only by their B + C sums over blocks and cells, because every
 column of the model is a combination of their indicators. A vector of coefficients of these is of
@@ -32,12 +32,14 @@ Integers = NDArray[np.intp]
 # Names of factors, in the order of the design.
 Term = tuple[str, ...]
 
-# Below this share of the largest eigenvalue, one is 0.
+# An eigenvalue below this share of the largest counts as 0.
 _RANK = 1e-9
 
 
 def terms(observations: Observations, order: int) -> list[Term]:
-    """Main effects, then interactions up to so many factors; of factors with two levels or more."""
+    """Return main effects, then interactions up to `order` factors, of factors with two levels or
+    more.
+    """
     names = [factor.name for factor in observations.factors if len(factor.levels) > 1]
     sizes = range(1, min(order, len(names)) + 1)
     return [term for size in sizes for term in itertools.combinations(names, size)]
@@ -45,8 +47,8 @@ def terms(observations: Observations, order: int) -> list[Term]:
 
 @cache
 def _contrasts(shape: tuple[int, ...], varied: frozenset[int], free: frozenset[int]) -> Floats:
-    """Orthonormal contrasts of cells, shape (C, df): over the axes in `varied` they sum to 0, along
-    those in `free` they are anything, along the others they are constant.
+    """Return orthonormal contrasts of cells, shape (C, df): over the axes in `varied` they sum to
+    0, along those in `free` they are arbitrary, along the others they are constant.
     """
     parts = []
     for axis, count in enumerate(shape):
@@ -64,9 +66,9 @@ def _contrasts(shape: tuple[int, ...], varied: frozenset[int], free: frozenset[i
 
 
 class Space:
-    """The model for the values that there are, and where these lie.
+    """The model for the existing values, and their positions.
 
-    `values`, `block` and `cell` have shape (n,), sorted by cell. Raises DesignError when nothing is
+    `values`, `block` and `cell` have shape (n,), sorted by cell. Raises DesignError if nothing is
     left to estimate the error from.
     """
 
@@ -87,7 +89,7 @@ class Space:
         self._gram = self._gram_matrix(there.T.astype(np.float64))
         eigenvalues, vectors = np.linalg.eigh(self._gram)
         kept = eigenvalues > _RANK * eigenvalues[-1]
-        # Of shape (B + C, rank): takes sums to coordinates in the full model's space.
+        # Shape (B + C, rank): maps sums to coordinates in the full model's space.
         self._root = vectors[:, kept] / np.sqrt(eigenvalues[kept])
         self.df_error = self.values.size - int(kept.sum())
         if self.df_error < 1:
@@ -104,7 +106,7 @@ class Space:
         )
 
     def sums(self, values: Floats) -> Floats:
-        """Sums over blocks and cells: (..., n) to (..., B + C)."""
+        """Return sums over blocks and cells: (..., n) to (..., B + C)."""
         by_cell = np.add.reduceat(values, self._starts, axis=-1)
         by_block = values @ self._of_block
         return np.concatenate([by_block, by_cell], axis=-1)
@@ -114,36 +116,40 @@ class Space:
         return np.asarray(self.block[:, None] == np.arange(self.blocks), dtype=np.float64)
 
     def permuted_sums(self, blocks: Floats, values: Floats) -> Floats:
-        """`sums` of values, (m, n), that moved within blocks: their sums over these are known."""
+        """Return `sums` of values, (m, n), that moved within blocks: their sums over these are
+        known.
+        """
         by_cell = np.add.reduceat(values, self._starts, axis=1)
         by_block = np.broadcast_to(blocks, (values.shape[0], self.blocks))
         return np.concatenate([by_block, by_cell], axis=1)
 
     def explained(self, sums: Floats) -> Floats:
-        """Sum of squares of the full model, (..., B + C) to (...)."""
+        """Return the sum of squares of the full model, (..., B + C) to (...)."""
         return np.asarray(np.square(sums @ self._root).sum(axis=-1))
 
     def spread_out(self, coefficients: Floats) -> Floats:
-        """The vector of those coefficients, (B + C,) to (n,)."""
+        """Return the vector of those coefficients, (B + C,) to (n,)."""
         return np.asarray(
             coefficients[: self.blocks][self.block] + coefficients[self.blocks :][self.cell]
         )
 
     @cached_property
     def residuals(self) -> Floats:
-        """What the full model leaves of the values, (n,)."""
+        """The residuals of the full model, (n,)."""
         centred = self.values - self.values.mean()
         coefficients = self._root @ (self._root.T @ self.sums(centred))
         return np.asarray(centred - self.spread_out(coefficients))
 
     def term(self, term: Term) -> Floats:
-        """Orthonormal directions of a term given all others, as coefficients: (B + C, df)."""
+        """Return orthonormal directions of a term given all others, as coefficients: (B + C,
+        df).
+        """
         return self._given_others(
             _contrasts(self.observations.shape, self._axes(term), frozenset())
         )
 
     def whole(self, factor: str) -> Floats:
-        """The same for a factor's main effect and all of its interactions together."""
+        """Return the same for a factor's main effect and all of its interactions together."""
         varied = self._axes((factor,))
         free = frozenset(range(len(self.observations.shape))) - varied
         return self._given_others(_contrasts(self.observations.shape, varied, free))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does a value rise or fall over ordered levels: Page's test in blocks.
+"""Test if a value rises or falls over ordered levels: Page's test in blocks.
 
 It is two-sided: twice the smaller tail. L is exact, also with ties (the distribution of each
 block's midranks over all of its orders), up to 7 levels, beyond normal with the variance of the
@@ -26,17 +26,17 @@ from linerate.host.errors import DesignError
 from linerate.verdict import stats
 from linerate.verdict.stats import Floats, Paired
 
-# Up to so many levels every order of a block is counted: 5040.
+# Up to this many levels all orders of a block are counted: 5040.
 _EXACT_LEVELS = 7
 
 
 @dataclass(frozen=True)
 class Ordered:
-    """`statistic` is L, `mean` what chance gives it; above it values rise with the levels.
+    """The result. `statistic` is L, `mean` its expectation by chance; above it values rise with the
+    levels.
 
     `agreement`: from -1 (every block falls) to 1 (every one rises): the mean of Spearman's
-    correlations with the order of levels.
-    `rising_p`: one-sided, of values that rise.
+    correlations with the order of levels. `rising_p`: one-sided, of values that rise.
     """
 
     statistic: float
@@ -48,7 +48,7 @@ class Ordered:
 
 
 def page(values: Floats) -> Ordered:
-    """Page's test: values of shape (blocks, levels), levels in their order, none missing."""
+    """Run Page's test: values of shape (blocks, levels), levels in their order, none missing."""
     if values.ndim != 2 or values.shape[1] < 3 or not np.isfinite(values).all():
         raise DesignError(
             f"Page's test of values of shape {values.shape}",
@@ -59,7 +59,7 @@ def page(values: Floats) -> Ordered:
     weights = np.arange(1, levels + 1)
     statistic = float((ranks @ weights).sum())
     mean = blocks * levels * (levels + 1) ** 2 / 4
-    # Of each block Pearson's correlation of midranks with the order; 0 where all are tied.
+    # For each block Pearson's correlation of midranks with the order; 0 if all are tied.
     spread_of_ranks = np.square(ranks - (levels + 1) / 2).sum(axis=1)
     spread_of_weights = float(np.square(weights - (levels + 1) / 2).sum())
     along = (ranks - (levels + 1) / 2) @ (weights - (levels + 1) / 2)
@@ -86,19 +86,21 @@ def page(values: Floats) -> Ordered:
 
 @cache
 def _block_pmf(doubled: tuple[int, ...]) -> Floats:
-    """P(2 x sum of j r_j = k), k from 0, when every order of these doubled ranks is as likely."""
+    """Return P(2 x sum of j r_j = k), k from 0, when every order of these doubled ranks is equally
+    likely.
+    """
     every = np.asarray(list(itertools.permutations(doubled)))
     sums = every @ np.arange(1, len(doubled) + 1)
     return np.asarray(np.bincount(sums) / len(every))
 
 
 def _tails(pmf: Floats, place: int) -> tuple[float, float]:
-    """P(as low) and P(as high)."""
+    """Return P(as low) and P(as high)."""
     return float(pmf[: place + 1].sum()), float(pmf[place:].sum())
 
 
 def _normal_tails(excess: float, variance: float) -> tuple[float, float]:
-    """The same by the normal distribution, with a half for continuity."""
+    """Return the same by the normal distribution, with a half for continuity."""
     if variance <= 0:
         return 1.0, 1.0
     sigma = math.sqrt(variance)
@@ -109,13 +111,14 @@ def _normal_tails(excess: float, variance: float) -> tuple[float, float]:
 
 @dataclass(frozen=True)
 class Trend:
-    """How a metric goes over the levels of a factor, where the other factors are as `within` says.
+    """The trend of a metric over the levels of a factor, with the levels `within` of the other
+    factors.
 
-    `blocks`: so many have values of every level in some cell. `ends` compares the last level with
-    the first, by rate; None on the linear scale. `shift` is the median difference of the two
-    there, `detectable` the one that is found in four of five such runs (of a ratio its difference
-    from 1), None where it is not known. `found` is None for fewer than three levels or no block.
-    `flat`: every level is shown to be inside the margin of the first, by rate.
+    `blocks`: the number of blocks that have values of every level in some cell. `ends` compares the
+    last level with the first, by rate; None on the linear scale. `shift` is the median difference
+    of the two there, `detectable` the one that is found in four of five such runs (of a ratio its
+    difference from 1), None if it is unknown. `found` is None for fewer than three levels or no
+    block. `flat`: every level is shown to be inside the margin of the first, by rate.
     """
 
     factor: str
@@ -132,7 +135,7 @@ class Trend:
 def trend(
     observations: Observations, factor: str, within: Mapping[str, str] | None = None
 ) -> Trend:
-    """Page's test over the levels of an ordered factor, on means over the cells of the others.
+    """Run Page's test over the levels of an ordered factor, on means over the cells of the others.
 
     Raises DesignError for a factor without order.
     """

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Does a factor matter at all: its main effect and every interaction it has, in one exact test.
+"""Test if a factor matters at all: its main effect and every interaction it has, in one exact test.
 
-If it does not, its levels are names: within a block and a combination of the other factors, values
-could have been exchanged. Only such permutations are tried. The test is therefore exact whatever
-the distributions are, also when they differ between blocks and between levels of other factors, as
-those of loss do, of which many values are 0.
+If it does not matter, its levels are only names: within a block and a combination of the other
+factors, values are exchangeable. Only such permutations are tried. The test is therefore exact for
+any distributions, even if they differ between blocks and between levels of other factors, as those
+of loss do, of which many values are 0.
 
 Source: Anderson and ter Braak, J. Stat. Comput. Simul. 73(2), 2003 (restricted permutation).
 """
@@ -26,7 +26,9 @@ from linerate.host.errors import DesignError
 
 @dataclass(frozen=True)
 class Whole:
-    """`f` is of main effect and interactions together, `least_p` the smallest p possible here."""
+    """The result. `f` is of main effect and interactions together, `least_p` the smallest p
+    possible here.
+    """
 
     factor: str
     df: int
@@ -44,7 +46,9 @@ class Whole:
 def any_effect(
     observations: Observations, factor: str, *, permutations: int = PERMUTATIONS, seed: int = 1
 ) -> Whole:
-    """Raises DesignError where fewer than two levels of the factor have values, and as `Space`."""
+    """Run the test. Raises DesignError if fewer than two levels of the factor have values, and as
+    `Space`.
+    """
     found = crossed(observations)
     if len(found.factor(factor).levels) < 2:
         raise DesignError(
@@ -68,7 +72,7 @@ def any_effect(
 
 
 def _groups(space: Space, factor: str) -> Integers:
-    """For each value, the number of its block and its combination of levels of the other
+    """Return, for each value, the number of its block and its combination of levels of the other
     factors.
     """
     shape = space.observations.shape

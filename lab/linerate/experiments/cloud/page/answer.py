@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The beginning of page and terminal: the answer in a sentence, and forwarders without figures.
 
-Medians of cells, as they stand in the tables; what is tested stands in the takeaways.
+Medians of cells, as in the tables; the takeaways have the tests.
 """
 
 from __future__ import annotations
@@ -21,13 +21,15 @@ from linerate.host.text import counted
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
 from linerate.report.console import percent
 
-# Of more frameworks the ends are told, and the rest is in the chart.
+# With more frameworks only the first and last are named; the chart has the rest.
 _NAMED = 3
 _NUMBER = re.compile(r"\d[\d.,]*")
 
 
 def answer(answers: CloudAnswers, takeaways: Sequence[TakeawayEntry]) -> str:
-    """The answer: what the worst neighbours leave of each framework, and which conclusions hold."""
+    """Return the answer: the share that the worst neighbours leave to each framework, and which
+    conclusions hold.
+    """
     worst = _worst(answers)
     if not worst:
         return "This run has no answer: no forwarder has a valid window beside tenants."
@@ -43,7 +45,7 @@ def answer(answers: CloudAnswers, takeaways: Sequence[TakeawayEntry]) -> str:
 
 
 def _offered(answers: CloudAnswers, rate: float) -> str:
-    """What was sent, where that was one share of what each carries alone."""
+    """Describe the offered load, if it was one share of each framework's own capacity."""
     known = {
         percent(rate * own.pps / own.ndr_pps)
         for own in answers.own_rates
@@ -55,7 +57,7 @@ def _offered(answers: CloudAnswers, rate: float) -> str:
 
 
 def _worst(answers: CloudAnswers) -> list[CloudCellFigures]:
-    """The cell of each framework in which least is left, the least first."""
+    """Return the cell of each framework with the least share left, the least first."""
     found: dict[str, CloudCellFigures] = {}
     for cell in main_setting(answers.cells):
         there = found.get(cell.framework)
@@ -95,8 +97,8 @@ def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
 
 
 def lost(answers: CloudAnswers) -> list[str]:
-    """Frameworks without any figure at a size, and why; the reference, which all are held against,
-    first. Nothing before the first cell: then a run is not yet there, rather than a framework lost.
+    """Return frameworks without any figure at a size, and why; first the reference, with which all
+    are compared. Empty before the first cell: then the run has no results yet.
     """
     found = sorted(
         (own for own in answers.own_rates if own.pps is None and answers.cells),
@@ -110,9 +112,9 @@ def lost(answers: CloudAnswers) -> list[str]:
 
 
 def _stated(entry: TakeawayEntry) -> str:
-    """What was asked, what was seen and what could have been."""
+    """Describe the question, the observation and what could have been found."""
     least = detectable_words(entry)
-    # Some reasons tell it.
+    # Some reasons already say it.
     further = least and "four of five" not in entry.reason
     facts = [effect_words(entry), f"would find {least}" if further else None]
     known = "; ".join(filter(None, facts))
@@ -121,7 +123,9 @@ def _stated(entry: TakeawayEntry) -> str:
 
 @dataclass(frozen=True)
 class Untold:
-    """`statements` that could not be decided, for one reason; `more`: with other figures in it."""
+    """Undecided `statements` with the same reason; `more`: further reasons that differ only in
+    figures.
+    """
 
     reason: str
     statements: list[str]
@@ -129,13 +133,15 @@ class Untold:
 
     @property
     def words(self) -> str:
-        """In a line, without its full stop."""
+        """One line, without its full stop."""
         like = ", and the like" if self.more else ""
         return f"{self.reason}{like}: {'; '.join(self.statements)}"
 
 
 def untold(entries: Iterable[TakeawayEntry]) -> list[Untold]:
-    """What was not decided, a line for each reason. Reasons differ by more than their figures."""
+    """Return the undecided entries, a line for each reason. Reasons that differ only in figures are
+    one.
+    """
     found: dict[str, list[TakeawayEntry]] = {}
     for each in entries:
         if each.verdict == "undecided":

@@ -2,8 +2,8 @@
 """Figures of cells over some factors, averaged over the others, for the charts of `cloud`.
 
 A design is a union of parts: not every level of a factor was measured at all levels of the others.
-An average may therefore compare only what was measured alike: of the settings of the other factors
-those are kept that have the same, largest, set of levels.
+An average may therefore compare only equal settings: of the settings of the other factors, those
+with the same, largest, set of levels are used.
 
 A cell without tenants has neither load nor kind. Over tenants it stands at 0 of every load and
 kind; over load or kind at `none`, for every number of tenants.
@@ -38,8 +38,8 @@ _BESIDE = (KIND, LOAD, TENANTS)
 
 @dataclass(frozen=True)
 class Point:
-    """`levels`: of the factors asked for, in their order. `low`, `high`: the 95 % interval over
-    blocks of the one cell behind it, or the middle half of several cells.
+    """A point. `levels`: of the requested factors, in their order. `low`, `high`: the 95 % interval
+    over blocks of its single cell, or the middle half of several cells.
     """
 
     levels: Levels
@@ -51,20 +51,20 @@ class Point:
 
 @dataclass(frozen=True)
 class Averaged:
-    """`settings`: of the other factors, behind each point, by factor."""
+    """The points. `settings`: of the other factors, for each point, by factor."""
 
     about: tuple[str, ...]
     points: list[Point]
     settings: list[dict[str, str]]
 
     def levels(self, factor: str) -> list[str]:
-        """The levels that have points, in the factor's order."""
+        """Return the levels that have points, in the factor's order."""
         at = self.about.index(factor)
         return in_order(factor, [point.levels[at] for point in self.points])
 
 
 def averaged(cells: Sequence[CloudCellFigures], about: Sequence[str], read: Read) -> Averaged:
-    """Medians over the settings of the other factors."""
+    """Return medians over the settings of the other factors."""
     factors = tuple(sorted(set(about), key=FACTORS.index))
     rest = [factor for factor in FACTORS if factor not in factors]
     beside = sorted(
@@ -79,7 +79,7 @@ def averaged(cells: Sequence[CloudCellFigures], about: Sequence[str], read: Read
             by_setting[setting][tuple(where[factor] for factor in factors)] = figure
     kept = _alike(by_setting)
     settings = [dict(zip(rest, setting, strict=True)) for setting in kept]
-    # Of a cell that stands for many settings, one.
+    # The figures of cells that stand for many settings, once each.
     behind: dict[Levels, dict[int, Quartiles]] = defaultdict(dict)
     for found in kept.values():
         for levels, figure in found.items():
@@ -91,9 +91,9 @@ def averaged(cells: Sequence[CloudCellFigures], about: Sequence[str], read: Read
 def _wheres(
     cell: CloudCellFigures, beside: Sequence[Levels], about: Levels
 ) -> list[dict[str, str]]:
-    """Where a cell stands: one without tenants in several places, if it is about these.
+    """Return the positions of a cell: several for one without tenants, if they concern it.
 
-    `beside`: kinds, loads and numbers of tenants that there are, together.
+    `beside`: the existing combinations of kind, load and number of tenants.
     """
     place = place_of(cell)
     own = {factor: place.level(factor) for factor in FACTORS}
@@ -110,7 +110,9 @@ def _wheres(
 def _alike(
     by_setting: dict[Levels, dict[Levels, Quartiles]],
 ) -> dict[Levels, dict[Levels, Quartiles]]:
-    """The settings that share the set of levels which leaves most to draw, cut to these levels."""
+    """Return the settings that share the set of levels with most to draw, reduced to these
+    levels.
+    """
     sets = dict.fromkeys(frozenset(found) for found in by_setting.values())
 
     def having(levels: frozenset[Levels]) -> dict[Levels, dict[Levels, Quartiles]]:
@@ -135,5 +137,5 @@ def _point(levels: Levels, figures: list[Quartiles]) -> Point:
     return Point(levels, statistics.median(values), low, high, len(values))
 
 
-# What an x axis is best given to, first: what is a number in it.
+# Factors in the order of preference for an x axis: numbers first.
 X_ORDER = (RATE, TENANTS, CPU, SIZE, LOAD, KIND, FRAMEWORK)

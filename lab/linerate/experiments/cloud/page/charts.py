@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of experiment `cloud` that have a form of their own: heat maps, the core's time."""
+"""Charts of experiment `cloud` with a form of their own: heat maps, the core's time."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from linerate.records.cloud_summary import CloudCellFigures
 from linerate.report import charts
 
 Spec = dict[str, Any]
-# Under text in the ink of the page, on light and on dark paper: never so dark that it hides it.
+# The background of text in the page's ink, on light and on dark paper: never so dark that it hides
+# the text.
 HEAT, DARKEST = "#c2410c", 0.6
 PARTS = {
     "forwarder": "#4a6fa5",
@@ -28,7 +29,8 @@ _ROW, _BAR = 26, 20
 
 
 def heat_map(cells: Sequence[CloudCellFigures], framework: str, metric: str) -> Spec | None:
-    """Load by number of tenants, of one framework; rows are split by size and kind if it has many.
+    """Draw load by number of tenants, for one framework; rows are split by size and kind if it has
+    many.
 
     The stronger the colour, the worse: less throughput left, or more loss.
     """
@@ -93,7 +95,7 @@ def heat_map(cells: Sequence[CloudCellFigures], framework: str, metric: str) -> 
 
 
 def _sorted(cells: Sequence[CloudCellFigures]) -> list[CloudCellFigures]:
-    """The cells, sorted by load, kind and size, in the orders of these factors."""
+    """Return the cells, sorted by load, kind and size, in the orders of these factors."""
     order = {factor: levels_of(cells, factor) for factor in (LOAD, KIND, SIZE)}
     return sorted(
         cells,
@@ -104,7 +106,7 @@ def _sorted(cells: Sequence[CloudCellFigures]) -> list[CloudCellFigures]:
 def _rows(
     cell: CloudCellFigures, beside: Sequence[CloudCellFigures], split: Sequence[str]
 ) -> list[str]:
-    """The rows that a cell stands in: one without tenants in those of all loads."""
+    """Return the rows of a cell: one without tenants is in those of all loads."""
     loads = {(other.load, other.kind) for other in beside if other.size == cell.size}
     found = [(cell.load, cell.kind)] if cell.tenants else sorted(loads)
     words = []
@@ -115,7 +117,7 @@ def _rows(
 
 
 def share_words(value: float) -> str:
-    """Short enough for a box."""
+    """Format a share, short enough for a box."""
     if value == 0:
         return "0 %"
     if abs(value) < 0.001:
@@ -124,7 +126,7 @@ def share_words(value: float) -> str:
 
 
 def cpu_time(cells: Sequence[CloudCellFigures], framework: str) -> Spec | None:
-    """A chart of the core's CPU time by user, a bar for each cell of one framework."""
+    """Draw the core's CPU time by user, a bar for each cell of one framework."""
     rows = []
     for cell in _sorted([cell for cell in cells if cell.framework == framework]):
         figures = (cell.forwarder_cpu, cell.tenants_cpu, cell.softirq, cell.steal)

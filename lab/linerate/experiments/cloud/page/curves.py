@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of experiment `cloud` by one, two or more factors: main effects, interactions, curves."""
+"""Charts of experiment `cloud` by one, two or more factors: main effects, interactions, curves."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ WORDS = {
     RATE: "offered rate, share of the own 100 %",
 }
 _HEIGHT, _MANY = 240, 4
-# Of a cell without tenants.
+# The level of a cell without tenants.
 _NONE = "none"
-# Of what has no colours to tell apart, and factors whose levels are names.
+# The colour of a single line, and the factors whose levels are names.
 _ONE, _NAMES = charts.ARM_COLOURS[0], (FRAMEWORK, KIND, LOAD)
-# Colours are not all that tells lines apart.
+# Lines also differ by shape.
 _SHAPES = ("circle", "square", "triangle-up", "diamond", "cross", "triangle-down")
 # Above this ratio of largest to smallest, latencies need a scale of powers.
 _WIDE_RANGE = 20
@@ -51,7 +51,7 @@ _WIDE_RANGE = 20
 
 @dataclass(frozen=True)
 class Panel:
-    """One chart. `title`: the levels that it is of; "" of the only one."""
+    """One chart. `title`: its levels; "" if it is the only one."""
 
     title: str
     spec: Spec
@@ -59,7 +59,7 @@ class Panel:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing of a metric over some factors. Without panels there was nothing to draw."""
+    """A drawing of a metric over some factors. Empty if there was nothing to draw."""
 
     anchor: str
     metric: str
@@ -72,7 +72,7 @@ class Figure:
 def figure(
     cells: Sequence[CloudCellFigures], metric: str, about: Sequence[str], at: str | None = None
 ) -> Figure:
-    """`at`: its place in the page, if it is not the usual one."""
+    """Draw a metric. `at`: its place in the page, if it is not the usual one."""
     read = shown(metric)
     found = averaged(cells, about, read.read) if read else Averaged(tuple(about), [], [])
     panels: list[Panel] = []
@@ -97,17 +97,19 @@ def figure(
 
 
 def _level(factor: str, level: str) -> str:
-    """As it is called where the factor is not."""
+    """Format a level for a place where its factor is not named."""
     return _together(factor, [level])
 
 
 def _channels(found: Averaged) -> tuple[str, str | None, list[str]]:
-    """What is along the axis, what has a line each, and what has a chart each."""
+    """Return the factor of the axis, the factor with a line for each level, and those with a chart
+    for each.
+    """
     ordered = sorted(found.about, key=X_ORDER.index)
     x, rest = ordered[0], ordered[1:]
     if len(rest) < 2:
         return x, rest[0] if rest else None, []
-    # Lines are of the load where there is one: it is what is to be told apart.
+    # Lines are of the load, if it varies: it is the most important factor.
     colour = next((each for each in (LOAD, TENANTS, SIZE) if each in rest), rest[0])
     return x, colour, [each for each in found.about if each in rest and each != colour]
 
@@ -124,7 +126,7 @@ def _caption(found: Averaged) -> str:
 
 
 def _settings(found: Averaged) -> str:
-    """The levels of the other factors, such as `64 and 1518 B, CPU shared`."""
+    """Format the levels of the other factors, such as `64 and 1518 B, CPU shared`."""
     told = []
     for factor in (SIZE, RATE, CPU, KIND, LOAD, TENANTS, FRAMEWORK):
         levels = in_order(factor, [each[factor] for each in found.settings if factor in each])
@@ -146,14 +148,14 @@ def _together(factor: str, levels: list[str]) -> str:
 
 
 def listed(words: Sequence[str]) -> str:
-    """`a, b and c`."""
+    """Format a list: `a, b and c`."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 
 
 @dataclass(frozen=True)
 class _Drawn:
-    """All charts of one figure: what is drawn, along what, and what has a line each."""
+    """All charts of one figure: the values, the axis, and the lines."""
 
     found: Averaged
     read: Shown
@@ -171,7 +173,8 @@ class _Drawn:
         y = alt.Y("value:Q", title=self.read.title, scale=self._scale(), axis=self._axis())
         low = alt.Y("low:Q", title=self.read.title, scale=self._scale(), axis=self._axis())
         base = alt.Chart(charts.inline(rows))
-        # Between names there is nothing that a line could lead over, but that lines are parallel.
+        # Between names there is no continuous axis for a line; lines only show that they are
+        # parallel.
         drawn = base if self.colour or self.x not in _NAMES else alt.Chart(charts.inline([]))
         line = drawn.mark_line(strokeWidth=1.5, opacity=0.7, color=_ONE).encode(x=x, y=y, **line_of)
         rule = (
@@ -192,7 +195,7 @@ class _Drawn:
 
     @property
     def _numeric(self) -> bool:
-        """A share of the NDR is a number, and curves are drawn over numbers."""
+        """True for a share of the NDR, which is a number: curves are drawn over numbers."""
         return self.x == RATE
 
     def _rows(self, points: Sequence[Point]) -> list[dict[str, Any]]:
@@ -222,7 +225,7 @@ class _Drawn:
         )
 
     def _lines(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """Colours and places beside each other, and shapes, which points have besides."""
+        """Return colours and side-by-side offsets, and shapes, which points also have."""
         if not self.colour:
             return {}, {}
         names = self.found.levels(self.colour)
@@ -249,7 +252,7 @@ class _Drawn:
         return alt.Axis(format=".0%" if self.read.share else "~s", tickCount=5)
 
     def _scale(self) -> alt.Scale:
-        """The same in all charts of a figure."""
+        """Return the scale that all charts of a figure share."""
         points = self.found.points
         values = [v for p in points for v in (p.value, p.low, p.high) if v is not None]
         low, high = min(values), max(values)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The figures that charts of experiment `cloud` can draw, by the names that analyses use."""
+"""The figures in charts of experiment `cloud`, by the names that analyses use."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from linerate.experiments.cloud.page.sentences import WORK_UNITS
 from linerate.records.cloud_summary import CloudCellFigures
 from linerate.records.summary_figures import Quartiles
 
-# Of the work of a tenant the one that its load is made of, if it is asked for no more exactly.
+# The kinds of a tenant's work, in the order of preference if the request does not name one.
 _FIRST_WORK = ("bogo_ops", "io_bytes", "io_operations", "network_bytes")
 
 
 @dataclass(frozen=True)
 class Shown:
-    """`title`: of the axis. `share`: drawn in per cent. `read`: None where a cell has no figure."""
+    """A figure. `title`: of the axis. `share`: drawn in per cent. `read`: None if a cell has no
+    figure.
+    """
 
     title: str
     read: Callable[[CloudCellFigures], Quartiles | None]
@@ -78,7 +80,7 @@ METRICS = {
 
 
 def shown(metric: str) -> Shown | None:
-    """None: the summary has no such figure of a cell."""
+    """Return the figure; None if the summary has no such figure of a cell."""
     if metric in METRICS:
         return METRICS[metric]
     if f"{metric}_per_s" in METRICS:

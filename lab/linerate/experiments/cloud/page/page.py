@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of experiment `cloud`: the study's conclusions first, then what they rest on."""
+"""The page of experiment `cloud`: the study's conclusions first, then their evidence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from linerate.report.page import Charts, render_page
 
 TEMPLATE = Path(__file__).with_name("cloud.html.j2")
 
-# What a section is called, and how the names of its metrics begin.
+# The titles of sections, and the prefixes of their metrics' names.
 SECTIONS = {
     "Throughput": ("throughput", "left", "received", "offered"),
     "Loss": ("loss", "lost"),
@@ -43,9 +43,10 @@ SECTIONS = {
     "What the tenants get done": ("work", "tenant"),
 }  # fmt: skip
 OTHERS = "Further figures"
-# Beside them a table is closed until it is asked for.
+# A table with more rows is folded.
 SHOWN_ROWS = 60
-# Of each metric, those of the largest effects; the others are folded.
+# The most statements of each metric that are shown, with the largest effects; the others are
+# folded.
 SHOWN_HELD = 6
 # The chart that shows the answer.
 LEAD = "heat-left"
@@ -67,7 +68,7 @@ class Drawing:
 
 @dataclass
 class Section:
-    """`name`: of its heading's place."""
+    """A section. `name`: of its heading's place."""
 
     name: str
     title: str
@@ -76,7 +77,7 @@ class Section:
 
 @dataclass(frozen=True)
 class Bed:
-    """What the drawing of the test bed shows. `apart`: some tenants were on a core of their own."""
+    """Values for the drawing of the test bed. `apart`: some tenants were on a core of their own."""
 
     generator: str
     forwarder: str
@@ -93,7 +94,7 @@ class Bed:
 
 @dataclass(frozen=True)
 class Told:
-    """A takeaway and what the page says of it."""
+    """A takeaway, and its facts on the page."""
 
     entry: TakeawayEntry
     facts: list[str]
@@ -102,8 +103,8 @@ class Told:
 
 @dataclass(frozen=True)
 class Group:
-    """What was tested of one metric. `folded`: how many, of what verdict, and these; `untold`: what
-    was not decided, by why.
+    """The tests of one metric. `folded`: the count, the verdict, and the entries; `untold`: the
+    undecided ones, by reason.
     """
 
     title: str
@@ -159,7 +160,7 @@ def render(summary: Summary, trials: list[Trial], link: FindLink) -> str:
 
 
 def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
-    """The groups by metric, in the order of the sections; entries as they were ranked."""
+    """Return the groups by metric, in the order of the sections; entries in their rank."""
     tested = [each for each in takeaways if each.origin == "tested"]
     found = []
     order = [*SECTIONS, OTHERS]
@@ -184,7 +185,7 @@ def groups(takeaways: Sequence[TakeawayEntry]) -> list[Group]:
 
 
 def _tell(entry: TakeawayEntry) -> Told:
-    """What was compared with what effect, p, the test, and what could have been found."""
+    """Return the takeaway with its effect, p, test, and what the run could have found."""
     facts = sentences.facts(entry)
     if least := sentences.detectable_words(entry):
         facts.append(f"such a run finds {least} in four of five cases")
@@ -192,7 +193,7 @@ def _tell(entry: TakeawayEntry) -> Told:
 
 
 def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
-    """The number of statements beside the study's conclusions, by verdict."""
+    """Return the number of statements beside the study's conclusions, by verdict."""
     tested = [each for each in takeaways if each.origin == "tested"]
     if not tested:
         return "-"
@@ -201,7 +202,7 @@ def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
 
 
 def duration_words(seconds: float | None) -> str:
-    """Such as `1 h 05 min`; a dash where it is not known."""
+    """Format a duration, such as `1 h 05 min`; a dash if it is unknown."""
     return "-" if seconds is None else duration(seconds)
 
 
@@ -211,8 +212,8 @@ def duration_words(seconds: float | None) -> str:
 def _sections(
     cells: Sequence[CloudCellFigures], takeaways: Sequence[TakeawayEntry], placed: Charts
 ) -> tuple[Drawing | None, list[Section]]:
-    """The chart that shows the answer, if there is one, and the others: those that every run has,
-    and those that takeaways link to; each place once.
+    """Return the chart that shows the answer, if there is one, and the others: those that every run
+    has, and those that takeaways link to; each place once.
     """
     lead = None
     sections = {
@@ -241,7 +242,7 @@ def _section_of(metric: str) -> str:
 
 
 def _linked(takeaways: Sequence[TakeawayEntry]) -> list[tuple[str, tuple[str, ...], str]]:
-    """Metric, factors and place of every chart that a takeaway names."""
+    """Return metric, factors and place of every chart that a takeaway names."""
     return [
         (each.metric, tuple(each.about), each.chart.partition("#")[2])
         for each in takeaways
@@ -291,7 +292,7 @@ def _always(cells: Sequence[CloudCellFigures], placed: Charts) -> list[tuple[str
 
 
 def _curves(cells: Sequence[CloudCellFigures]) -> list[tuple[str, tuple[str, ...], str]]:
-    """Loss, latency and work by what the run varied: over rates, or tenants at one rate."""
+    """Return loss, latency and work by the varied factor: over rates, or tenants at one rate."""
     there = drawn(cells)
     if not there:
         return []
@@ -310,7 +311,7 @@ def _curves(cells: Sequence[CloudCellFigures]) -> list[tuple[str, tuple[str, ...
 
 
 def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
-    """Cores as the first trial that has them tells."""
+    """Return the test bed; cores are those of the first trial that has them."""
     cpus: dict[str, int] = {}
     for trial in trials:
         for process in trial.program.processes:
@@ -333,7 +334,7 @@ def bed_of(cells: Sequence[CloudCellFigures], trials: Sequence[Trial]) -> Bed:
 
 
 def _packages(trials: Sequence[Trial]) -> dict[str, str]:
-    """The versions of the packages that virtual machines are made of."""
+    """Return the versions of the packages in the virtual machines."""
     return {
         name: version
         for trial in trials

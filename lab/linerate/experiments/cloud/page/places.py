@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Where in the report something is drawn: takeaways link there, and the page has it there."""
+"""The places of charts in the report: takeaways link to them, and the page defines them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from linerate.records.output import REPORT
 
 
 def anchor(metric: str, about: Sequence[str]) -> str:
-    """The name of the place of the chart of a metric over some factors, in any order.
+    """Return the name of the place of the chart of a metric over some factors, in any order.
 
     `metric`: one of `observations.METRICS`, such as `latency_p99_us`.
     """

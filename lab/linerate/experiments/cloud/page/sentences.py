@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Takeaways and cells of experiment `cloud` in words. Decides nothing: verdicts stand already."""
+"""Takeaways and cells of experiment `cloud` in words. Decides nothing: the verdicts are already
+made.
+"""
 
 from __future__ import annotations
 
@@ -9,14 +11,14 @@ from dataclasses import dataclass
 
 from linerate.records.cloud_summary import CloudCellFigures, OwnRate, TakeawayEntry
 
-# Whose differences are of shares, and told in percentage points.
+# The unit of differences of shares.
 _POINTS = " percentage points"
 _SHARES = ("loss", "left", "steal", "softirq", "throttled")
 
 
 @dataclass(frozen=True)
 class Work:
-    """What the work of tenants is counted in. `factor`: from the record's unit per second."""
+    """The units of tenants' work. `factor`: from the record's unit per second."""
 
     what: str
     unit: str
@@ -40,7 +42,7 @@ _METRICS = {
 
 
 def metric_words(metric: str) -> str:
-    """Such as `99 % latency` of latency_p99_us."""
+    """Return the words for a metric, such as `99 % latency` for latency_p99_us."""
     if found := re.fullmatch(r"latency_p(\d\d)(\d*)_us", metric):
         whole, rest = found.groups()
         return (
@@ -52,7 +54,7 @@ def metric_words(metric: str) -> str:
 
 
 def beside_words(cell: CloudCellFigures) -> str:
-    """The tenants beside the forwarder, such as `2 network containers`."""
+    """Return the tenants beside the forwarder, such as `2 network containers`."""
     if not cell.tenants:
         return "nobody"
     noun = "VM" if cell.kind == "vm" else cell.kind
@@ -60,7 +62,7 @@ def beside_words(cell: CloudCellFigures) -> str:
 
 
 def effect_words(entry: TakeawayEntry) -> str | None:
-    """The effect with its interval; None without one."""
+    """Return the effect with its interval; None without one."""
     if entry.effect is None:
         return None
     told = f"{entry.measure} {amount(entry, entry.effect)}"
@@ -70,7 +72,7 @@ def effect_words(entry: TakeawayEntry) -> str | None:
 
 
 def amount(entry: TakeawayEntry, value: float) -> str:
-    """A value of the effect, as its measure is written."""
+    """Format a value of the effect in the unit of its measure."""
     if entry.measure == "ratio":
         return f"{value:.3f}"
     if entry.measure == "partial eta squared":
@@ -95,7 +97,7 @@ def p_words(p: float | None) -> str | None:
 
 
 def detectable_words(entry: TakeawayEntry) -> str | None:
-    """What such a run finds in four of five cases."""
+    """Return what such a run finds in four of five cases."""
     if entry.detectable is None:
         return None
     if entry.measure == "ratio":
@@ -108,7 +110,7 @@ def detectable_words(entry: TakeawayEntry) -> str | None:
 
 
 def facts(entry: TakeawayEntry) -> list[str]:
-    """What stands behind the verdict: the effect, p unless the reason tells it, the test, and
+    """Return the facts behind the verdict: the effect, p unless the reason has it, the test, and
     the part of the design.
     """
     found = []
@@ -125,13 +127,15 @@ def facts(entry: TakeawayEntry) -> list[str]:
 
 
 def sentence(entry: TakeawayEntry) -> str:
-    """Such as `held: packet size matters ...: p 0.0005 (ratio ..., size 1518 against 64; ...).`"""
+    """Return a sentence such as `held: packet size matters ...: p 0.0005 (ratio ..., size 1518
+    against 64; ...).`
+    """
     reason = entry.reason.removesuffix(".")
     return f"{entry.verdict}: {entry.statement}: {reason} ({'; '.join(facts(entry))})."
 
 
 def control_words(control: Sequence[TakeawayEntry]) -> str:
-    """What the A/A controls of all metrics say together. Held is that one differs from itself."""
+    """Summarise the A/A controls of all metrics. Held means that one differs from itself."""
     if not control:
         return "nothing to compare"
     differed = sum(entry.verdict == "held" for entry in control)
@@ -146,7 +150,9 @@ def control_words(control: Sequence[TakeawayEntry]) -> str:
 
 
 def control_sentence(entry: TakeawayEntry) -> str:
-    """Such as `A/A control by throughput: found nothing: the interval ... (ratio ...; ...).`"""
+    """Return a sentence such as `A/A control by throughput: found nothing: the interval ... (ratio
+    ...; ...).`
+    """
     return (
         f"A/A control by {metric_words(entry.metric)}: {control_verdict(entry)}: "
         f"{entry.reason.removesuffix('.')} ({'; '.join(facts(entry))})."
@@ -158,7 +164,7 @@ def control_verdict(entry: TakeawayEntry) -> str:
 
 
 def own_rate_words(own: OwnRate) -> str:
-    """What 100 % is."""
+    """Describe 100 % of a framework."""
     note = f" ({own.note})" if own.note else ""
     ndr = ""
     if own.ndr_pps and own.pps is not None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Prints a run of `cloud`: own rates, the throughput left beside tenants, then the takeaways."""
+"""Print a run of `cloud`: own rates, the throughput left beside tenants, then the takeaways."""
 
 from __future__ import annotations
 
@@ -33,12 +33,12 @@ TITLES = {
 MOST = 5
 FIGURES = "left / lost / p99 us"
 
-# Of cells that were not run.
+# The most missing cells that are named.
 _SHOWN = 3
 
 
 def framework_table(framework: str, cells: Sequence[CloudCellFigures]) -> Table:
-    """Load by number of tenants, at one rate and CPU: what is left, what is lost, and how late."""
+    """Return load by number of tenants, at one rate and CPU: throughput left, loss, and latency."""
     numbers = in_order(TENANTS, [str(cell.tenants) for cell in cells])
     first = cells[0]
     title = f"{framework} at {rate_words(first.rate)} of its 100 %, CPU {first.cpu}: {FIGURES}"
@@ -58,7 +58,7 @@ def framework_table(framework: str, cells: Sequence[CloudCellFigures]) -> Table:
 
 
 def figures(cell: CloudCellFigures) -> str:
-    """Dashes are what cannot be had."""
+    """Format the figures of a cell; unknown ones are dashes."""
     return " / ".join(
         (
             percent(cell.left.median if cell.left else None),
@@ -69,7 +69,7 @@ def figures(cell: CloudCellFigures) -> str:
 
 
 def tables(cells: Sequence[CloudCellFigures]) -> list[Table]:
-    """One for each framework, of the setting that is crossed; all cells are in the report."""
+    """Return one table for each framework, of the crossed setting; all cells are in the report."""
     main = main_setting(cells)
     return [
         framework_table(framework, [cell for cell in main if cell.framework == framework])
@@ -78,7 +78,9 @@ def tables(cells: Sequence[CloudCellFigures]) -> list[Table]:
 
 
 def answers(takeaways: Sequence[TakeawayEntry]) -> dict[str, list[TakeawayEntry]]:
-    """All of the study's, then what held of each metric, as far as one looks at a terminal."""
+    """Return all of the study's, then those that held of each metric, as many as suit a
+    terminal.
+    """
     found = {title: [e for e in takeaways if e.origin == o] for o, title in TITLES.items()}
     held: dict[str, list[TakeawayEntry]] = {}
     for entry in found[TITLES["tested"]]:
@@ -89,7 +91,7 @@ def answers(takeaways: Sequence[TakeawayEntry]) -> dict[str, list[TakeawayEntry]
 
 
 def others_line(takeaways: Sequence[TakeawayEntry], told: int) -> str | None:
-    """How many are in the report alone."""
+    """Return how many takeaways are only in the report."""
     left = len(takeaways) - told
     if not left:
         return None
@@ -99,7 +101,7 @@ def others_line(takeaways: Sequence[TakeawayEntry], told: int) -> str | None:
 
 
 def not_run_line(each: NotRun) -> str:
-    """With the first of the cells; the report has all."""
+    """Return a line with the first of the cells; the report has all."""
     shown = "; ".join(each.places[:_SHOWN])
     more = len(each.places) - _SHOWN
     of = f" ({shown}{f'; and {more} more' if more > 0 else ''})" if shown else ""
@@ -108,7 +110,9 @@ def not_run_line(each: NotRun) -> str:
 
 
 def print_summary(console: Console, summary: Summary) -> None:
-    """The answer, own rates and tables, a sentence for each takeaway, what was not run, notes."""
+    """Print the answer, own rates and tables, a sentence for each takeaway, missing cells,
+    notes.
+    """
 
     cloud = summary.cloud
     cells = in_design_order(cloud) if cloud else []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A cell once: tenants that work, a forwarder that is started beside them, windows of traffic.
+"""Run a cell once: start tenants, start a forwarder beside them, and measure windows of traffic.
 
 A window in which the sender was late is void and repeated, with the same forwarder and tenants.
-That the forwarder waits for its core is what is measured and no reason to void anything. Whatever
-else fails ends this attempt, and its record says why.
+Waiting of the forwarder for its core is the effect to measure and never makes a window void. Any
+other failure ends this attempt, with the reason in its record.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ _SETTLE_S = 0.2
 
 @dataclass(frozen=True)
 class Site:
-    """What all cells of a run share. `warn`: takes what must be known of all of them. `ndrs`: by
-    framework and frame size, as far as they were looked for.
+    """The shared context of all cells of a run. `warn`: receives remarks on all of them. `ndrs`: by
+    framework and frame size, as far as they were searched.
     """
 
     bench: Bench
@@ -68,7 +68,7 @@ def arm_of(place: Place) -> Arm:
 
 
 def due(setup: LinkSetup, place: Place, block: int, role: Role, attempt: int) -> dict[str, object]:
-    """The fields by which the record of a window is known."""
+    """Return the fields that identify the record of a window."""
     return {
         "link": setup.link.name,
         "role": role,
@@ -81,7 +81,7 @@ def due(setup: LinkSetup, place: Place, block: int, role: Role, attempt: int) ->
 
 
 def cell_of(setup: LinkSetup, place: Place) -> CloudTrialCell:
-    """What is measured: the place's levels on this link."""
+    """Return the cell: the place's levels on this link."""
     return CloudTrialCell(link=setup.link.name, size=place.size, levels=place.cell)
 
 
@@ -94,7 +94,7 @@ def record_of(  # noqa: PLR0917 - what a window is known by
     full_pps: float | None,
     role: Role = "measure",
 ) -> Trial:
-    """What is known of a window before it begins."""
+    """Return the record of a window before it begins."""
     setup.resize(place.size)
     nobody = place.framework == NOBODY
     plan = Plan(
@@ -118,7 +118,7 @@ def record_of(  # noqa: PLR0917 - what a window is known by
 
 
 class CellRun:
-    """Attempts at a cell. `full_pps`: what is 100 %; None: the tenants work without a forwarder."""
+    """Attempts at a cell. `full_pps`: 100 %; None: the tenants work without a forwarder."""
 
     def __init__(
         self,
@@ -139,8 +139,8 @@ class CellRun:
         self._started: ProgramStart | None = None
 
     def go(self, first: int, last: int, record: Callable[[Trial], None]) -> Trial:
-        """Attempts are numbered from `first`, and `last` is the last that may be made. Tenants and
-        forwarder are started once, and windows go on until one counts. Each goes to `record`.
+        """Run attempts, numbered from `first` to `last` at most. Tenants and forwarder are started
+        once, and windows are repeated until one is valid. Each goes to `record`.
         """
         trial = self._new(first)
         if self._full_pps is None:
@@ -162,7 +162,7 @@ class CellRun:
         except TrialError as error:
             failed = error
         if failed and trial.valid:
-            # What failed began before a window, or ended after the last.
+            # This failure came before a window, or after the last.
             with self._watched(trial):
                 raise failed
         record(trial)
@@ -178,14 +178,14 @@ class CellRun:
 
     @property
     def _pps(self) -> float:
-        """What is sent, in frames per second over all directions."""
+        """The offered load in frames per second over all directions."""
         assert self._full_pps is not None
         return self._full_pps * self._place.cell.rate
 
     @contextmanager
     def _watched(self, trial: Trial) -> Iterator[None]:
-        """Strangers are recorded on the generator's CPU alone, where only strangers make it
-        late: on the forwarder's are the tenants, which are what is measured.
+        """Record strangers on the generator's CPU only, where only strangers make it late: the
+        users of the forwarder's CPU are the tenants, whose effect is measured.
         """
         with watched(self._site.bench, trial, self._setup):
             yield
@@ -198,7 +198,7 @@ class CellRun:
 
     @contextmanager
     def _running(self, beside: Neighbours) -> Iterator[Callable[[Trial], None]]:
-        """The forwarder in its control group; what is given runs a window."""
+        """Run the forwarder in its control group; yields a function that runs a window."""
         site = self._site
         wire, sender = self._setup.ready()
         if sender is None:
@@ -211,7 +211,7 @@ class CellRun:
             site.groups.group("forwarder", limits) as group,
             CoreCounters(site.room.forwarder, site.bench.host) as counters,
         ):
-            # It is stopped when frames have come through, long before its end.
+            # Stopped when frames have come through, long before its end.
             warm_up = min(WARM_UP_PPS, self._pps)
             sender.configure(self._traffic(wire, sender, warm_up, 60.0, latency=False))
             with launch(program, bench.run, bench.cores, bench.memory, wire) as running:
@@ -231,8 +231,8 @@ class CellRun:
                 yield lambda trial: self._window(trial, exchange, meter, beside, wire)
 
     def _confine(self, group: Group, running: Running, wire: Wire) -> None:
-        """What works for the forwarder is in one group: its processes, and the kernel's threads
-        that receive for it, which are all there is of some forwarders.
+        """Put everything that works for the forwarder into one group: its processes, and the kernel
+        threads that receive for it, which some forwarders consist of.
         """
         for child in running.children:
             if self._site.bench.cores.forwarder in child.command.cpus:
@@ -305,7 +305,7 @@ class CellRun:
         )
 
     def _tenants_alone(self, trial: Trial) -> None:
-        """What the tenants of a cell get done without any forwarder."""
+        """Measure the tenants' work without any forwarder."""
         site = self._site
         with (
             self._watched(trial),
@@ -332,7 +332,7 @@ class CellRun:
 def neighbours(site: Site, place: Place) -> Neighbours:
     cpu = site.room.tenants_cpu(place.cell.cpu)
     bench = site.bench
-    # As long as a cell may take, with all of its windows.
+    # The longest time of a cell with all of its windows.
     bound_s = max(900, math.ceil(20 * (bench.window_s + 10)))
     return Neighbours(
         place.cell, site.shape, cpu, bench.run, site.groups, site.bridge, bound_s=bound_s
@@ -340,7 +340,7 @@ def neighbours(site: Site, place: Place) -> Neighbours:
 
 
 def _guests(beside: Neighbours) -> list[Asked]:
-    """What those have done who have to be asked for it."""
+    """Return the work of tenants that must be asked for it."""
     return [] if beside.counted_here else beside.asked()
 
 

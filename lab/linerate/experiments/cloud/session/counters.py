@@ -2,8 +2,8 @@
 """Counters of one core, by the kernel and the processor.
 
 Context switches and the last-level cache's references and misses are counted by perf_event_open(2),
-for all that runs on the core; bytes to and from memory by resctrl, where it is mounted and the core
-has such a monitor. A virtual machine has the first alone, as a rule: what cannot be counted is
+for all that runs on the core; bytes to and from memory by resctrl, if it is mounted and the core
+has such a monitor. A virtual machine usually has only the first: figures that cannot be counted are
 absent. Time and softirqs are those of /proc/stat and /proc/softirqs.
 
 Lifecycle: `CoreCounters` holds open files until its context ends. One thread.
@@ -33,7 +33,7 @@ _EVENTS = {"switches": (1, 3), "cache_references": (0, 2), "cache_misses": (0, 3
 
 @dataclass(frozen=True)
 class Reading:
-    """Everything since some beginning; None: not counted here."""
+    """Counts since some beginning; None if not counted here."""
 
     at_s: float
     busy_ticks: int
@@ -78,7 +78,7 @@ class CoreCounters:
 
 
 def between(cpu: int, before: Reading, after: Reading) -> CoreWindow:
-    """What was counted in between."""
+    """Return the difference of two readings."""
     tick_s = 1 / os.sysconf("SC_CLK_TCK")
     events = {
         name: max(count - before.events[name], 0)
@@ -107,7 +107,9 @@ def between(cpu: int, before: Reading, after: Reading) -> CoreWindow:
 
 
 def softirqs_of(text: str, cpu: int) -> dict[str, int]:
-    """Softirqs by kind, from one column of /proc/softirqs, which has one for each online CPU."""
+    """Return softirqs by kind, from one column of /proc/softirqs, which has one for each online
+    CPU.
+    """
     heads, *lines = text.splitlines()
     column = heads.split().index(f"CPU{cpu}")
     return {
@@ -117,7 +119,9 @@ def softirqs_of(text: str, cpu: int) -> dict[str, int]:
 
 
 def moved_bytes(host: Host = LOCAL) -> int | None:
-    """Over all domains of the last-level cache: resctrl tells of these, not of cores."""
+    """Return the bytes moved in all domains of the last-level cache: resctrl counts these, not
+    cores.
+    """
     counts = []
     for path in host.glob("/sys/fs/resctrl/mon_data", "mon_L3_*/mbm_total_bytes"):
         # `Unavailable` where the hardware has no value.
@@ -127,7 +131,9 @@ def moved_bytes(host: Host = LOCAL) -> int | None:
 
 
 def _open(cpu: int, kind: int, number: int) -> int:
-    """A counter's file descriptor; below 0: this core has no such counter, or none for us."""
+    """Return a counter's file descriptor; below 0 if this core has no such counter, or this user
+    may not use it.
+    """
     syscall = _SYSCALL.get(platform.machine())
     if syscall is None:
         return -1

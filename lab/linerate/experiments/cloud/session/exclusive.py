@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One run of this experiment at a time on a machine: tenants of two would be neighbours of both.
+"""Allow one run of this experiment at a time on a machine: tenants of one would disturb the other.
 
-Lifecycle: `Exclusive` holds a lock (flock) on a file in a directory of the machine's until its
-context ends; the kernel lets it go with its owner, however that ends, and the next run takes over
-the file that stayed. A session leases its CPUs first, for which it may wait, and then takes this
-lock, for which it never waits: no two can wait for each other.
+Lifecycle: `Exclusive` holds a lock (flock) on a file in a directory of the machine until its
+context ends; the kernel releases it when its owner ends, in whatever way, and the next run takes
+over the remaining file. A session leases its CPUs first, for which it may wait, and then takes this
+lock, for which it never waits, so no deadlock is possible.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _MOST_READ = 4096
 
 
 class Exclusive:
-    """The machine, for one run. `what`: told to those who find it taken."""
+    """The machine, for one run. `what`: the message to others that find it taken."""
 
     def __init__(self, what: str, path: Path = PATH) -> None:
         self._path = path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the tenants of a design are kept apart and limited, in words for the report."""
+"""Describe the isolation and limits of a design's tenants, for the report."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from linerate.experiments.cloud.design.design import CloudDesign
 
 
 def isolation(design: CloudDesign) -> list[str]:
-    """How each tenant is kept, a sentence for each kind that the design has."""
+    """Return a sentence for each kind of tenant that the design has."""
     kinds = {place.cell.kind for place in design.places}
     loads = {place.cell.load for place in design.places}
     shape = design.tenant

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The CPU time of the shared core in a window: of the forwarder, of tenants, and of all.
 
-It takes the place of the meter that every window has (`linerate.trial.cpu_time`), so that all is
-read at the same two moments: just before the first frame is sent, and just after the last.
+It replaces the meter that every window has (`linerate.trial.cpu_time`), so that everything is read
+at the same two moments: just before the first frame is sent, and just after the last.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ from linerate.trial.cpu_time import CpuMeter, Look
 
 @dataclass(frozen=True)
 class CoreLook(Look):
-    """`forwarder`: of its control group. `asked`: what tenants have done that the host counts; of
-    guests, which take their time to answer, nothing.
+    """A reading. `forwarder`: of its control group. `asked`: the tenants' work that the host
+    counts; empty for guests, which take time to answer.
     """
 
     core: Reading
@@ -34,14 +34,14 @@ class CoreLook(Look):
 
 @dataclass(frozen=True)
 class Used:
-    """Between the two readings of a window."""
+    """The CPU use between the two readings of a window."""
 
     begin: CoreLook
     end: CoreLook
 
 
 class CoreMeter(CpuMeter):
-    """Looks at the forwarder's core, its control group and those of the tenants."""
+    """Measures the forwarder's core, its control group and those of the tenants."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class CoreMeter(CpuMeter):
         return super().used(idle, begin, end, window_s)
 
     def enter(self, window: CloudWindow) -> None:
-        """What the core and the forwarder's group did; the tenants' windows are entered with it."""
+        """Enter the use of the core and of the forwarder's group, and the tenants' windows."""
         if self.used_by is None:
             return
         begin, end = self.used_by.begin, self.used_by.end

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tenants of one cell: made, working, looked at, and gone.
+"""The tenants of one cell: start them, read their work, and remove them.
 
 Lifecycle: `Neighbours` is a context manager. Inside, every tenant works, each in a control group of
-its own; all ends with it, however it ends. What a killed lab left goes when the next one makes its
-own (`netns`, `cgroups`).
+its own; all ends with it, in whatever way. The next lab removes the leftovers of a killed one
+(`netns`, `cgroups`).
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from linerate.experiments.cloud.window import CloudCell, TenantWindow
 from linerate.host.errors import TenantError, TrialError
 from linerate.host.process import RunDirectory
 
-# Of a control group: everyone's, and the greatest, beside which n busy tenants get n parts of
-# 100 + n.
+# Weights of a control group: the default, and the greatest, beside which n busy tenants get n parts
+# of 100 + n.
 WEIGHT, WEIGHT_FIRST = 100, 10_000
-# For a load to begin, of each tenant beside the others; a virtual machine has to boot as well.
+# The time for a load to begin, per tenant; a virtual machine also has to boot.
 _READY_S = {Kind.CONTAINER: 20.0, Kind.VM: 60.0}
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What a tenant had done until then."""
+    """A tenant's work until this moment."""
 
     at_s: float
     work: Work
 
 
 def forwarder_limits(cell: CloudCell, cpu: int) -> Limits:
-    """What the forwarder is given: see `levels`."""
+    """Return the forwarder's limits: see `levels`."""
     quota = quota_of(cell.cpu)
     weight = WEIGHT if cell.cpu == SHARED else WEIGHT_FIRST
     return Limits(cpus=(cpu,), cpu_quota=quota, cpu_weight=weight)
 
 
 class Neighbours:
-    """`bridge`: where network loads meet the host; it outlives them."""
+    """The tenants. `bridge`: connects network loads with the host; it outlives them."""
 
     def __init__(  # noqa: PLR0917 - what tenants are made of
         self,
@@ -62,7 +62,7 @@ class Neighbours:
         *,
         bound_s: int,
     ) -> None:
-        """`bound_s`: a tenant ends by itself so long after its start."""
+        """Prepare. `bound_s`: the time after its start at which a tenant ends by itself."""
         self.cell = cell
         self._bound_s = bound_s
         self.tenants: list[VirtualMachine | Container] = []
@@ -81,7 +81,7 @@ class Neighbours:
                 self._held.enter_context(tenant)
                 tenant.start()
             for tenant in self.tenants:
-                # They share a core while they begin.
+                # They share a core while they start.
                 tenant.ready(_READY_S[Kind(self.cell.kind)] * self.cell.tenants)
         except TrialError as error:
             self._held.close()
@@ -93,7 +93,7 @@ class Neighbours:
 
     def _made(self, number: int) -> VirtualMachine | Container:
         kind, load, shape = Kind(self.cell.kind), Load(self.cell.load), self._shape
-        # Who has no disk has nothing there to limit.
+        # A tenant without a disk has no I/O to limit.
         io = round(shape.io_mib_per_s * 2**20) if shape.io_mib_per_s and load.has_io else None
         limits = Limits(
             cpus=(self._cpu,),
@@ -123,7 +123,7 @@ class Neighbours:
         )
 
     def check(self) -> None:
-        """Raise `TenantError` when one is gone or does not work."""
+        """Raise `TenantError` if one is gone or does not work."""
         for tenant in self.tenants:
             try:
                 tenant.check()
@@ -131,16 +131,16 @@ class Neighbours:
                 raise TenantError(error.message) from error
 
     def usages(self) -> list[Usage]:
-        """The usage of each tenant's control group, read now."""
+        """Return the usage of each tenant's control group, read now."""
         return [tenant.group.usage() for tenant in self.tenants]
 
     @property
     def counted_here(self) -> bool:
-        """Whether the host counts what they do, and tells at once; a guest has to be asked."""
+        """True if the host counts their work, and reads it at once; a guest must be asked."""
         return self.cell.kind != Kind.VM.value
 
     def asked(self) -> list[Asked]:
-        """What each has done, asked one after the other."""
+        """Return each tenant's work, asked one after the other."""
         found = []
         for tenant in self.tenants:
             try:
@@ -151,8 +151,8 @@ class Neighbours:
         return found
 
     def bridge_bytes(self) -> int | None:
-        """Bytes of frames that crossed the bridge to and from the host; None: no tenant has
-        a link.
+        """Return bytes of frames that crossed the bridge to and from the host; None if no tenant
+        has a link.
         """
         if not self.tenants or not Load(self.cell.load).has_network:
             return None
@@ -167,7 +167,7 @@ def windows(
     asked: tuple[Sequence[Asked], Sequence[Asked]],
     used: tuple[Sequence[Usage], Sequence[Usage]],
 ) -> list[TenantWindow]:
-    """What each got done between two askings, and used between two readings."""
+    """Return each tenant's work between two answers, and its use between two readings."""
     return [
         TenantWindow(
             name=tenant.name,
@@ -181,7 +181,7 @@ def windows(
 
 
 def since(before: float | None, after: float | None) -> float | None:
-    """What was added to a counter; None where it does not count."""
+    """Return the increase of a counter; None if it does not count."""
     return None if before is None or after is None else max(after - before, 0.0)
 
 

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""100 % of a framework at a frame size: its NDR by itself, on the whole core, without tenants.
+"""100 % of a framework at a frame size: its NDR alone, on the whole core, without tenants.
 
-A flood says where to look, then MLRsearch (RFC 9971) looks for the greatest rate without loss, by
-short windows of which up to half may lose: a shared machine is quiet for a part of a second at a
-time. Where the sender is not in time at the greatest load, it looks below that.
+A flood gives the starting point, then MLRsearch (RFC 9971) searches for the greatest rate without
+loss, by short windows of which up to half may lose: a shared machine is quiet for a part of a
+second at a time. If the sender is late at the greatest load, it searches below that.
 """
 
 from __future__ import annotations
@@ -20,14 +20,16 @@ from linerate.trial.search.throughput import Throughput, search
 
 GOAL = Goal("NDR", 0.0, 0.5, 0.02, 0.1, 0.1, 0.3)
 LIMIT_S = 60.0
-# Of what came back from the flood: an overloaded forwarder may carry less than one that is not.
+# Multiples of a flood's received rate: an overloaded forwarder may carry less than its maximum.
 TOPS = (1.2, 0.9, 0.7, 0.5, 0.3, 0.15)
 FLOOD_S = 0.3
 _WINDOWS = 8
 
 
 def search_rate(framework: str, cell: Cell) -> Steps[float | None]:
-    """The rate in frames per second over all directions; None: none found. All is on record."""
+    """Return the rate in frames per second over all directions; None if none was found. All trials
+    are on record.
+    """
     arm = Arm(framework, framework)
     flooded: float | None = yield OnSetup(cell, partial(_flood, arm), flood=True)
     if not flooded:

@@ -1,12 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which share of a framework's NDR the sender can keep while tenants work on the other core.
+"""Find the share of a framework's NDR that the sender can keep while tenants work on the other
+core.
 
-Frames come back in bursts when tenants keep the forwarder from its core, and who receives them has
-the sender's core meanwhile; and where the two cores are hyperthreads of one, a sender beside a busy
-one is slower. A rate that it does not keep would void every window of such cells. So it is tried
+Frames come back in bursts when tenants keep the forwarder from its core, and receiving them takes
+time on the sender's core; and if the two cores are hyperthreads of one, a sender beside a busy one
+is slower. A rate that it does not keep would void every window of such cells. So the rate is tried
 beside the most tenants of the design, for each framework and frame size; and all of these get the
-share that is kept of each: at shares that differ, what the sender keeps would look like what
-frameworks and frame sizes do.
+share that is kept for each: with different shares, differences between senders would look like
+differences between frameworks and frame sizes.
 """
 
 from __future__ import annotations
@@ -22,16 +23,16 @@ from linerate.runs.plans.steps import Attempts, Most, Record, Steps
 from linerate.trial.link_setup import LinkSetup
 
 SHARES = (1.0, 0.7, 0.5, 0.35, 0.25, 0.18, 0.12, 0.08)
-# Of the sender's CPU: what others have of it when they, and not the tenants, make it late.
+# The share of the sender's CPU with which other processes, and not the tenants, make it late.
 _DISTURBS = 0.05
 MOST = Most(windows=3, starts=2, disturbed=("late",))
-# Those that keep the forwarder waiting for longest come first.
+# The loads that keep the forwarder waiting for longest come first.
 _LOADS = ("cpu", "mixed", "network", "io", "idle")
 _KINDS = ("container", "vm")
 
 
 def hardest(places: Sequence[Place], framework: str, size: int) -> Place | None:
-    """The cell in which a sender has it hardest; None: there are no tenants."""
+    """Return the cell that is hardest for a sender; None if there are no tenants."""
     mine = [
         place
         for place in places
@@ -51,8 +52,8 @@ def hardest(places: Sequence[Place], framework: str, size: int) -> Place | None:
 def kept(
     site: Site, setup: LinkSetup, place: Place, ndr_pps: float, most: float
 ) -> Steps[float | None]:
-    """The greatest share of the NDR, `most` at most, that can be 100 % then; None: the sender kept
-    nothing. All is on record.
+    """Return the greatest share of the NDR, `most` at most, that can be 100 % then; None if the
+    sender kept no rate. All trials are on record.
     """
     greatest = place.cell.rate
     for share in (each for each in SHARES if each <= most):
@@ -77,9 +78,10 @@ def kept(
 
 
 def strangers(trials: Sequence[Trial], sender: int) -> str:
-    """The processes that had the sender's CPU in a void window, in words; empty: none known.
+    """Return the processes that used the sender's CPU in a void window, in words; empty if none is
+    known.
 
-    No tenant is ever there, so that a repetition may find it free.
+    These are never tenants, so a repetition may find the CPU free.
     """
     for trial in reversed(trials):
         shares = (trial.others or {}).get(str(sender), {})

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `cloud`: what each framework carries alone, then all cells in randomised blocks.
+"""Experiment `cloud`: first each framework's rate alone, then all cells in randomised blocks.
 
 A block is an open link with a running generator. In it every cell is run once, in an order drawn
 from the seed: its tenants begin, its forwarder is started beside them, and a window is measured at
-the cell's share of what that forwarder carries alone. Between these the tenants are measured by
-themselves. A run has a budget of time for each session, if it is asked to, of which the search for
-what frameworks carry is a part: what did not fit is run when the run is resumed.
+the cell's share of that forwarder's own rate. Between these the tenants are measured alone. With a
+time budget, which each session has and which includes the search for the own rates, the rest is run
+when the run is resumed.
 """
 
 from __future__ import annotations
@@ -67,10 +67,11 @@ class Cloud(SessionPlan):
         self.window_s = design.window_s
         self.minutes = options.minutes
         self.total = design.blocks * (len(design.places) + len(alone(design.places)))
-        # By framework and frame size: NDRs, and what is 100 %, in frames per second.
+        # NDRs, and 100 %, in frames per second, by framework and frame size.
         self._ndrs: dict[tuple[str, int], float] = {}
         self.full_rates: dict[tuple[str, int], float] = {}
-        # While it is looked for what the generator keeps, of all frameworks and sizes.
+        # The rests in the search for the rates that the generator keeps, for all frameworks and
+        # sizes together.
         self._rests = iter(RESTS_S)
 
     @property
@@ -85,7 +86,7 @@ class Cloud(SessionPlan):
         return Room.of(self.bench.cores, sorted(self.bench.host.cpus()))
 
     def held(self) -> AbstractContextManager[object]:
-        """The machine: tenants of two runs would be neighbours of both."""
+        """Return the lock on the machine: tenants of one run would disturb the other."""
         return Exclusive(f"of {len(self.design.places)} cells")
 
     def prepare(self) -> None:
@@ -165,7 +166,7 @@ class Cloud(SessionPlan):
         yield OnSetup(self._cell(), partial(self._all_kept, site))
 
     def _all_kept(self, site: Site, setup: LinkSetup) -> Steps[None]:
-        """One share of all NDRs is 100 %, the greatest that the generator keeps of each."""
+        """Choose one share of all NDRs as 100 %: the greatest that the generator keeps for each."""
         share, by = SHARES[0], ""
         for framework, size in list(self._ndrs):
             found = yield from self._kept(site, setup, framework, size, share)
@@ -190,14 +191,16 @@ class Cloud(SessionPlan):
     def _kept(
         self, site: Site, setup: LinkSetup, framework: str, size: int, most: float
     ) -> Steps[float | None]:
-        """The share of the NDR that is kept, `most` at most; None: none is."""
+        """Return the share of the NDR that is kept, `most` at most; None if none is."""
         place = hardest(self.design.places, framework, size)
         if place is None:
             return most
         best: float | None = None
 
         def attempt() -> Steps[float | None]:
-            """What is kept, where it is as much as is asked for, or where nobody else hindered."""
+            """Return the kept share if it is the requested one, or if no other process
+            interfered.
+            """
             nonlocal best
             before = len(self.trials)
             found = yield from kept(site, setup, place, self._ndrs[framework, size], most)
@@ -217,11 +220,15 @@ class Cloud(SessionPlan):
     # -- what cannot be measured -------------------------------------------------------------------
 
     def _is_needed(self, framework: str) -> bool:
-        """Whether a study without this framework says nothing: all others are held against it."""
+        """Return True if a study without this framework is useless: all others are compared with
+        it.
+        """
         return framework == self.design.reference and not self.keep_going
 
     def _lost(self, framework: str, size: int, what: str) -> None:
-        """Name a framework that cannot be measured at a size, or end the run with the reference."""
+        """Record a framework that cannot be measured at a size, or end the run if it is the
+        reference.
+        """
         mine = [t for t in self.trials if (t.forwarder, t.cell.key[1]) == (framework, size)]
         cause = last_cause(mine)
         who = "the reference " if framework == self.design.reference else ""

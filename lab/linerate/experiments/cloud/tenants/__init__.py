@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tenants, which share the machine with a forwarder, and the work that they get done beside it."""
+"""Tenants, which share the machine with a forwarder, and the work that they do beside it."""

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The interface of a tenant, whatever it is made of.
+"""The interface of a tenant of any kind.
 
 Lifecycle of a `Tenant`: made, `start`ed, `ready` when its load works, asked for its `work` any
-number of times, `stop`ped; leaving its context stops it, too, and removes all that was made for it.
-One lab process, its main thread.
+number of times, `stop`ped; leaving its context stops it, too, and removes everything that was made
+for it. One lab process, its main thread.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from linerate.host.errors import MissingError
 
 
 class Kind(StrEnum):
-    """What a tenant is: processes with namespaces of their own, or a virtual machine."""
+    """The kind of a tenant: processes with namespaces of their own, or a virtual machine."""
 
     CONTAINER = "container"
     VM = "vm"
@@ -48,12 +48,11 @@ class Load(StrEnum):
 
 @dataclass(frozen=True)
 class Work:
-    """What was done since the tenant was ready; None: its load has nothing of the kind, or it did
-    not answer.
+    """The work since the tenant was ready; None: its load has no such work, or it did not answer.
 
-    `bogo_ops`: of stress-ng, counted when one of its slices ends, of 200 in a container and 25 in
-    a guest. `io_operations`, `io_bytes`: reads and writes of the tenant's disk. `network_bytes`: in
-    frames that the tenant's interface sent and received, without FCS.
+    `bogo_ops`: of stress-ng, counted when one of its slices ends, which have 200 in a container and
+    25 in a guest. `io_operations`, `io_bytes`: reads and writes of the tenant's disk.
+    `network_bytes`: in frames that the tenant's interface sent and received, without FCS.
     """
 
     bogo_ops: int | None = None
@@ -64,12 +63,12 @@ class Work:
 
 @dataclass(frozen=True)
 class Limits:
-    """What the processes of a control group may use.
+    """The limits of the processes in a control group.
 
     `cpus`: the CPUs they may run on. `cpu_quota`: of one CPU, so that 0.5 is half of it; None: no
-    quota. `cpu_weight`: against others on the same CPU, 1 to 10,000, of which 100 is everyone's.
-    `memory_mib`: swap included. `io_bytes_per_s`: read, and as much written, on the disk that
-    `io_device` names by `MAJOR:MINOR`. `pids`: processes and threads. None: no limit.
+    quota. `cpu_weight`: against others on the same CPU, 1 to 10,000; the default is 100.
+    `memory_mib`: swap included. `io_bytes_per_s`: for reads, and the same for writes, on the disk
+    that `io_device` names by `MAJOR:MINOR`. `pids`: processes and threads. None: no limit.
     """
 
     cpus: tuple[int, ...]
@@ -94,27 +93,27 @@ class Tenant(ABC):
     @property
     @abstractmethod
     def pids(self) -> Sequence[int]:
-        """Processes of the host that are this tenant, by which its CPU time is shared."""
+        """The processes of the host that belong to this tenant, for its CPU time."""
 
     @abstractmethod
     def start(self) -> None:
-        """Begin; nothing stays when that fails."""
+        """Start it; leaves nothing behind if that fails."""
 
     @abstractmethod
     def ready(self, timeout_s: float = ...) -> None:
-        """Wait until its load works; raises `LinkError` when it does not within the time."""
+        """Wait until its load works; raises `LinkError` if it does not within the time."""
 
     @abstractmethod
     def check(self) -> None:
-        """Raise `ProcessError` when it is gone or its load failed."""
+        """Raise `ProcessError` if it is gone or its load failed."""
 
     @abstractmethod
     def work(self) -> Work:
-        """What it has done since it was ready, asked now."""
+        """Return its work since it was ready, asked now."""
 
     @abstractmethod
     def stop(self) -> None:
-        """End it and remove what was made for it; again, nothing."""
+        """End it and remove everything made for it; a second call does nothing."""
 
     def __enter__(self) -> Self:
         return self
@@ -123,7 +122,7 @@ class Tenant(ABC):
         self.stop()
 
     def need(self, missing: Sequence[str]) -> None:
-        """Raise `MissingError` where something is missing that it takes."""
+        """Raise `MissingError` if something that it needs is missing."""
         if missing:
             raise MissingError(
                 f"{self.name} cannot run: {'; '.join(missing)}", "make setup, as root"

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A container as a tenant: processes in namespaces and a control group of their own, with a load.
 
-What it cannot do: use more than its limits, see other processes, or reach anything but the bridge
-that it is on. Its loads run as nobody without capabilities, write on their disk and on 16 MiB of
-memory only, and come from Debian's packages. What it is not: a fence against an attacker. It reads
-the host's files as nobody may, and uses the host's kernel.
+It cannot use more than its limits, see other processes, or reach anything but its bridge. Its loads
+run as nobody without capabilities, write on their disk and on 16 MiB of memory only, and come from
+Debian's packages. It is not a barrier against an attacker: it can read the host's files as nobody,
+and uses the host's kernel.
 
 Lifecycle: `start` makes control group, network namespace, interfaces, disk and the host's end of a
 network load; the container's first process is in its group before it runs anything. `stop` ends all
@@ -41,17 +41,17 @@ from linerate.host.process import Child, Command, RunDirectory, checkpoint, wait
 
 FIRST = Path(__file__).with_name("container.sh")
 READY_S = 30.0
-# Of a container that was given none.
+# Defaults of a container.
 MEMORY_MIB, PIDS = 256, 64
 _BASH, _UNSHARE, _SETPRIV = (Path("/usr/bin") / name for name in ("bash", "unshare", "setpriv"))
 _TOOLS = (_BASH, _UNSHARE, _SETPRIV)
 _NAMESPACES = ("--mount", "--pid", "--uts", "--ipc", "--fork", "--kill-child", "--mount-proc")
 _PATH = "/usr/sbin:/usr/bin:/sbin:/bin"
-# Which of the programs is at the disk, as the kernel calls it.
+# The kernel's name of the program that uses the disk.
 _IO = "fio"
 # Whatever begins, begins in the group: nothing runs before the lab has put it there.
 _WAIT = 'read -r go || exit 1; [ -z "$disk" ] || exec 3<>"$disk"; exec "$@"'
-# More than a handshake.
+# More bytes than a handshake.
 _CARRIES_BYTES = 20_000
 _LISTENS_S = 10.0
 _ENDS_S = 2.0
@@ -59,9 +59,7 @@ _ENDS_S = 2.0
 
 @dataclass(frozen=True)
 class Facts:
-    """Facts of a container that was started, for records. `limits`: with those that it got
-    unasked.
-    """
+    """Facts of a container that was started, for records. `limits`: including the default ones."""
 
     limits: Limits
     group_version: int
@@ -71,7 +69,7 @@ class Facts:
 
 
 def missing(load: Load = Load.MIXED) -> list[str]:
-    """Why no such tenant can run here, a reason each; none: it can."""
+    """Return why no such tenant can run here, one reason each; empty if it can."""
     reasons = cgroups.missing()
     reasons += [
         f"{program} is not installed (Debian: {program.name})"
@@ -90,7 +88,7 @@ def missing(load: Load = Load.MIXED) -> list[str]:
 
 @functools.cache
 def _without_namespaces(unshare: Path) -> str | None:
-    """Why containers cannot be kept apart here, by two programs that are run once in a process."""
+    """Return why containers cannot be isolated here, tested with two programs once per process."""
     if told(str(unshare), *_NAMESPACES, "true") is None:
         return "unshare: namespaces for processes and mounts cannot be made here"
     if told(str(unshare), *_NAMESPACES, "mount", "-o", "remount,bind,ro", "/") is None:
@@ -99,10 +97,11 @@ def _without_namespaces(unshare: Path) -> str | None:
 
 
 class Container(Tenant):
-    """The tenant of a number, from 0, which no other on its bridge has.
+    """The tenant with a number, from 0, that no other on its bridge has.
 
-    `bound_s`: it ends by itself so long after its start. `disk_directory`: where its disk image is,
-    for loads with I/O; a limit on I/O without a device is one on the disk below that.
+    `bound_s`: the time after its start at which it ends by itself. `disk_directory`: the directory
+    of its disk image, for loads with I/O; a limit on I/O without a device applies to the disk of
+    that directory.
     """
 
     kind = Kind.CONTAINER
@@ -124,11 +123,11 @@ class Container(Tenant):
         self.load = load
         self.facts: Facts | None = None
         if load.has_network and network is None:
-            raise UsageError(f"{self.name}: nobody is at the other end of a network load")
+            raise UsageError(f"{self.name}: there is no peer at the other end of a network load")
         if not 1 <= bound_s <= 86_400:
-            raise UsageError(f"{self.name}: it is bounded to 1 to 86400 s, not {bound_s}")
+            raise UsageError(f"{self.name}: invalid time limit {bound_s} s: must be 1 to 86400")
         if disk_mib < 1:
-            raise UsageError(f"{self.name}: a disk of {disk_mib} MiB is none")
+            raise UsageError(f"{self.name}: invalid disk size {disk_mib} MiB: must be at least 1")
         self._limits = limits
         self._run = run
         self._groups = groups
@@ -153,12 +152,12 @@ class Container(Tenant):
 
     @property
     def pids(self) -> list[int]:
-        """All its processes, the host's end of a network load too."""
+        """All its processes, including the host's end of a network load."""
         return self._group.pids() if self._group else []
 
     @property
     def group(self) -> Group:
-        """Its limits and its use; raises `ProcessError` when it is not running."""
+        """Its control group; raises `ProcessError` if it is not running."""
         if self._group is None:
             raise ProcessError(f"{self.name} is not running")
         return self._group
@@ -198,13 +197,13 @@ class Container(Tenant):
 
     def check(self) -> None:
         checkpoint()
-        # It knows why one of its own ended.
+        # The container knows why one of its processes ended.
         self._started().check()
         if self._server is not None:
             self._server.check()
 
     def work(self) -> Work:
-        """What it has done since it was ready, counted now."""
+        """Return its work since it was ready, counted now."""
         before, now = self._before, self._counted()
         if before is None:
             return Work()
@@ -236,7 +235,7 @@ class Container(Tenant):
             image.let_anyone_open()
         self._held.enter_context(Namespaces((self.name,)))
         self._group = group = self._held.enter_context(self._groups.group(self.name, limits))
-        # Before anything is waited for: who is in there may not listen to signals.
+        # Set up before any wait: processes inside may ignore signals.
         ends = self._held.enter_context(contextlib.ExitStack())
         self._held.callback(group.kill)
         words = self._words(image)
@@ -270,8 +269,8 @@ class Container(Tenant):
         )
 
     def _words(self, image: DiskImage | None) -> dict[str, str]:
-        """What its first program is told."""
-        # Their own time is longer: the container's is what ends them.
+        """Return the parameters of its first program."""
+        # Longer than the container's own limit, which ends them.
         bound_s = self._bound_s + 60
         words = {"seconds": str(self._bound_s), "disk": "", "cpu": "", "io": "", "network": ""}
         if self.load.has_cpu:
@@ -289,7 +288,7 @@ class Container(Tenant):
         return words
 
     def _command(self, limits: Limits, words: Mapping[str, str]) -> Command:
-        """Nothing of the lab's environment is the container's."""
+        """Return its command, without the lab's environment."""
         environment = {"PATH": _PATH, "LC_ALL": "C", **words}
         told_words = [f"{name}={value}" for name, value in environment.items()]
         inner = (str(_UNSHARE), *_NAMESPACES, str(_BASH), str(FIRST))
@@ -311,7 +310,7 @@ class Container(Tenant):
         )
 
     def _listen(self) -> None:
-        """Take in what its first program has said."""
+        """Read the output of its first program."""
         self._heard += self._started().hear()
         *lines, self._heard = self._heard.split(b"\n")
         for line in lines:
@@ -322,7 +321,7 @@ class Container(Tenant):
                 self._bogo_ops = int(number)
 
     def _counted(self) -> Work:
-        """Since it began; what there is nothing of yet is 0."""
+        """Return its work since it began; 0 for work that has not begun."""
         self._listen()
         io = self._io_bytes() if self.load.has_io else None
         carried = None
@@ -330,7 +329,7 @@ class Container(Tenant):
             carried = vm_network.carried_bytes(self._veth.host, self._veth.name)
         return Work(
             self._bogo_ops if self.load.has_cpu else None,
-            # All of fio's are of one size.
+            # All of fio's operations have the same size.
             None if io is None else io // loads.BLOCK,
             io,
             carried,
@@ -358,8 +357,8 @@ class Container(Tenant):
 def _end_first(child: Child) -> None:
     """End the container by its first program, for which `unshare` waits.
 
-    Killed along with it `unshare` would leave it to the host's own first program, which does not
-    wait for others everywhere.
+    If both were killed, `unshare` would leave it to the host's init process, which does not reap
+    others everywhere.
     """
     with contextlib.suppress(OSError):
         told_pids = LOCAL.read_text(f"/proc/{child.pid}/task/{child.pid}/children")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The disk of a tenant: a sparse file without a name, that can grow to its size and no further.
+"""The disk of a tenant: a sparse file without a name, with a fixed maximum size.
 
-Lifecycle: the file is there as long as the lab or the tenant has it open, however these end;
-nothing has to be removed. The tenant opens it by the lab's descriptor. Sizes are MiB.
+Lifecycle: the file exists while the lab or the tenant has it open, however these end; nothing has
+to be removed. The tenant opens it by the lab's descriptor. Sizes are MiB.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
 from linerate.host.process import checkpoint
 
-# Kept by systems until a reboot and longer: as a rule on a disk, where /tmp and /run may be memory.
+# Persistent across reboots and so usually on a disk; /tmp and /run may be memory.
 DIRECTORY = Path("/var/tmp")
 _PIECE = 1 << 20
 _IN_MEMORY = ("tmpfs", "ramfs")
 
 
 def filesystem(directory: Path) -> str | None:
-    """The type of the file system that a directory is on; None when the kernel does not say."""
+    """Return the type of a directory's file system; None if the kernel does not say."""
     number = directory.stat().st_dev
     wanted = f"{os.major(number)}:{os.minor(number)}"
     for line in LOCAL.read_text("/proc/self/mountinfo").splitlines():
@@ -33,10 +33,10 @@ def filesystem(directory: Path) -> str | None:
 
 
 class DiskImage:
-    """`direct`: what is read and written reaches the device, past the page cache."""
+    """A disk. `direct`: reads and writes reach the device, past the page cache."""
 
     def __init__(self, size_mib: int, directory: Path = DIRECTORY) -> None:
-        """Raises `MachineError` where there is none but in memory."""
+        """Make it. Raises `MachineError` if only memory is available."""
         self.size_mib = size_mib
         try:
             kind = filesystem(directory)
@@ -56,7 +56,7 @@ class DiskImage:
         self.direct = _takes_direct(self.path)
 
     def fill(self) -> None:
-        """Write all of it: what was never written would be read from no device."""
+        """Write all of it: reads of unwritten parts would not reach the device."""
         piece = bytes(_PIECE)
         try:
             for at in range(0, self.size_mib << 20, _PIECE):
@@ -70,7 +70,7 @@ class DiskImage:
             ) from error
 
     def let_anyone_open(self) -> None:
-        """Whoever has it open, by descriptor: it has no name for others."""
+        """Let any user with its descriptor open it: it has no name for others."""
         os.fchmod(self._file.fileno(), 0o666)
 
     def close(self) -> None:

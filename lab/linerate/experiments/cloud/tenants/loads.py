@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The programs of each load as they are run on the host, and what they have done.
+"""The programs of each load on the host, and their work.
 
 They are the guests' programs with the guests' options (`init.sh`), from Debian's packages, and all
-end by themselves. stress-ng counts only what it has ended, so it works in slices of `SLICE_OPS`
-bogo operations, a tenth of a second of a core's time: what it has done is known to so many. I/O and
+end by themselves. stress-ng counts only finished work, so it runs in slices of `SLICE_OPS` bogo
+operations, a tenth of a second of a core's time: its work is known to that precision. I/O and
 network are counted by the kernel at any moment. Lifecycle: none of its own. Any thread. Times are
 seconds, sizes bytes.
 """
@@ -25,13 +25,13 @@ from linerate.host.process import Command
 SLICE_OPS = 200
 # A slice ends by then, whatever it has got done.
 _SLICE_S = 60
-# Of fio's reads and writes.
+# The size of fio's reads and writes.
 BLOCK = 4096
 _FIRST_PORT = 5210
 
 
 def cpu_argv(results: Path) -> tuple[str, ...]:
-    """One slice; its figures are in a file of YAML then."""
+    """Return the command of one slice, which writes its figures to a YAML file."""
     return (
         str(STRESS_NG),
         *("--cpu", "1", "--cpu-method", "int64", "--cpu-ops", str(SLICE_OPS)),
@@ -41,9 +41,9 @@ def cpu_argv(results: Path) -> tuple[str, ...]:
 
 
 def io_argv(disk: Path, size_mib: int, bound_s: int, *, direct: bool = True) -> tuple[str, ...]:
-    """Random reads and writes, one at a time; `direct`: past the page cache.
+    """Return the command for random reads and writes, one at a time; `direct`: past the page cache.
 
-    It does not ask what the whole device did (`disk_util`): those reads would be counted as work.
+    It does not report the whole device (`disk_util`): those reads would be counted as work.
     """
     return (
         str(FIO),
@@ -54,18 +54,18 @@ def io_argv(disk: Path, size_mib: int, bound_s: int, *, direct: bool = True) -> 
 
 
 def network_argv(peer: IPv4Address, port: int, bound_s: int) -> tuple[str, ...]:
-    """One TCP connection, as fast as it goes."""
+    """Return the command for one TCP connection at full speed."""
     return (str(IPERF3), "--client", str(peer), "--port", str(port), "--time", str(bound_s))
 
 
 def port_of(number: int) -> int:
-    """The port on which the host's end of a tenant's network load listens."""
+    """Return the port on which the host's end of a tenant's network load listens."""
     return _FIRST_PORT + number
 
 
 def server(name: str, number: int, on: Bridge, cpus: tuple[int, ...]) -> Command:
-    """The host's end of a network load, one for each tenant, on the tenants' CPUs and the bridge's
-    host.
+    """Return the command of the host's end of a network load, one for each tenant, on the tenants'
+    CPUs and the bridge's host.
     """
     address = ("--bind", str(on.address.ip), "--port", str(port_of(number)))
     return Command(
@@ -77,15 +77,18 @@ def server(name: str, number: int, on: Bridge, cpus: tuple[int, ...]) -> Command
 
 @functools.cache
 def checked(load: Load, *others: Path) -> Mapping[str, str]:
-    """Versions of the packages that its programs are of, libraries too; raises when any is of none.
+    """Return the versions of the packages of its programs and libraries; raises an error for a file
+    of no package.
 
-    Files are held against their packages once in a process.
+    Files are checked against their packages once per process.
     """
     paths = [path for each in (*programs(load), *others) for path in with_libraries(each)]
     return versions(each.package for each in installed(list(dict.fromkeys(paths))))
 
 
 def io_bytes(pid: int) -> int:
-    """What a process has read from block devices and written to them; raises `OSError`."""
+    """Return the bytes that a process has read from and written to block devices; raises
+    `OSError`.
+    """
     told = dict(line.split(": ") for line in LOCAL.read_text(f"/proc/{pid}/io").splitlines())
     return int(told["read_bytes"]) + int(told["write_bytes"])

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Installed files with the Debian packages that they came in, so that a guest has nothing else.
+"""Installed files with their Debian packages, so that a guest contains nothing else.
 
-A file that no package has, or that differs from what its package brought, is an error. Reads only;
-any thread.
+A file that belongs to no package, or that differs from its package's, is an error. Reads only; any
+thread.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ _REINSTALL = "apt-get install --reinstall"
 
 @dataclass(frozen=True)
 class Installed:
-    """A file as it is installed; `name`: how it is found, of which `content` may be a link's."""
+    """An installed file; `name`: its path, whose `content` may be that of a link's target."""
 
     name: Path
     content: bytes
@@ -33,7 +33,7 @@ class Installed:
 
 
 def told(*argv: str, cwd: Path | None = None, timeout_s: float = _TIMEOUT_S) -> str | None:
-    """What a command prints, in English; None when it fails or is not there."""
+    """Return a command's output in the C locale; None if it fails or does not exist."""
     try:
         done = LOCAL.run(argv, timeout_s=timeout_s, directory=cwd, environment=_IN_ENGLISH)
     except OSError:
@@ -42,9 +42,10 @@ def told(*argv: str, cwd: Path | None = None, timeout_s: float = _TIMEOUT_S) -> 
 
 
 def with_libraries(program: Path) -> list[Path]:
-    """A program and all that it is loaded with, its dynamic loader too; itself when it is static.
+    """Return a program and everything that is loaded with it, including its dynamic loader; itself
+    if it is static.
 
-    What the environment adds (LD_PRELOAD, LD_LIBRARY_PATH) is not among it.
+    Additions by the environment (LD_PRELOAD, LD_LIBRARY_PATH) are not included.
     """
     try:
         read = elf.read(program)
@@ -61,7 +62,7 @@ def with_libraries(program: Path) -> list[Path]:
 
 
 def installed(paths: Sequence[Path]) -> list[Installed]:
-    """Their contents, each held against the sum that its package has of it."""
+    """Return the files' contents, each checked against its package's checksum."""
     owners = _owners(paths)
     sums = {package: _sums(package) for package in set(owners.values())}
     found = []
@@ -69,7 +70,7 @@ def installed(paths: Sequence[Path]) -> list[Installed]:
         package = owners.get(path)
         if package is None:
             raise MachineError(
-                f"{path} is of no Debian package; a guest has nothing from elsewhere",
+                f"{path} belongs to no Debian package, and a guest contains only packaged files",
                 f"install it from Debian's packages, or move {path} away",
             )
         content = LOCAL.read_bytes(path)
@@ -80,14 +81,14 @@ def installed(paths: Sequence[Path]) -> list[Installed]:
         }
         if expected and hashlib.md5(content, usedforsecurity=False).hexdigest() not in expected:
             raise MachineError(
-                f"{path} is not what the package {package} brought", f"{_REINSTALL} {package}"
+                f"{path} differs from the file of package {package}", f"{_REINSTALL} {package}"
             )
         found.append(Installed(path, content, package))
     return found
 
 
 def versions(packages: Iterable[str]) -> dict[str, str]:
-    """The versions of installed packages, by their names."""
+    """Return the versions of installed packages, by their names."""
     names = sorted(set(packages))
     printed = told("dpkg-query", "--show", "--showformat=${binary:Package} ${Version}\\n", *names)
     lines = (line.split() for line in (printed or "").splitlines())
@@ -97,7 +98,7 @@ def versions(packages: Iterable[str]) -> dict[str, str]:
 
 
 def _names(path: Path) -> list[str]:
-    """A file's names in packages, some of which still have /lib for what is in /usr/lib."""
+    """Return a file's names in packages, some of which still have /lib for files in /usr/lib."""
     names = []
     for name in (str(path), str(path.resolve())):
         names.append(name)
@@ -107,7 +108,7 @@ def _names(path: Path) -> list[str]:
 
 def _owners(paths: Sequence[Path]) -> dict[Path, str]:
     candidates = {path: _names(path) for path in paths}
-    # It fails when any name is of no package, and prints the others' all the same.
+    # It fails if any file belongs to no package, but still prints the others'.
     try:
         names = (name for each in candidates.values() for name in each)
         printed = LOCAL.run(
@@ -117,7 +118,7 @@ def _owners(paths: Sequence[Path]) -> dict[Path, str]:
         raise MissingError(f"dpkg-query: {error}", "use a Debian system") from error
     by_name = {
         name: package
-        # A directory may be of several packages, a diversion is told in other words.
+        # A directory may belong to several packages, and a diversion has another format.
         for package, name in re.findall(r"^([a-z0-9][a-z0-9+.:-]*): (/.*)$", printed, re.MULTILINE)
     }
     return {
@@ -128,7 +129,7 @@ def _owners(paths: Sequence[Path]) -> dict[Path, str]:
 
 
 def _sums(package: str) -> dict[str, str]:
-    """MD5 sums of a package's files by name; none when it brought none."""
+    """Return MD5 sums of a package's files by name; empty if it has none."""
     bare = package.partition(":")[0]
     for path in LOCAL.glob(_SUMS, f"{bare}*.md5sums"):
         if path.name in (f"{package}.md5sums", f"{bare}.md5sums"):

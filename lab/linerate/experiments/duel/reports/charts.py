@@ -14,12 +14,12 @@ from linerate.experiments.duel.reports.report import Figures
 from linerate.report.charts import INK, around_one, inline, medians, styled, verdict_colour
 
 _TITLE = "B over A, packets in equal time"
-# Where the largest ratio is so many times the smallest, the axis is logarithmic.
+# If the largest ratio is so many times the smallest, the axis is logarithmic.
 _WIDE = 1.5
 
 
 def forest(found: Sequence[tuple[DuelRecord, Figures]], margin: float) -> dict[str, Any] | None:
-    """A chart of the ratio, its interval and the rounds on each link, beside the margin."""
+    """Draw the ratio, its interval and the rounds on each link, beside the margin."""
     if not found:
         return None
     rows: list[dict[str, Any]] = [

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports in JUnit's XML, as CI systems read it: one suite, with a case for each question.
+"""Reports in JUnit's XML for CI systems: one suite, with a case for each question.
 
-Slower by more than the margin is a failure. No comparison is an error. Not decided is skipped:
-Jenkins and GitLab count errors with failures, and nothing was shown against the program; whether it
-stops a pipeline is decided by the exit status.
+Slower by more than the margin is a failure. No comparison is an error. An undecided question is
+skipped: Jenkins and GitLab count errors with failures, and nothing was shown against the program;
+the exit status decides whether it stops a pipeline.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from linerate.experiments.duel.reports.report import Outcome, Report
 _SUITE = "linerate duel"
 _CLASS = "linerate.duel"
 _ELEMENTS: dict[Outcome, str] = {"failure": "failure", "error": "error", "skipped": "skipped"}
-# All that XML 1.0 does not allow, escaped or not; a program may have printed it.
+# All characters that XML 1.0 does not allow, escaped or not; a program may have printed them.
 _NO_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def junit(reports: Sequence[Report]) -> str:
-    """The whole document."""
+    """Return the whole document."""
     outcomes = [report.outcome for report in reports]
     counts = {
         "tests": str(len(reports)),
@@ -41,7 +41,7 @@ def junit(reports: Sequence[Report]) -> str:
     )  # fmt: skip
     properties = ET.SubElement(suite, "properties")
     for report in reports:
-        # With one case they need not say whose they are.
+        # A single case needs no link's name.
         of = f"{report.facts.get('link')}: " if len(reports) > 1 else ""
         for name, value in report.facts.items():
             ET.SubElement(properties, "property", {"name": of + name, "value": _clean(value)})
@@ -73,7 +73,7 @@ def _seconds(took: float) -> str:
 
 
 def _words(report: Report) -> str:
-    """All of it, as text."""
+    """Return the whole report as text."""
     lines = [report.sentence, *(f"note: {note}" for note in report.notes)]
     return "\n".join([*lines, f"repeat: {report.repeat}"])
 

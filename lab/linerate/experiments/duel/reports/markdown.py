@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Reports for a pull request: of each one sentence and one small table, and how to repeat it."""
+"""Reports for a pull request: for each one sentence and one small table, and how to repeat it."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Sequence
 
 from linerate.experiments.duel.reports.report import Figures, Report
 
-# What GitHub and GitLab would take for a mark, a table's border, HTML, or a name of a user.
+# Characters with a meaning for GitHub and GitLab: markup, table borders, HTML, user names.
 _MARKS = re.compile(r"([\\`*_{}\[\]<>#|~@$!&])")
 _MOST = 1000
 
 
 def markdown(reports: Sequence[Report]) -> str:
-    """The whole text: the same for each report, and one command line that repeats all."""
+    """Return the whole text: the same for each report, and one command line that repeats all."""
     parts = [part for report in reports for part in _about(report)]
     parts += [
         "Repeat it:\n\n" + _fenced(repeat)
@@ -44,13 +44,13 @@ def _table(figures: Figures, took_s: float) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that no mark in it changes, on one line."""
+    """Return text on one line with all markup characters escaped."""
     line = " ".join(text.split())
     return _MARKS.sub(r"\\\1", line if len(line) <= _MOST else f"{line[:_MOST]}...")
 
 
 def _fenced(command: str) -> str:
-    """A block of code, whose fence no run of backticks in it ends."""
+    """Return a code block whose fence is longer than any run of backticks in it."""
     longest = max((len(run) for run in re.findall("`+", command)), default=0)
     fence = "`" * max(3, longest + 1)
     return f"{fence}sh\n{command}\n{fence}"

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page of `linerate duel --out`: the answers first, then where they come from.
+"""The page of `linerate duel --out`: the answers first, then their evidence.
 
-Runs below the directory, such as `run overload --out DIR/overload`, are told of after the duels.
+Runs below the directory, such as `run overload --out DIR/overload`, are reported after the duels.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _WAYS = {
 
 @dataclass(frozen=True)
 class View:
-    """A duel with what the template needs beside it."""
+    """A duel with further values for the template."""
 
     record: DuelRecord
     figures: Figures | None
@@ -45,7 +45,7 @@ class View:
 
 @dataclass(frozen=True)
 class RunBelow:
-    """A run in a directory below. `cell`: of it, what stands beside the published table."""
+    """A run in a directory below. `cell`: the one shown beside the published table."""
 
     place: str
     summary: Summary
@@ -53,7 +53,7 @@ class RunBelow:
 
 
 def below(directory: str, summary: Summary) -> RunBelow:
-    """A run as the page tells of it."""
+    """Return a run for the page."""
     carried = [
         cell
         for cell in summary.cells
@@ -63,7 +63,7 @@ def below(directory: str, summary: Summary) -> RunBelow:
 
 
 def render(duels: Duels, runs: Sequence[RunBelow] = ()) -> str:
-    """The whole page as text."""
+    """Return the whole page as text."""
     placed = Charts()
     views = [_view(record) for record in duels.duels]
     told = [(view.record, view.figures) for view in views if view.figures]
@@ -88,6 +88,6 @@ def render(duels: Duels, runs: Sequence[RunBelow] = ()) -> str:
 def _view(record: DuelRecord) -> View:
     names = tuple(program.name for program in record.programs)
     control = "-" if record.control is None else f"{record.control:.3f}"
-    # What a program at fault did compares with nothing.
+    # The figures of a program at fault are not comparable.
     found = None if record.fault else figures(record, (names[0], names[1]))
     return View(record, found, UNITS[record.per], _WAYS[record.method], control)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What reports of a duel say, whatever their format: of an answer, or of why there is none."""
+"""The content of a duel's reports in any format: an answer, or why there is none."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from linerate.experiments.duel.verdict import log_of_starts
 from linerate.host.errors import LabError
 from linerate.verdict.sequential import OfStarts
 
-# As test reports know them. What is not decided is skipped: it is no failure of the program's, and
-# many CI systems count an error as one.
+# The outcomes of test reports. An undecided question is skipped: it is not the program's failure,
+# and many CI systems count an error as one.
 Outcome = Literal["passed", "failure", "skipped", "error"]
 
 
 @dataclass(frozen=True)
 class Report:
-    """`kind`: one word for why it did not pass. `question`: the same in each duel of the same
-    programs with the same options, by which CI systems know a test again. `repeat`: a command line.
+    """A report. `kind`: one word for why it did not pass. `question`: the same in each duel of the
+    same programs with the same options, by which CI systems recognise a test. `repeat`: a command
+    line.
     """
 
     outcome: Outcome
@@ -41,8 +42,8 @@ class Report:
 
 @dataclass(frozen=True)
 class Figures:
-    """`medians`: packets per second of A and of B, of the unit. `between`: where the ratio B over A
-    lies, and `how` that is known. `ratios`: of the rounds.
+    """The figures. `medians`: packets per second of A and of B, of the unit. `between`: the
+    interval of the ratio B over A, and `how` it is known. `ratios`: of the rounds.
     """
 
     unit: str
@@ -59,13 +60,13 @@ class Figures:
 
 
 def question(names: Sequence[str], margin: float, *links: str) -> str:
-    """What a duel answers."""
+    """Return the question of a duel."""
     one, other = names
     return f"Is {other} slower than {one} by more than {margin * 100:g} % on {listed(links)}?"
 
 
 def sides(record: DuelRecord) -> tuple[str, str]:
-    """What A and B are called: the same however the builds of one came out."""
+    """Return the names of A and B: the same whichever build took part."""
     found = []
     for program, letter in zip(record.programs, LETTERS, strict=True):
         builds = [build.name for build in record.builds if build.program == letter]
@@ -74,7 +75,7 @@ def sides(record: DuelRecord) -> tuple[str, str]:
 
 
 def of_duel(record: DuelRecord) -> Report:
-    """What was found."""
+    """Return the report of a duel."""
     called = record.called or [program.name for program in record.programs]
     one, other = (named(*each) for each in zip(called, LETTERS, strict=True))
     outcome: Outcome = "passed"
@@ -104,7 +105,7 @@ def of_duel(record: DuelRecord) -> Report:
 
 
 def of_error(error: LabError, asked: str, repeat: str) -> Report:
-    """Why nothing was compared. `asked`: the question."""
+    """Return the report of a failed comparison. `asked`: the question."""
     hints = [error.hint] if error.hint else []
     return Report("error", "error", asked, f"No comparison: {error.message}", repeat, hints)
 
@@ -126,7 +127,7 @@ def figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
 
 
 def _logarithms(done: RoundRecord, of: OfStarts) -> tuple[float, float]:
-    """What A and B came to in a round."""
+    """Return the logarithms of A's and B's figures in a round."""
     one, other = (
         log_of_starts(
             (pps for pps, whose in zip(done.pps, done.order, strict=True) if whose == letter), of

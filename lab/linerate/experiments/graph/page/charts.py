@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of experiment `graph`, as the article's.
+"""The charts of experiment `graph`, like the article's.
 
 Throughput by mechanism, shape and batch size, and the per cent change of each doubling of the ways.
-An arm that a cell lacks has no mark there.
+An arm that is missing in a cell has no mark there.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _ROW = 16
 
 
 def _arms(rows: list[dict[str, Any]]) -> list[str]:
-    """The arms that this build knows, measured or not, so that each keeps its colour."""
+    """Return the arms that this build knows, measured or not, so that each keeps its colour."""
     return families([*FAMILIES, *(str(row["arm"]) for row in rows)])
 
 
@@ -46,7 +46,7 @@ def shapes(cells: Sequence[CellSummary], title: str) -> Spec | None:
 def _by(
     cells: Sequence[CellSummary], words: Callable[[GraphCell], str], of: str, title: str
 ) -> Spec | None:
-    """A row for each, in it a place for each arm: the median with its interval."""
+    """Draw a row for each, in it a place for each arm: the median with its interval."""
     rows = _rows(cells, lambda cell: {"what": words(cell)})
     if not rows:
         return None
@@ -96,7 +96,7 @@ def _points(
 
 
 def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
-    """A curve for each arm, over the batch size."""
+    """Draw a curve for each arm, over the batch size."""
     rows = _rows(cells, lambda cell: {"batch": cell.batch})
     if len({row["batch"] for row in rows}) < 2:
         return None
@@ -116,7 +116,7 @@ def batches(cells: Sequence[CellSummary], title: str) -> Spec | None:
 
 
 def doublings(splitting: Sequence[Splitting]) -> Spec | None:
-    """The per cent change of each doubling of the ways that a batch is split."""
+    """Draw the per cent change of each doubling of the ways that a batch is split."""
     rows = []
     counts = {shape: count for count, shape in WAYS.items()}
     for each in splitting:

@@ -92,7 +92,7 @@ def _charts(
 
 
 def _alike(cells: list[CellSummary]) -> dict[str, list[CellSummary]]:
-    """The cells by work and statistics, which are not mixed in one chart."""
+    """Return the cells by work and statistics, which are not mixed in one chart."""
     found: dict[str, list[CellSummary]] = {}
     for cell in cells:
         parsed = parse(cell.link)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a run of `graph` prints: a table of all cells, the published orderings, then the answers."""
+"""Print a run of `graph`: a table of all cells, the published orderings, then the answers."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ALIKE = {"yes": "alike here", "no": "not alike here", "untold": "cannot be told"
 
 
 def change_words(found: CellRatio) -> str:
-    """The change in per cent."""
+    """Format the change in per cent."""
     if found.ratio is None:
         return "-"
     told = f"{(found.ratio - 1) * 100:+.1f} %"
@@ -34,7 +34,7 @@ def change_words(found: CellRatio) -> str:
 
 
 def cell_table(summary: Summary) -> Table:
-    """A row for each cell's name, and one for each arm, which its build begins with."""
+    """Return a row for each cell's name, and one for each arm, which begins with its build."""
     baseline = next((each.baseline for each in summary.comparisons), "the baseline")
     columns = (
         "cell, build", "Mobjects/s", "95 % interval", "cycles/object", "per node",
@@ -58,7 +58,7 @@ def cell_table(summary: Summary) -> Table:
 
 
 def ordering_line(found: Ordering) -> str:
-    """One arm's answer, with the ratios that it rests on."""
+    """Return one arm's answer, with its ratios."""
     steps = ", ".join(
         f"{parse(s.first).passing} / {parse(s.second).passing} {ratio_words(s)}"
         for s in found.steps
@@ -78,7 +78,7 @@ def splitting_line(found: Splitting) -> str:
 
 
 def headline(summary: Summary) -> str | None:
-    """The answer in one sentence; None: no cell has figures."""
+    """Return the answer in one sentence; None if no cell has figures."""
     if not summary.cells:
         return None
     names = [comparison.link for comparison in summary.comparisons if comparison.primary]
@@ -100,7 +100,7 @@ def _listed(words: list[str]) -> str:
 
 
 def disturbed_words(summary: Summary) -> str | None:
-    """How much was left out because others had the CPU; None where it was not looked for."""
+    """Describe how much was left out because others had the CPU; None if that was not checked."""
     shares = [
         share
         for cell in summary.cells

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs the cells of experiment `graph` by `graph-bench`: programs, slices, and blocks of them."""
+"""Run the cells of experiment `graph` by `graph-bench`: programs, slices, and blocks of them."""

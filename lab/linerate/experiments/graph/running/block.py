@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The programs of one block, and the slices of all arms in all cells, which they run in turn.
 
-Lifecycle: a `Block` owns its programs, from `__enter__` to `__exit__`. Each is started when it is
-first needed, and anew when it ended.
+Lifecycle: a `Block` owns its programs, from `__enter__` to `__exit__`. Each is started on first
+use, and again after it ended.
 """
 
 from __future__ import annotations
@@ -33,16 +33,19 @@ class Item:
 
     @property
     def is_native(self) -> bool:
-        """Whether the native program runs it: C nodes are in the plain one, however built."""
+        """True if the native program runs it: C nodes are in the plain one, however they were
+        built.
+        """
         return self.arm.forwarder.endswith(NATIVE_SUFFIX)
 
 
 @dataclass(frozen=True)
 class Measured:
-    """The slices of an item, and what was seen of the CPU while these and others were run.
+    """The slices of an item, and the use of the CPU while these and others were run.
 
     `start`: of the program, counted in the session. `steal_ticks`: all of the hypervisor's, at the
-    first item of several, `stolen` the share of the time. `others`: by CPU, who had which share.
+    first item of several, `stolen` the share of the time. `others`: the shares of other processes,
+    by CPU.
     """
 
     slices: list[Slice]
@@ -54,7 +57,7 @@ class Measured:
 
 
 class _Session(Protocol):
-    """What a block needs to know of its session."""
+    """The part of the session that a block needs."""
 
     bench: Bench
     found: Programs | None
@@ -65,7 +68,7 @@ class _Session(Protocol):
 
 @dataclass
 class _Seen:
-    """What was seen of the graphs' CPU while it was watched."""
+    """The observed use of the graphs' CPU."""
 
     steal_ticks: int = 0
     stolen: float = 0.0
@@ -74,7 +77,7 @@ class _Seen:
 
 @dataclass
 class _Rounds:
-    """What all rounds of a block came to. `failed`: by the item, why it has no slices."""
+    """The results of all rounds of a block. `failed`: by item, why it has no slices."""
 
     slices: dict[Item, list[Slice]] = field(default_factory=dict)
     failed: dict[Item, RefusedError] = field(default_factory=dict)
@@ -82,14 +85,14 @@ class _Rounds:
 
 
 class Block:
-    """`items`: all that are measured in it; none, in the block of the first slices."""
+    """A block. `items`: all that are measured in it; none, in the block of the first slices."""
 
     def __init__(self, session: _Session, place: int = 0, items: Sequence[Item] = ()) -> None:
         self._session = session
         self._items = [item for item in items if item.cell in session.calibrated]
         self._source = random.Random(f"linerate:{session.seed}:graph:{place}")
         self._stack = ExitStack()
-        # With the number of the start.
+        # The running programs with the numbers of their starts.
         self._talks: dict[bool, tuple[Conversation, int]] = {}
         self._rounds: _Rounds | None = None
 
@@ -100,7 +103,7 @@ class Block:
         self._stack.close()
 
     def alone_for(self, cell: str, arm: Arm, seconds: float) -> Measured:
-        """One slice of about so many seconds. Raises `TrialError`."""
+        """Run one slice of about `seconds`. Raises `TrialError`."""
         talk, start = self._talk(native=Item(cell, arm).is_native)
         with _Watch(self._session.bench) as seen:
             ran = talk.run(cell, arm.forwarder, us=max(round(seconds * 1e6), 1))
@@ -109,10 +112,11 @@ class Block:
         )
 
     def measured(self, item: Item, *, repeated: bool) -> Measured:
-        """The item's slices of all rounds. `repeated`: of further ones, with this item alone.
+        """Return the item's slices of all rounds. `repeated`: of further ones, with this item
+        alone.
 
-        So it is also where a program ended in the rounds of all: that is the fault of one of them,
-        which is seen when each is alone. Raises `TrialError`.
+        Also runs it alone if a program ended in the rounds of all: this finds the item at fault.
+        Raises `TrialError`.
         """
         found = _Rounds()
         first = self._rounds is None
@@ -144,13 +148,13 @@ class Block:
             return _Rounds()
 
     def _run(self, items: Sequence[Item]) -> _Rounds:
-        """All rounds, each in an order of its own."""
+        """Run all rounds, each in an order of its own."""
         found = _Rounds()
         order = list(items)
         with _Watch(self._session.bench) as found.seen:
             for _ in range(self._session.rounds):
                 self._source.shuffle(order)
-                # By the program that is asked: in each round the one that comes first goes first.
+                # By program: in each round the one whose item comes first runs first.
                 for native in dict.fromkeys(item.is_native for item in order):
                     mine = [item for item in order if item.is_native == native]
                     self._ask([item for item in mine if item not in found.failed], native, found)
@@ -171,7 +175,7 @@ class Block:
         return Asked(item.cell, item.arm.forwarder, walks, again)
 
     def _talk(self, *, native: bool) -> tuple[Conversation, int]:
-        """A program that runs, and which start of the session it is."""
+        """Return a running program, and its start number in the session."""
         if native not in self._talks:
             found, bench = self._session.found, self._session.bench
             assert found
@@ -180,7 +184,7 @@ class Block:
         return self._talks[native]
 
     def drop_dead(self) -> None:
-        """After an error: one that ended, or no longer answers in step, is not asked again."""
+        """Stop programs after an error that ended, or that no longer answer in step."""
         for native, (talk, _) in list(self._talks.items()):
             if not (talk.child.running and talk.in_step):
                 del self._talks[native]
@@ -188,7 +192,7 @@ class Block:
 
 
 class _Watch:
-    """Watches which processes have the graphs' CPU, and how much the hypervisor takes."""
+    """Watches which processes use the graphs' CPU, and how much the hypervisor takes."""
 
     def __init__(self, bench: Bench) -> None:
         self._bench = bench
@@ -206,7 +210,7 @@ class _Watch:
         at_s, steal, tick_hz = self._sample()
         passed_s = at_s - self._before[0]
         self._seen.steal_ticks = steal - self._before[1]
-        # One may have begun long before.
+        # One tick may have begun long before.
         certain_s = max(self._seen.steal_ticks - 1, 0) / tick_hz
         self._seen.stolen = certain_s / passed_s if passed_s > 0 else 0.0
         self._stack.close()

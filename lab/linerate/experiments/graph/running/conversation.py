@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Talking with `graph-bench`: a request per line of JSON, an answer per line.
+"""Communicate with `graph-bench`: a request per line of JSON, an answer per line.
 
 Lifecycle: a `Conversation` owns one process, from `__enter__` to `__exit__`.
 """
@@ -26,7 +26,7 @@ T = TypeVar("T", bound=BaseModel)
 
 
 class RefusedError(TrialError):
-    """The program would not run that window, and said why."""
+    """The program refused to run that window, with a reason."""
 
 
 class CellOffer(BaseModel):
@@ -42,8 +42,8 @@ class _Cells(BaseModel):
 
 
 class Slice(BaseModel):
-    """Walks that were timed. `waited_ns`: how long the program waited for its CPU meanwhile; None:
-    the kernel does not tell.
+    """Timed walks. `waited_ns`: how long the program waited for its CPU; None if the kernel does
+    not count it.
     """
 
     model_config = ConfigDict(allow_inf_nan=False)
@@ -65,7 +65,7 @@ class _Slices(BaseModel):
 
 @dataclass(frozen=True)
 class Asked:
-    """A slice: so many walks of an arm. `again`: of another one of the same kind."""
+    """A requested slice: a number of walks of an arm. `again`: of another one of the same kind."""
 
     cell: str
     arm: str
@@ -74,15 +74,16 @@ class Asked:
 
 
 class Conversation:
-    """One process, asked one thing at a time. `build`: what the names of its arms end in here, for
-    the program does not know how it was built."""
+    """One process, asked one thing at a time. `build`: the suffix of its arms' names here, because
+    the program does not know how it was built.
+    """
 
     def __init__(
         self, command: Command, run: RunDirectory, build: str = "", host: Host = LOCAL
     ) -> None:
         self.child = host.start(command, run)
         self._build = build
-        # Whether every request had its answer: after one that had none, answers are of others.
+        # False after a request without an answer: later answers may belong to other requests.
         self.in_step = True
 
     def __enter__(self) -> Conversation:
@@ -104,7 +105,7 @@ class Conversation:
             answer = None
         if not isinstance(answer, dict):
             raise ProcessError(
-                f"{self.child.command.role} answered {line[:80]!r}, which is no JSON"
+                f"{self.child.command.role} answered {line[:80]!r}, which is not JSON"
             )
         self.in_step = True
         if "error" in answer:
@@ -118,12 +119,14 @@ class Conversation:
         return offers
 
     def run(self, cell: str, arm: str, *, us: int) -> Slice:
-        """As many walks as take about so many microseconds."""
+        """Run as many walks as take about `us` microseconds."""
         asked = {"do": "run", "cell": cell, "arm": arm.removesuffix(self._build), "us": us}
         return self._ran(self._ask(asked), Asked(cell, arm, 0))
 
     def slices(self, asked: Sequence[Asked]) -> list[Slice | RefusedError]:
-        """One after the other; what cannot be run has the reason in its place."""
+        """Run slices one after the other; a slice that cannot be run has the reason in its
+        place.
+        """
         wanted = [
             {
                 "cell": each.cell,
@@ -156,6 +159,5 @@ class Conversation:
             return kind.model_validate(answer)
         except ValidationError as error:
             raise ProcessError(
-                f"{self.child.command.role} answered otherwise than agreed: "
-                f"{first_complaint(error)}"
+                f"{self.child.command.role} gave an invalid answer: {first_complaint(error)}"
             ) from error

@@ -27,7 +27,9 @@ ROLE = "graph-bench"
 
 @dataclass(frozen=True)
 class Programs:
-    """What there is here. `libraries`: the C nodes, by build. `left_out`: what there is not."""
+    """The programs that exist here. `libraries`: the C nodes, by build. `left_out`: what does not
+    exist.
+    """
 
     rust: Path
     rust_native: Path | None
@@ -35,14 +37,16 @@ class Programs:
     left_out: list[str]
 
     def files(self) -> dict[str, Path]:
-        """The files by their names in the lab, for their digests."""
+        """Return the files by their names in the lab, for their digests."""
         found = {PROGRAM: self.rust}
         if self.rust_native:
             found[PROGRAM + NATIVE_SUFFIX] = self.rust_native
         return found | {f"c-graph/{name}": path for name, path in self.libraries.items()}
 
     def command(self, *, native: bool, cpu: int, memory: Memory, prefix: str) -> Command:
-        """The plain program has the C nodes too: all that it compares is in one process."""
+        """Return the command. The plain program also runs the C nodes: everything that it compares
+        is in one process.
+        """
         program = self.rust_native if native and self.rust_native else self.rust
         argv = [str(program), *eal.options(eal.lcores(cpu), memory, prefix, Wire()), "--"]
         if not native:
@@ -52,7 +56,7 @@ class Programs:
 
 
 def find() -> Programs:
-    """Builds the C nodes that are not there; raises `MissingError` without `graph-bench`."""
+    """Build the missing C nodes; raises `MissingError` without `graph-bench`."""
     rust = rust_binary(PROGRAM)
     left_out: list[str] = []
     libraries: dict[str, Path] = {}

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""From the slices of an arm to its window (docs/how-it-measures.md#slices-of-a-graph).
+"""Compute an arm's window from its slices (docs/how-it-measures.md#slices-of-a-graph).
 
-What else the machine does slows slices down and speeds none up. Those in which others had the CPU
-are left out by the kernel's word; of the rest the faster half counts, for nobody tells of what the
-hypervisor, interrupts and neighbours of the caches take. Slices of all arms are run in turn, so
-that all have the same chance of a fast one.
+Other work of the machine only slows slices down. Slices in which the kernel saw others on the CPU
+are left out; of the rest the faster half counts, because the effects of the hypervisor, interrupts
+and shared caches cannot be measured. Slices of all arms are run in turn, so that all have the same
+chance of a fast one.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ LEAST_LEFT = 0.5
 
 
 def window_of_slices(slices: Sequence[Slice], path_nodes: int | None) -> GraphWindow:
-    """The window of one arm's slices, at least one, of equally many walks."""
+    """Return the window of one arm's slices, at least one, with equal numbers of walks."""
     quiet = [each.tsc_cycles for each in slices if not each.waited_ns]
     first = slices[0]
     works = {each.work for each in slices}
@@ -30,7 +30,7 @@ def window_of_slices(slices: Sequence[Slice], path_nodes: int | None) -> GraphWi
         sunk=sum(each.sunk for each in slices),
         tsc_cycles=round(pace(quiet or [each.tsc_cycles for each in slices]) * len(slices)),
         tsc_hz=first.tsc_hz,
-        # Each begins with untouched objects, and so all have the same.
+        # Each slice begins with fresh objects, so all have the same work.
         work=" ".join(sorted(works)),
         path_nodes=path_nodes,
         slice_count=len(slices),
@@ -40,7 +40,7 @@ def window_of_slices(slices: Sequence[Slice], path_nodes: int | None) -> GraphWi
 
 
 def pace(cycles: Sequence[int]) -> float:
-    """The mean of the faster half, the middle one with it."""
+    """Return the mean of the faster half, including the middle one."""
     return statistics.fmean(sorted(cycles)[: (len(cycles) + 1) // 2])
 
 

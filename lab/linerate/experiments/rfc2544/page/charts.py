@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of experiment `rfc2544`: by frame size, as the published ones, and by load.
+"""The charts of experiment `rfc2544`: by frame size, like the published ones, and by load.
 
-Each has the 95 % intervals of what it shows; published figures have none, for they ran once.
+Each has the 95 % intervals of its figures; published figures have none, because they ran once.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from linerate.verdict.judgement import MARGIN
 
 PUBLISHED_COLOURS = {"C": "#8a5a00", "Rust": "#e0a021"}
 HEIGHT = 260
-# More sizes than this are written upright.
+# With more sizes than this the labels are vertical.
 UPRIGHT = 12
 QUANTILES = {"0.5": "p50", "0.9": "p90", "0.99": "p99", "0.999": "p99.9"}
-# Of legends, in pixels: a letter, a symbol with the gaps around it, and all of it.
+# Sizes in legends, in pixels: a letter, a symbol with its gaps, and the whole width.
 _LETTER, _SYMBOL, _LEGEND = 7, 28, 380
 _SHAPES = ("circle", "square", "triangle-up", "diamond")
 Spec = dict[str, Any]
@@ -31,14 +31,14 @@ Spec = dict[str, Any]
 
 @dataclass(frozen=True)
 class Point:
-    """A figure of one forwarder at one frame size, with its interval where it has one."""
+    """A figure of one forwarder at one frame size, with its interval if it has one."""
 
     size: int
     series: str
     value: float
     low: float | None = None
     high: float | None = None
-    # It is a lower bound.
+    # True: a lower bound.
     least: bool = False
 
     @classmethod
@@ -48,7 +48,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Theory:
-    """What could be carried at most, by frame size."""
+    """The theoretical maximum, by frame size."""
 
     label: str
     by_size: dict[int, float]
@@ -63,9 +63,10 @@ def by_size(
     theory: Theory | None = None,
     margin: bool = False,
 ) -> Spec | None:
-    """Series side by side over the frame sizes. `margin`: values are per cent, 0 is no difference.
+    """Draw series side by side over the frame sizes. `margin`: values are per cent, 0 is no
+    difference.
 
-    Sizes have a place each, not a scale: the published ones are thick in one part of it.
+    Sizes have a place each, not a scale: the published ones are dense in one range.
     """
     if not points:
         return None
@@ -81,7 +82,7 @@ def by_size(
         sort=sizes,
         axis=alt.Axis(labelAngle=-90 if len(sizes) > UPRIGHT else 0, grid=False),
     )
-    # Not spread over the whole place, so that neighbours are seen to belong together.
+    # Leaves a gap between places, so that neighbours visibly belong together.
     offset = alt.XOffset("what:N", sort=used, scale=alt.Scale(paddingOuter=1))
     scale = _linear(data, zero=not margin)
     y = alt.Y("value:Q", title=title, scale=scale)
@@ -119,7 +120,7 @@ def by_size(
 
 
 def _theory(theory: Theory, sizes: list[int], x: Any, y: Any, colour: Any) -> list[Any]:
-    """A line through all sizes, with a dash at each: of one size there is no line."""
+    """Draw a line through all sizes, with a dash at each: a single size has no line."""
     data = [
         {"size": size, "what": theory.label, "value": theory.by_size[size]}
         for size in sizes
@@ -153,7 +154,7 @@ def _margin() -> list[Any]:
 
 @dataclass(frozen=True)
 class AtLoad:
-    """A figure of one forwarder at one load; `what` tells several figures of one chart apart."""
+    """A figure of one forwarder at one load; `what` distinguishes several figures of one chart."""
 
     load_share: float
     arm: str
@@ -169,7 +170,7 @@ def quantiles_by_load(
     title: str,
     description: str,
 ) -> Spec | None:
-    """Quantiles of a delay at each share of the own throughput, on a scale of powers."""
+    """Draw quantiles of a delay at each share of the own throughput, on a logarithmic scale."""
     found = [
         AtLoad(entry.share, arm.arm, figure, name)
         for arm in cell.arms
@@ -198,7 +199,7 @@ def lower_load(
     title: str,
     description: str,
 ) -> Spec | None:
-    """A figure of polling or cost at each fixed share of 100 %."""
+    """Draw a figure of polling or cost at each fixed share of 100 %."""
     found = [
         AtLoad(entry.load_share, entry.arm, figure)
         for entry in cell.lower_load
@@ -218,7 +219,7 @@ def by_load(
     description: str,
     log: bool = False,
 ) -> Spec | None:
-    """Forwarders side by side at each load; several figures have a shape each."""
+    """Draw forwarders side by side at each load; several figures have a shape each."""
     used = [name for name in colours if any(each.arm == name for each in found)]
     if not used:
         return None
@@ -268,7 +269,7 @@ def by_load(
 
 
 def loss_curve(cell: CellSummary, colours: dict[str, str], description: str) -> Spec | None:
-    """Frames lost by offered load, from 100 % down (RFC 2544, 26.3)."""
+    """Draw frames lost by offered load, from 100 % down (RFC 2544, 26.3)."""
     data = [
         {
             "load": entry.share * 100,
@@ -311,7 +312,9 @@ def _of_arms(used: list[str], colours: dict[str, str]) -> alt.Color:
 
 
 def _legend(names: Sequence[str]) -> alt.Legend:
-    """In one row if half the page's width has room for it, else in columns: none is cut off."""
+    """Return a legend in one row if half the page's width has room for it, else in columns: none is
+    cut off.
+    """
     widths = [len(name) * _LETTER + _SYMBOL for name in names]
     columns = len(names) if sum(widths) <= _LEGEND else max(1, _LEGEND // max(widths))
     return alt.Legend(symbolOpacity=1, labelLimit=_LEGEND, columns=columns)
@@ -322,12 +325,12 @@ def _ends(data: list[dict[str, Any]]) -> list[float]:
 
 
 def _linear(data: list[dict[str, Any]], *, zero: bool = True) -> alt.Scale:
-    """From 0, also where all is 0."""
+    """Return a linear scale from 0, even if all values are 0."""
     return alt.Scale(domain=[0, 1]) if zero and not any(_ends(data)) else alt.Scale(zero=zero)
 
 
 def _powers(data: list[dict[str, Any]]) -> tuple[alt.Scale, alt.Axis]:
-    """A logarithmic scale just around the data, with a line at 1, 2 and 5 of each decade."""
+    """Return a logarithmic scale just around the data, with a line at 1, 2 and 5 of each decade."""
     ends = [value for value in _ends(data) if value > 0]
     low, high = min(ends) / 1.15, max(ends) * 1.15
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)

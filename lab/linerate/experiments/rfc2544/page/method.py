@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How a run of `rfc2544` was measured, in sentences that follow from what it asked and recorded."""
+"""Describe how a run of `rfc2544` was measured, in sentences derived from its request and
+records.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ from linerate.verdict.metrics import METRICS
 
 
 def listed(words: Iterable[str]) -> str:
-    """With commas, and "and" before the last."""
+    """Format a list with commas, and "and" before the last."""
     *others, last = words
     return f"{', '.join(others)} and {last}" if others else last
 
@@ -29,7 +31,7 @@ def percent(share: float) -> str:
 
 
 def goal_words(goal: Goal) -> str:
-    """What a load must do to reach the goal."""
+    """Describe the conditions of a goal."""
     loses = "lose nothing" if goal.loss_ratio == 0 else f"lose at most {percent(goal.loss_ratio)}"
     together = f", together {goal.sum_s:g} s," if goal.sum_s > goal.final_s else ""
     trials = f"trials of {goal.final_s:g} s{together}"
@@ -40,7 +42,7 @@ def goal_words(goal: Goal) -> str:
 
 
 def bed_note(trials: Sequence[Trial]) -> str:
-    """Says which programs stay off the forwarder's CPU; unknown for another generator."""
+    """Say which programs stay off the forwarder's CPU; unknown for another generator."""
     own = any(
         process.role == "generator" for trial in trials for process in trial.program.processes
     )
@@ -52,7 +54,7 @@ def bed_note(trials: Sequence[Trial]) -> str:
 
 
 def tests_done(asked: Asked, trials: Sequence[Trial]) -> list[str]:
-    """Each test of which there are windows, with its procedure and how long they were."""
+    """Return each test that has windows, with its procedure and their duration."""
     windows: dict[Test, list[Trial]] = {}
     for trial in trials:
         if trial.role == "search" and trial.request.test:
@@ -63,7 +65,7 @@ def tests_done(asked: Asked, trials: Sequence[Trial]) -> list[str]:
 
 
 def method(summary: Summary, asked: Asked, trials: Sequence[Trial]) -> list[str]:
-    """How searches were arranged, compared and made void, by paragraph."""
+    """Return paragraphs on how searches were arranged, compared and made void."""
     own = {arm.label for arm in asked.arms}
     control = any(label.endswith(AA_SUFFIX) for label in own)
     arranged = "Searches are interleaved in randomised complete blocks"
@@ -99,7 +101,7 @@ def _compared(comparisons: Sequence[Comparison]) -> list[str]:
 
 
 def _metrics(comparisons: Sequence[Comparison]) -> str:
-    """Each once, with all of its loads."""
+    """Format the metrics, each once, with all of its loads."""
     loads: dict[str, dict[str, None]] = {}
     for each in comparisons:
         share = each.load_share
@@ -111,7 +113,7 @@ def _metrics(comparisons: Sequence[Comparison]) -> str:
 
 
 def _whole(metric: str) -> str:
-    """Names what the loads of a metric are shares of."""
+    """Name the quantity of which the loads of a metric are shares."""
     of = METRICS[metric].load_of
     return "100 %" if of == "load" else of
 
@@ -133,7 +135,7 @@ def _sent(terms: Terms) -> str:
 
 
 def _seconds(trials: Sequence[Trial]) -> str:
-    """Shortest to longest, as they were asked for."""
+    """Format the shortest to the longest requested duration."""
     asked = [trial.request.seconds for trial in trials if trial.request.seconds]
     return _range(min(asked), max(asked)) if asked else "unknown length"
 

@@ -33,9 +33,9 @@ TEMPLATE = Path(__file__).with_name("rfc2544.html.j2")
 
 @dataclass(frozen=True)
 class Gate:
-    """What decides whether a cell may have a verdict (verdict.py): the same figures.
+    """The conditions for a verdict in a cell (verdict.py): the same figures.
 
-    `spread`: the worst of any arm, the control included, by what answers the question.
+    `spread`: the worst of any arm, the control included, by the metric that answers the question.
     """
 
     cell: CellSummary
@@ -47,7 +47,7 @@ class Gate:
 
 @dataclass(frozen=True)
 class CellView:
-    """A cell: its rows, and what is drawn of it."""
+    """A cell: its rows, and its charts."""
 
     cell: CellSummary
     rows: list[Row]
@@ -62,7 +62,7 @@ class LinkView:
     name: str
     description: str
     cells: list[CellView]
-    # What each forwarder carries, by frame size.
+    # The chart of each forwarder's rate, by frame size.
     carried: str | None
     pairs: list[Pair]
     further: list[tuple[str, str]]
@@ -84,10 +84,10 @@ def render(
     *,
     published: Sequence[AsPublished] | None = None,
 ) -> str:
-    """The whole page as text.
+    """Return the whole page as text.
 
-    `asked` and `searches`: what the summary was made from. `published`: rows of others, those of
-    the package where not given.
+    `asked` and `searches`: the inputs of the summary. `published`: rows of others; default: the
+    package's.
     """
     placed = Charts()
     theirs = published_rfc2544.rows() if published is None else list(published)

@@ -25,7 +25,7 @@ _GIGA, _MEGA = 1e9, 1e6
 
 @dataclass(frozen=True)
 class Pair:
-    """One of the published charts: ours, and the published figures by themselves."""
+    """A pair of charts: ours, and the published figures alone."""
 
     heading: str
     ours: str | None
@@ -35,7 +35,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class BySize:
-    """Draws by frame size what was measured on one link; `rows` without the control."""
+    """Draws the results of one link by frame size; `rows` without the control."""
 
     link: str
     cells: list[CellSummary]
@@ -54,8 +54,9 @@ class BySize:
         theory: Theory | None = None,
         least: Callable[[Row], bool] = lambda _: False,
     ) -> str | None:
-        """One figure of each arm; None where no arm has it. `least`: whether it is a lower
-        bound."""
+        """Draw one figure of each arm; None if no arm has it. `least`: whether it is a lower
+        bound.
+        """
         points = [
             Point.of(row.cell.size, row.arm.arm, figure, least=least(row))
             for row in self.rows
@@ -71,7 +72,7 @@ class BySize:
         return self.placed.place(spec)
 
     def difference(self) -> str | None:
-        """Each arm's throughput against the baseline's, also where cost answers the question."""
+        """Draw each arm's throughput against the baseline's, even if cost answers the question."""
         found = [
             (c, c.ratio)
             for c in self.comparisons
@@ -98,7 +99,7 @@ class BySize:
         return self.placed.place(spec)
 
     def further(self) -> list[tuple[str, str]]:
-        """Bursts and recovery: heading and place."""
+        """Return bursts and recovery: heading and place."""
 
         def burst(row: Row) -> Quartiles | None:
             return row.figures.back_to_back.frames if row.figures.back_to_back else None
@@ -140,7 +141,7 @@ class Theirs:
         value: Callable[[AsPublished], float | None],
         limit: Callable[[int], float] | None = None,
     ) -> str | None:
-        """`limit`: what their arithmetic makes of the line rate, by frame size."""
+        """Draw a figure. `limit`: the line rate by their arithmetic, by frame size."""
         theory = Theory(
             "line rate of 25 Gbit/s, added",
             {row.size: limit(row.size) for row in self.rows} if limit else {},
@@ -177,13 +178,15 @@ class Theirs:
 
 
 def pairs(ours: BySize, theirs: Theirs, goal: Goal) -> list[Pair]:
-    """The pairs in the order of the published page. `goal`: the one whose rates are drawn."""
+    """Return the pairs in the order of the published page. `goal`: the one whose rates are
+    drawn.
+    """
     known = line_rate_known(ours.cells)
     limits = {cell.size: cell.ceiling.pps for cell in ours.cells if cell.ceiling}
     label = "line rate, as given" if known else "100 % (best peer)"
 
     def limit(factor: Callable[[int], float]) -> Theory | None:
-        """None where merged runs had limits of their own."""
+        """Return the limit; None if merged runs had different ones."""
         by_size = {size: pps * factor(size) for size, pps in limits.items()}
         return Theory(label, by_size) if by_size else None
 

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The published RFC 2544 tables, the arithmetic by which they were made, and what that shows.
+"""The published RFC 2544 tables, the arithmetic behind them, and what it shows.
 
-The arithmetic serves the column that reproduces them, and nothing else: the 13 bytes are not
-Ethernet's overhead, which is 20, and mega and giga are decimal everywhere else.
+The arithmetic is used only for the column that reproduces them: the 13 bytes are not Ethernet's
+overhead, which is 20, and mega and giga are decimal everywhere else.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ SOURCE = (
     "6252, one 25 Gb/s XXV710 port, TRex as generator, l2fwd on one core, one run of 15 s per size "
     "and language"
 )
-# As the published tables name them.
+# The column names of the published tables.
 COLUMNS = (
     "size", "real size", "duration", "pkt loss", "tx pkts", "rx pkts", "tx bytes", "latency avg",
     "latency max", "latency jitter", "throughput bps", "throughput pps",
 )  # fmt: skip
-# What was added to each frame, and what mega and giga were.
+# Their overhead of each frame, and their values of mega and giga.
 OVERHEAD_BYTES = 13
 MEBI, GIBI = 2**20, 2**30
 # The port of the published test bed; Ethernet's overhead is preamble 7, SFD 1 and gap 12 bytes.
@@ -32,17 +32,19 @@ ETHERNET_BYTES = 20
 
 
 def throughput_pps(frames: float, seconds: float) -> float:
-    """Their "throughput pps": Mi frames per second."""
+    """Return their "throughput pps": Mi frames per second."""
     return frames / seconds / MEBI
 
 
 def throughput_bps(frames: float, size: int, seconds: float) -> float:
-    """Their "throughput bps": Gibit per second, of `size` with FCS and 13 bytes."""
+    """Return their "throughput bps": Gibit per second, of `size` with FCS and 13 bytes."""
     return frames * (size + OVERHEAD_BYTES) * 8 / seconds / GIBI
 
 
 def line_rate_pps(size: int) -> float:
-    """Frames per second that 25 Gbit/s of Ethernet carry. Not published; follows from the port."""
+    """Return the frames per second that 25 Gbit/s of Ethernet carry. Not published; follows from
+    the port.
+    """
     return LINE_BPS / ((size + ETHERNET_BYTES) * 8)
 
 
@@ -50,7 +52,7 @@ def line_rate_pps(size: int) -> float:
 class PublishedRow:
     """One row of the published tables. Counts are frames, latencies us; None: not known.
 
-    Also what a run of ours comes to by the same arithmetic: then `language` is the arm.
+    Also our own figures by the same arithmetic: then `language` is the arm.
     """
 
     language: str
@@ -68,7 +70,7 @@ class PublishedRow:
 
     @property
     def loss_percent(self) -> float:
-        """As a whole number: their tables say 0 of up to 3126 lost frames."""
+        """The loss as a whole number: their tables say 0 for up to 3126 lost frames."""
         return round(100 * (self.tx_packets - self.rx_packets) / self.tx_packets)
 
     @property
@@ -80,7 +82,7 @@ class PublishedRow:
         return throughput_bps(self.rx_packets, self.size, self.duration_s)
 
     def printed(self) -> tuple[str, ...]:
-        """As the published tables print it, in the order of `COLUMNS`."""
+        """Return the row as printed in the published tables, in the order of `COLUMNS`."""
 
         def whole(value: float | None) -> str:
             return "-" if value is None else f"{value:.0f}"
@@ -103,7 +105,7 @@ class PublishedRow:
 
 @dataclass(frozen=True)
 class AsPublished(PublishedRow):
-    """A row as it was published: its throughput columns are theirs, not computed anew."""
+    """A row as it was published: its throughput columns are theirs, not computed again."""
 
     published_bps: str
     published_pps: str
@@ -111,7 +113,7 @@ class AsPublished(PublishedRow):
     published_loss: str
 
     def counted(self) -> PublishedRow:
-        """What its counts come to."""
+        """Return the row computed from its counts."""
         return PublishedRow(
             **{each.name: getattr(self, each.name) for each in fields(PublishedRow)}
         )
@@ -137,18 +139,18 @@ class AsPublished(PublishedRow):
         )
 
 
-# How near a throughput is to the line rate, or to a step of a bisection, to be taken for it.
+# The tolerance for a throughput at the line rate, or at a step of a bisection.
 AT_LINE_RATE = 5e-4
 AT_STEP = 0.05
 
 
 def line_share(row: PublishedRow) -> float:
-    """The share of the frames that 25 Gbit/s of Ethernet carry."""
+    """Return the share of the frames that 25 Gbit/s of Ethernet carry."""
     return row.rx_packets / row.duration_s / line_rate_pps(row.size)
 
 
 def findings(published: Sequence[AsPublished]) -> list[str]:
-    """What these rows say when they are computed anew, a sentence each; nothing of no rows."""
+    """Return what a recomputation of these rows shows, a sentence each; empty without rows."""
     if not published:
         return []
     same = sum(row.counted().printed() == row.printed() for row in published)
@@ -168,7 +170,7 @@ def findings(published: Sequence[AsPublished]) -> list[str]:
 
 
 def _at_line_rate(published: Sequence[AsPublished]) -> list[str]:
-    """From which size on the port was the limit, and in which steps what is below was searched."""
+    """Return from which size on the port was the limit, and the search steps below it."""
     below = [row for row in published if line_share(row) < 1 - AT_LINE_RATE]
     least = max((row.size for row in below), default=0)
     reached = [row for row in published if row.size > least]
@@ -193,7 +195,9 @@ def _at_line_rate(published: Sequence[AsPublished]) -> list[str]:
 
 
 def _bisection(found: Sequence[PublishedRow]) -> int | None:
-    """The fewest halvings of the line rate whose steps all of these lie on; None beyond eight."""
+    """Return the fewest halvings of the line rate whose steps include all of these; None beyond
+    eight.
+    """
     for steps in range(1, 9):
         parts = [line_share(row) * 2**steps for row in found]
         if found and all(math.isclose(part, round(part), abs_tol=AT_STEP) for part in parts):
@@ -202,7 +206,7 @@ def _bisection(found: Sequence[PublishedRow]) -> int | None:
 
 
 def rows() -> list[AsPublished]:
-    """All 52, C first."""
+    """Return all 52 rows, C first."""
     text = resources.files("linerate.report").joinpath("data/codilime-rfc2544.csv").read_text()
     return [
         AsPublished(

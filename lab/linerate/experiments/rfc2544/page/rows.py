@@ -62,12 +62,12 @@ class Row:
 
     @property
     def at_throughput(self) -> LatencyFigure | None:
-        """Latency at the throughput itself."""
+        """The latency at the throughput itself."""
         return next((each for each in self.figures.latency if each.share == 1), None)
 
     @property
     def reproduced(self) -> PublishedRow | None:
-        """The same by the published arithmetic."""
+        """The row by the published arithmetic."""
         if self.counted is None:
             return None
         latency = self.at_throughput
@@ -85,12 +85,12 @@ class Row:
 
 
 def line_rate_known(cells: Iterable[CellSummary]) -> bool:
-    """Whether 100 % is a line rate, and not what a reference peer carried."""
+    """Return True if 100 % is a line rate, and not a reference peer's rate."""
     return any(cell.ceiling and cell.ceiling.peer == LINE_RATE for cell in cells)
 
 
 def rows_of(summary: Summary, searches: Searches) -> list[Row]:
-    """The rows by cell: the arms, then the reference peer."""
+    """Return the rows by cell: the arms, then the reference peer."""
     found: list[Row] = []
     for cell in summary.cells:
         goal = next((a.search.goals[0].goal for a in cell.arms if a.search), "")
@@ -112,7 +112,7 @@ def rows_of(summary: Summary, searches: Searches) -> list[Row]:
 
 
 def _counts(units: Sequence[Searched], goal: str) -> dict[str, Counted]:
-    """The counts by arm, without arms for which no search found a rate."""
+    """Return the counts by arm, without arms for which no search found a rate."""
     return {
         arm: counted
         for arm in dict.fromkeys(each.arm for each in units)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Takeaways of everything that was tested: a statement for each effect and each trend.
+"""Takeaways of all tests: a statement for each effect and each trend.
 
-Nobody asked for them beforehand, so all of a kind are corrected together by Holm. Verdicts are as
-in `takeaways`.
+They were not chosen beforehand, so all of a kind are corrected together by Holm. Verdicts are as in
+`takeaways`.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ from linerate.verdict import stats
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.stats import ALPHA, MIN_COUNT
 
-# Smaller p are told as smaller than this.
+# A smaller p is shown as smaller than this.
 _LEAST_TOLD = 1e-4
 
 
 def effects_found(analysis: Analysis, observations: Observations) -> list[Takeaway]:
-    """A statement for each main effect and interaction of an analysis, Holm's correction over all.
+    """Return a statement for each main effect and interaction of an analysis, Holm's correction
+    over all.
 
     A main effect whose contrasts all lie inside the margin is not held; an interaction cannot be.
     """
@@ -94,9 +95,9 @@ def _effect_statement(term: Sequence[str], metric: str) -> str:
 def trends_found(
     trends: Sequence[Trend], metric: str, over: Sequence[str] | None = None
 ) -> list[Takeaway]:
-    """A statement for each trend, Holm's correction over all of them.
+    """Return a statement for each trend, Holm's correction over all of them.
 
-    `over`: what each metric goes with, in words, such as `the number of network tenants`.
+    `over`: the variable of each trend, in words, such as `the number of network tenants`.
     """
     words = over or [f"{each.factor}{place_words(each.within)}" for each in trends]
     adjusted = iter(stats.holm([each.found.p for each in trends if each.found]))

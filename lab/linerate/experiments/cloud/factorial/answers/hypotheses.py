@@ -5,8 +5,8 @@ Freitas et al., Research, Society and Development 11(12), 2022 (10.33448/rsd-v11
 size matters; the kind of load matters; network load with small packets is worst, in throughput and
 in loss; DPDK and XDP differ. Its levels, repetitions and alpha are unknown, so the design is ours.
 
-Throughput is told as the share that is left of that of the same forwarder, size and block without
-load, where that was measured: by itself, it would say what was offered, and small packets would be
+Throughput is expressed as a share of that of the same forwarder, size and block without load, if
+that was measured: the rate itself would only show the offered load, and small packets would be
 first in packets per second and last in bits.
 """
 
@@ -30,10 +30,10 @@ from linerate.host.errors import DesignError
 
 @dataclass(frozen=True)
 class Names:
-    """What the factors are called, and the levels that hypotheses name.
+    """The names of the factors, and of the levels in hypotheses.
 
     The first level of `size` is the smallest. `dpdk` and `xdp`: levels of `framework` of each kind.
-    `idle`: the level of `load` that is none, and `unloaded` what that is called.
+    `idle`: the level of `load` that is no load, and `unloaded` its name in sentences.
     """
 
     dpdk: Sequence[str]
@@ -49,10 +49,11 @@ class Names:
 def study(
     observations: Observations, names: Names, *, permutations: int = PERMUTATIONS, seed: int = 1
 ) -> list[Takeaway]:
-    """The four hypotheses by one metric: throughput on the log scale, or loss on the linear one.
+    """Return the four hypotheses by one metric: throughput on the log scale, or loss on the linear
+    one.
 
-    Each was stated before, and is tested at ALPHA by itself. Where there is an idle load, rates are
-    told as shares of those beside it.
+    Each was stated before, and is tested at ALPHA by itself. If there is an idle load, rates are
+    expressed as shares of those beside it.
     """
     told, of = _shares(observations, names)
     found = [
@@ -74,8 +75,8 @@ def study(
 
 
 def _shares(observations: Observations, names: Names) -> tuple[Observations, str]:
-    """Rates as shares of those of the same forwarder, size and block without load, if they can be,
-    and how that is said. What is offered hangs on forwarder and size, and so would any rate.
+    """Return rates as shares of those of the same forwarder, size and block without load, if
+    possible, and their name. The offered load depends on forwarder and size, and so would any rate.
     """
     rate = observations.scale == "log" and observations.has(names.load, names.idle)
     if not rate or len(observations.factor(names.load).levels) < 2:
@@ -94,7 +95,8 @@ def kind_matters(
     permutations: int = PERMUTATIONS,
     seed: int = 1,
 ) -> Takeaway:
-    """Whether the kinds of load differ. Idle is none: that any load matters is another question.
+    """Test if the kinds of load differ. Idle is excluded: whether any load matters is another
+    question.
 
     `idle_known`: the values are shares of those beside idle tenants, which are not among them.
     """
@@ -119,7 +121,7 @@ def kind_matters(
 def differ(
     observations: Observations, names: Names, *, permutations: int = PERMUTATIONS, seed: int = 1
 ) -> Takeaway:
-    """Whether the frameworks of the two kinds differ, on average over those of each kind."""
+    """Test if the frameworks of the two kinds differ, on average over those of each kind."""
     statement = f"DPDK and XDP differ in {observations.metric}"
     test = "permutation within blocks and cells of the other factors, all effects of the factor"
     about = (names.framework,)
@@ -134,7 +136,7 @@ def differ(
     if not there:
         return unknown("no forwarder of either was measured")
     try:
-        # What some forwarder could not do is left out for all of them.
+        # Cells that some forwarder could not run are left out for all of them.
         found = crossed(observations.keeping(names.framework, there))
     except DesignError as error:
         return unknown(error.message)
@@ -156,7 +158,7 @@ def differ(
 
 
 def network_worst(observations: Observations, names: Names) -> Takeaway:
-    """Whether network load with the smallest packets is worse than every other load and size."""
+    """Test if network load with the smallest packets is worse than every other load and size."""
     statement = f"network load with small packets is worst in {observations.metric}"
     about = (names.load, names.size)
     rate = observations.scale == "log"

@@ -6,7 +6,7 @@ not held    shown to be false: everything compared lies inside the margin, or th
 undecided   neither. The reason says what the run could have found
 
 No p above ALPHA alone makes a statement "not held". An effect is chosen as the largest of several,
-which makes it look larger than it is; the reason says of how many.
+which makes it look larger than it is; the reason gives their number.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from linerate.verdict.stats import ALPHA, MIN_COUNT, Paired, Shifted
 # `contrasts` or `loss_contrasts`.
 _Compare = Callable[..., Sequence[Contrast | LossContrast]]
 Answer = Literal["held", "not held", "undecided"]
-# What `effect` and its interval are in.
+# The unit of `effect` and its interval.
 Measure = Literal["ratio", "difference", "partial eta squared"]
 
 
 @dataclass(frozen=True)
 class Takeaway:
-    """`low` and `high`: the 95 % interval of `effect`. `about`: the factors, by which its chart is
-    found. `compared`: of what the effect is, in words. `detectable`: what such a run finds in four
-    of five cases, a share of the ratio, a difference, or a share of variance, as `measure` says.
-    `cliffs_delta`: P(the first of two compared is above the other in any two blocks) less P(below).
+    """A statement with its verdict. `low` and `high`: the 95 % interval of `effect`. `about`: the
+    factors, which identify its chart. `compared`: the subjects of the effect, in words.
+    `detectable`: the effect that such a run finds in four of five cases: a share of the ratio, a
+    difference, or a share of variance, as `measure` says. `cliffs_delta`: P(the first of two
+    compared is above the other in any two blocks) less P(below).
     """
 
     statement: str
@@ -65,10 +66,10 @@ def matters(
     permutations: int = PERMUTATIONS,
     seed: int = 1,
 ) -> Takeaway:
-    """Whether a factor has any effect at all, by the exact test of `whole`.
+    """Test if a factor has any effect at all, by the exact test of `whole`.
 
-    Not held is only what is inside the margin between any two levels, over all cells and at each
-    level of each other factor; of loss, where no run lost anything.
+    "Not held" requires that every pair of levels is inside the margin, over all cells and at each
+    level of each other factor; for loss, that no run lost anything.
     """
     told = statement or f"{factor} matters for {observations.metric}"
     test = "permutation within blocks and cells of the other factors, all effects of the factor"
@@ -85,7 +86,7 @@ def matters(
 
 
 def _cannot(observations: Observations, factor: str) -> str | None:
-    """Why nothing can be said of a factor."""
+    """Return why there can be no statement about a factor."""
     if not observations.has(factor):
         return f"the design has no factor {factor}"
     if len(observations.factor(factor).levels) < 2:
@@ -143,7 +144,7 @@ def _judged(observations: Observations, statement: str, test: str, whole: Whole)
 
 
 def estimate(found: Paired | Shifted | None) -> tuple[float | None, float | None, float | None]:
-    """The ratio or difference with its interval."""
+    """Return the ratio or difference with its interval."""
     if found is None:
         return None, None, None
     if isinstance(found, Shifted):
@@ -152,14 +153,14 @@ def estimate(found: Paired | Shifted | None) -> tuple[float | None, float | None
 
 
 def delta_of(found: Paired | Shifted | None) -> float | None:
-    """Cliff's delta."""
+    """Return Cliff's delta."""
     if found is None:
         return None
     return found.cliffs_delta if isinstance(found, Shifted) else 2 * found.a12 - 1
 
 
 def _free(shown: Contrast | LossContrast | None) -> str:
-    """How many runs lost nothing, where that is known."""
+    """Describe how many runs lost nothing, if that is known."""
     if not isinstance(shown, LossContrast):
         return ""
     free, other_free = shown.loss_free
@@ -172,7 +173,7 @@ def _free(shown: Contrast | LossContrast | None) -> str:
 
 
 def _undecided(p: float, blocks: int, least: float | None, *, relative: bool) -> str:
-    """Why, and what would have been found."""
+    """Return why it is undecided, and what the run could have found."""
     if blocks < MIN_COUNT:
         return f"p {p:.3f}; {counted(blocks, 'block')}, of which {MIN_COUNT} or more are needed"
     if least is None:
@@ -182,7 +183,7 @@ def _undecided(p: float, blocks: int, least: float | None, *, relative: bool) ->
 
 
 def difference_words(difference: float | None, relative: bool) -> str:
-    """A difference of ratios in per cent, or one of losses in percentage points."""
+    """Format a difference of ratios in per cent, or one of losses in percentage points."""
     if difference is None:
         return "a difference that is not known"
     if relative:
@@ -191,7 +192,9 @@ def difference_words(difference: float | None, relative: bool) -> str:
 
 
 def caveats(observations: Observations) -> str:
-    """What an answer does not cover: levels that were left out, and values without a logarithm."""
+    """Describe what an answer does not cover: levels that were left out, and values without a
+    logarithm.
+    """
     told = [f"without {each.factor} {each.level}" for each in observations.dropped]
     if observations.scale == "log" and observations.zeros:
         told.append(f"{counted(observations.zeros, 'value')} of 0 left out, having no logarithm")
@@ -199,14 +202,16 @@ def caveats(observations: Observations) -> str:
 
 
 def _least(found: Sequence[Contrast | LossContrast]) -> float | None:
-    """The largest difference that some pair needs to be found; None where one is not known."""
+    """Return the largest difference that some pair needs to be found; None if one is unknown."""
     needed = [each.detectable for each in found]
     known = [each for each in needed if each is not None]
     return max(known) if known and len(known) == len(needed) else None
 
 
 def _largest(found: Sequence[Contrast | LossContrast]) -> Contrast | LossContrast | None:
-    """The one farthest from no difference, of those that are shown if there are any."""
+    """Return the contrast farthest from no difference, among the significant ones if there are
+    any.
+    """
     there = [each for each in found if each.found is not None]
     shown = [each for each in there if each.verdict in ("higher", "lower")]
     return max(shown or there, key=lambda each: _far(each.found), default=None)
@@ -219,7 +224,7 @@ def _far(found: Paired | Shifted | None) -> float:
 
 
 def compared_words(found: Contrast | LossContrast) -> str:
-    """Such as `size 1518 against 64 with load network`."""
+    """Format what was compared, such as `size 1518 against 64 with load network`."""
     return f"{found.factor} {found.level} against {found.against}{place_words(found.within)}"
 
 

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Is one combination of levels worse than every other?
+"""Test if one combination of levels is worse than every other.
 
-It is only if it is worse than each: the claim needs all comparisons to reject, each at ALPHA, and
-no correction (an intersection-union test; its p is the largest). It is not if some other is shown
-to be worse or as bad, for which there are several chances: that takes intervals and p corrected for
-their number.
+It is only if it is worse than each: all comparisons must reject, each at ALPHA, without correction
+(an intersection-union test; its p is the largest). It is not if some other is shown to be worse or
+as bad, for which there are several chances: that requires intervals and p corrected for their
+number.
 
 Worse is a lower rate, or a higher loss.
 
@@ -49,7 +49,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Worst:
-    """The rival that decided: of a claim that held the closest."""
+    """The result. The rival that decided: for a claim that held the closest."""
 
     verdict: Answer
     reason: str
@@ -65,7 +65,9 @@ def is_worst(
     *,
     unit_rival: str | None = None,
 ) -> Worst:
-    """`unit_rival`: what a ratio of 1 is called, where the values are ratios: a rival, too."""
+    """Run the test. `unit_rival`: the name of a ratio of 1, if the values are ratios: it is a
+    rival, too.
+    """
     measure: Measure = "ratio" if observations.scale == "log" else "difference"
     count = len(rivals) + (unit_rival is not None)
     if observations.scale == "log":

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which disk a directory is on, as limits and counters of I/O name it. Reads only; any thread."""
+"""Find the disk of a directory, in the form that limits and counters of I/O use. Reads only; any
+thread.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,10 @@ from linerate.host.host import LOCAL, Host
 
 
 def disk_of(path: Path, host: Host = LOCAL) -> str:
-    """`MAJOR:MINOR` of the whole disk below a path, not of a partition of it.
+    """Return `MAJOR:MINOR` of the whole disk of a path, not of a partition.
 
-    Limits and the counters of control groups are kept for whole disks. Raises `MachineError` where
-    there is none: in memory, over a network, or on layers (overlay) whose disk cannot be seen.
+    Limits and counters of control groups apply to whole disks. Raises `MachineError` if there is
+    none: in memory, over a network, or on layers (overlay) whose disk is not visible.
     """
     try:
         number = path.stat().st_dev
@@ -23,10 +25,10 @@ def disk_of(path: Path, host: Host = LOCAL) -> str:
         raise MachineError(f"{path}: {error.strerror}") from error
     named = f"{os.major(number)}:{os.minor(number)}"
     if not host.exists(f"/sys/dev/block/{named}"):
-        # Some file systems (btrfs) have a number of their own for what is on a disk all the same.
+        # Some file systems (btrfs) have a device number of their own although they are on a disk.
         named = _source(named, host) or named
     if not host.exists(f"/sys/dev/block/{named}"):
-        raise MachineError(f"{path} is on no disk that can be seen", "name a directory on a disk")
+        raise MachineError(f"{path} is not on a visible disk", "name a directory on a disk")
     real = host.resolve(f"/sys/dev/block/{named}")
     if host.exists(real / "partition"):
         return host.read_text(real.parent / "dev").strip()
@@ -34,7 +36,7 @@ def disk_of(path: Path, host: Host = LOCAL) -> str:
 
 
 def _source(wanted: str, host: Host) -> str | None:
-    """The device that is mounted as file system of that number; None: it is none."""
+    """Return the device that is mounted as the file system of that number, or None."""
     for line in host.read_text("/proc/self/mountinfo").splitlines():
         mount, _, rest = line.partition(" - ")
         kinds = rest.split()

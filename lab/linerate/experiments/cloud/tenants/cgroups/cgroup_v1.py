@@ -29,7 +29,7 @@ _WAYS = ("Read", "Write")
 
 
 class V1:
-    """The controllers that are mounted, each at the first place that the kernel lists."""
+    """The mounted controllers, each at the first place that the kernel lists."""
 
     version = 1
 
@@ -59,7 +59,9 @@ class V1:
         return reasons
 
     def prepare(self, directory: Path, parent: Path) -> None:
-        """A new set of CPUs and memory nodes is empty: without its parent's nobody can enter."""
+        """Copy the parent's CPUs and memory nodes to a new group: they are empty, so that no
+        process can enter.
+        """
         for name in ("cpus", "mems"):
             told = files.read(parent / f"cpuset.effective_{name}") or files.read(
                 parent / f"cpuset.{name}"
@@ -68,7 +70,7 @@ class V1:
                 files.write(directory / f"cpuset.{name}", told.strip())
 
     def enable(self, directory: Path) -> None:
-        """Nothing is to be done for that here."""
+        """Do nothing: version 1 does not need it."""
 
     def set_weight(self, directories: Sequence[Path], weight: int) -> None:
         shares = max(2, round(weight * _SHARES / 100))
@@ -103,7 +105,9 @@ class V1:
         )
 
     def kill(self, directory: Path) -> None:
-        """Where they can be frozen none starts another in between."""
+        """Kill all processes of a group, frozen if possible so that none starts another in
+        between.
+        """
         state = directory / "freezer.state"
         frozen = state.exists()
         if frozen:
@@ -129,7 +133,7 @@ class V1:
     def _apply_memory(directory: Path, memory_mib: int | None) -> None:
         most = -1 if memory_mib is None else memory_mib << 20
         with_swap = directory / "memory.memsw.limit_in_bytes"
-        # It may never be less than the limit without swap: out of the way first.
+        # It must never be less than the limit without swap: remove it first.
         counted = with_swap.exists()
         if counted:
             files.write(with_swap, "-1")
@@ -151,7 +155,9 @@ class V1:
                 )
 
     def _io(self, directories: Sequence[Path], name: str) -> int | None:
-        """Lines are `MAJOR:MINOR WAY NUMBER`; a kernel counts on devices with a limit only."""
+        """Sum over devices of lines `MAJOR:MINOR WAY NUMBER`; a kernel counts only on devices with
+        a limit.
+        """
         if "blkio" not in self._at:
             return None
         told = files.read(self._of(directories, "blkio") / f"blkio.throttle.{name}") or ""

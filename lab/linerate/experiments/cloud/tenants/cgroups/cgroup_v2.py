@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Control groups of version 2: one tree, in which each group says what those below may limit.
+"""Control groups of version 2: one tree, in which each group enables the controllers of those
+below.
 
 A group that has processes of its own cannot have limits on groups below it, except the root of the
-tree. So the lab's are made below its own group where that allows for it already, and at the root of
-the mount elsewhere. Controllers that are to be enabled for that at the root stay enabled: another
-lab may have begun to use them. Lifecycle: see `cgroups`. Any thread.
+tree. So the lab's groups are below its own group if that already allows it, and at the root of the
+mount otherwise. Controllers that the lab enables at the root stay enabled: another lab may have
+begun to use them. Lifecycle: see `cgroups`. Any thread.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _MICROSECONDS = 1e6
 
 
 class V2:
-    """The one tree, at a mount of it."""
+    """The tree, at one of its mounts."""
 
     version = 2
 
@@ -54,7 +55,7 @@ class V2:
         return reasons
 
     def prepare(self, directory: Path, parent: Path) -> None:
-        """What a new group may use is what its parent may."""
+        """Do nothing: a new group has its parent's CPUs and memory nodes."""
 
     def enable(self, directory: Path) -> None:
         has = files.words(directory / "cgroup.controllers")
@@ -105,7 +106,7 @@ class V2:
         )
 
     def kill(self, directory: Path) -> None:
-        """Kernels before 5.14 have no `cgroup.kill`."""
+        """Kill all processes of a group. Kernels before 5.14 have no `cgroup.kill`."""
         path = directory / "cgroup.kill"
         if path.exists():
             with contextlib.suppress(MachineError):
@@ -115,7 +116,7 @@ class V2:
 
 
 def _io(path: Path) -> dict[str, int] | None:
-    """Sums over devices of lines `MAJOR:MINOR KEY=NUMBER ...`; None without such a file."""
+    """Return sums over devices of lines `MAJOR:MINOR KEY=NUMBER ...`; None without such a file."""
     told = files.read(path)
     if told is None:
         return None

@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Control groups that the lab owns: what their processes may use, and what they have used.
+"""Control groups that the lab owns: the limits and the usage of their processes.
 
-Lifecycle: `Groups` makes one group for the lab, in which those of its tenants are, and removes all
-of it, with whatever processes are in it, when its context ends, however it ends. Those of a lab
-that was killed are removed, and their processes ended, when the next one makes its own: their names
-tell the lab's pid and start time, and a lab holds a lock on each directory for as long as it runs,
-which is seen from other containers, too.
+Lifecycle: `Groups` makes one group for the lab, which contains those of its tenants, and removes
+all of it, with all processes in it, when its context ends, in whatever way. The next lab removes
+the groups of a killed lab and ends their processes before it makes its own: their names have the
+lab's pid and start time, and a lab locks each directory while it runs, which is visible in other
+containers, too.
 
-Weights count between the groups of one lab; against everyone else on the machine the lab's group
-has a weight as a whole. One lab process, any thread of it at a time. Times are seconds.
+Weights count between the groups of one lab; against all other processes of the machine the lab's
+group has one weight. One lab process, any thread of it at a time. Times are seconds.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LEAST_QUOTA = 0.01
 
 
 def hierarchy(host: Host = LOCAL) -> Hierarchy | None:
-    """The version that limits CPUs here; None: there is none."""
+    """Return the version that limits CPUs here; None if there is none."""
     found = cgroup_mounts.mounts(host)
     for mount in found:
         if mount.version == 2 and cgroup_mounts.has_cpu(mount):
@@ -64,7 +64,7 @@ def hierarchy(host: Host = LOCAL) -> Hierarchy | None:
 
 
 def missing(found: Hierarchy | None = None) -> list[str]:
-    """Why no control group can be made here, a reason each; none: it can."""
+    """Return why no control group can be made here, one reason each; empty if it can."""
     found = found or hierarchy()
     reasons = []
     if os.geteuid() != 0:
@@ -75,7 +75,7 @@ def missing(found: Hierarchy | None = None) -> list[str]:
 
 
 class Group:
-    """Some processes with limits. Made by `Groups.group`."""
+    """A group of processes with limits. Made by `Groups.group`."""
 
     def __init__(self, found: Hierarchy, directories: Sequence[Path]) -> None:
         self.name = directories[0].name
@@ -85,10 +85,11 @@ class Group:
         self._closed = False
 
     def add(self, pid: int) -> None:
-        """Put a process in with all its threads, or a thread of the kernel; children follow.
+        """Put a process in with all its threads, or a kernel thread; new children follow.
 
-        What it did until now, its memory for instance, is counted where it was. Raises
-        `MachineError` where the kernel refuses: threads of its own that belong to one CPU, say.
+        Its use until now, for instance of memory, stays counted in its old group. Raises
+        `MachineError` if the kernel refuses, for instance for kernel threads that belong to one
+        CPU.
         """
         self._check_open()
         for directory in self._directories:
@@ -96,10 +97,10 @@ class Group:
                 files.write(directory / "cgroup.procs", str(pid))
             except MachineError as error:
                 what = "the kernel's thread" if shared.is_kernel_thread(pid) else "the process"
-                raise MachineError(f"{what} {pid} does not go into a group: {error}") from error
+                raise MachineError(f"{what} {pid} cannot be moved into a group: {error}") from error
 
     def set(self, limits: Limits) -> None:
-        """Change what it may use, at once."""
+        """Change its limits, at once."""
         self._check_open()
         _check(limits)
         self._hierarchy.apply(self._directories, limits, self._limits)
@@ -110,21 +111,21 @@ class Group:
         return self._limits
 
     def usage(self) -> Usage:
-        """What it has used since it was made, read now."""
+        """Return its usage since it was made, read now."""
         self._check_open()
         return self._hierarchy.usage(self._directories)
 
     def pids(self) -> list[int]:
-        """Its processes; none when it is closed."""
+        """Return its processes; none if it is closed."""
         return [] if self._closed else files.pids(self._directories[0])
 
     def kill(self) -> None:
-        """End all its processes; raises `MachineError` when some do not end in bounded time."""
+        """End all its processes; raises `MachineError` if some do not end in bounded time."""
         if not self._closed and (stuck := shared.empty(self._hierarchy, self._directories)):
             raise MachineError(f"{stuck[0]}: processes {files.pids(stuck[0])} do not end")
 
     def close(self) -> None:
-        """End its processes and remove it, in bounded time; again, nothing."""
+        """End its processes and remove it, in bounded time; a second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -163,10 +164,10 @@ class Groups:
         return self._open().version
 
     def group(self, word: str, limits: Limits) -> Group:
-        """A group by that name among the lab's; nothing stays when it cannot be made."""
+        """Make a group by that name among the lab's; leaves nothing behind if that fails."""
         found = self._open()
         if not _WORD.fullmatch(word):
-            raise UsageError(f"{word!r} is no name for a control group")
+            raise UsageError(f"{word!r} is not a valid name for a control group")
         _check(limits)
         directories: list[Path] = []
         try:
@@ -206,7 +207,9 @@ class Groups:
         return self
 
     def close(self) -> None:
-        """End all processes in them and remove them, in bounded time; again, nothing."""
+        """End all processes in them and remove them, in bounded time; a second call does
+        nothing.
+        """
         found, self._hierarchy = self._hierarchy, None
         if found is None:
             return
@@ -232,7 +235,7 @@ class Groups:
 
 
 def remove_stale(found: Hierarchy) -> list[Path]:
-    """End what labs that no longer run left in groups, and remove those; returns which."""
+    """End the processes that ended labs left in groups, and remove the groups; return them."""
     removed = []
     deadline = time.monotonic() + PATIENCE_S
     for root in found.roots:
@@ -249,15 +252,15 @@ def remove_stale(found: Hierarchy) -> list[Path]:
 
 
 def remove_all_stale() -> list[Path]:
-    """The same wherever this user may make groups."""
+    """The same in all hierarchies in which this user may make groups."""
     found = hierarchy()
     return [] if found is None or missing(found) else remove_stale(found)
 
 
 def _labs(root: Path) -> list[Path]:
-    """Groups whose lab is not among the processes seen here, wherever these are in the tree.
+    """Return groups whose lab is not among the visible processes, anywhere in the tree.
 
-    The next lab may be in another group than the one that was killed.
+    The next lab may be in another group than the killed one.
     """
     found = []
     for at, _, _ in os.walk(root, topdown=False):

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The common parts of control groups, versions 1 and 2: directories, counters and removal.
 
-Lifecycle: a group is a directory (`host.cores.cgroup_files`); who makes it removes it. Any thread.
+Lifecycle: a group is a directory (`host.cores.cgroup_files`); the maker removes it. Any thread.
 Times are seconds, sizes bytes.
 """
 
@@ -21,19 +21,19 @@ from linerate.host.cores import cgroup_files as files
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
 
-# Over which a CPU quota is kept, in microseconds: the kernel's own default. A group that has used
-# its share of it stands still for the rest.
+# The period of a CPU quota, in microseconds: the kernel's own default. A group that has used its
+# quota is stopped for the rest of the period.
 PERIOD_US = 100_000
-# How long those who were killed may take to end, and how often it is looked.
+# How long killed processes may take to end, and the interval of checks.
 END_S = 5.0
 _LOOK_S = 0.005
-# Of a thread of the kernel, among a task's flags in /proc (PF_KTHREAD).
+# The flag of a kernel thread in /proc (PF_KTHREAD).
 _KERNEL_THREAD = 0x00200000
 
 
 @dataclass(frozen=True)
 class Usage:
-    """What a group has used since it was made; None: this kernel does not count it.
+    """A group's usage since it was made; None: this kernel does not count it.
 
     `cpu_s`: user and system time. `throttled_s`, `throttled_periods`: how long and how often its
     quota made it wait. `memory_bytes`: now, page cache included. `io_bytes`, `io_operations`: read
@@ -60,26 +60,26 @@ class Hierarchy(Protocol):
 
     @property
     def places(self) -> Sequence[Path]:
-        """Directories of the groups that the lab's own are made in."""
+        """The directories of the groups in which the lab's own are made."""
 
     @property
     def roots(self) -> Sequence[Path]:
-        """Where they are mounted: below these are all groups, those of other labs, too."""
+        """The mount points: all groups are below these, including those of other labs."""
 
     def missing(self) -> list[str]:
-        """Why no group can be made here, a reason each."""
+        """Return why no group can be made here, one reason each."""
 
     def prepare(self, directory: Path, parent: Path) -> None:
-        """Make a new directory fit to have processes in it."""
+        """Prepare a new directory for processes."""
 
     def enable(self, directory: Path) -> None:
-        """Let groups below this one have limits."""
+        """Enable limits for groups below this one."""
 
     def set_weight(self, directories: Sequence[Path], weight: int) -> None:
-        """Set the weight on a CPU's time; 100 is everyone's."""
+        """Set the weight on a CPU's time; the default is 100."""
 
     def apply(self, directories: Sequence[Path], limits: Limits, before: Limits | None) -> None:
-        """Set what a group may use; `before`: what was set until now."""
+        """Set the limits of a group; `before`: the current ones."""
 
     def usage(self, directories: Sequence[Path]) -> Usage: ...
 
@@ -88,7 +88,7 @@ class Hierarchy(Protocol):
 
 
 def kill_each(directory: Path) -> None:
-    """Send SIGKILL to each process of a group that can be seen from here."""
+    """Send SIGKILL to each visible process of a group."""
     for pid in files.pids(directory):
         # 0 would be the lab's own process group.
         if pid > 0 and not is_kernel_thread(pid):
@@ -107,9 +107,10 @@ def is_kernel_thread(pid: int) -> bool:
 def empty(
     hierarchy: Hierarchy, directories: Sequence[Path], timeout_s: float = END_S
 ) -> list[Path]:
-    """End all processes of a group and of those below; returns where some did not within the time.
+    """End all processes of a group and of those below; return the groups where some did not within
+    the time.
 
-    Threads of the kernel cannot be ended, and go back to the group above.
+    Kernel threads cannot be ended, and return to the group above.
     """
     deadline = time.monotonic() + timeout_s
     return [each for each in directories if not _empty(hierarchy, each, deadline)]
@@ -118,7 +119,9 @@ def empty(
 def remove_all(
     hierarchy: Hierarchy, directories: Sequence[Path], timeout_s: float = END_S
 ) -> list[Path]:
-    """Remove a group with those below and all processes; returns what is there after the time."""
+    """Remove a group with those below and all processes; return the directories that still exist
+    after the time.
+    """
     deadline = time.monotonic() + timeout_s
     left = []
     for directory in directories:
@@ -159,7 +162,7 @@ def _remove(directory: Path, deadline: float) -> bool:
 
 
 def _send_back(pid: int, directory: Path) -> None:
-    """Into the nearest group above that takes processes."""
+    """Move a process to the nearest group above that accepts processes."""
     for above in directory.parents:
         path = above / "cgroup.procs"
         if not path.exists():
@@ -170,6 +173,6 @@ def _send_back(pid: int, directory: Path) -> None:
 
 
 def _below(directory: Path) -> list[Path]:
-    """Groups below one, the deepest first."""
+    """Return groups below one, the deepest first."""
     found = [Path(at) for at, _, _ in os.walk(directory, topdown=False)]
     return found[:-1]

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs guests here: KVM where a guest really boots with it, otherwise QEMU's translator (TCG).
+"""Choose how guests run here: KVM if a guest really boots with it, otherwise QEMU's translator
+(TCG).
 
-/dev/kvm may open and run nothing, as in some virtual machines: only a boot tells. It is tried once
-in a process, for a bounded time.
+/dev/kvm may open but run nothing, as in some virtual machines: only a boot shows it. It is tried
+once per process, for a bounded time.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ from linerate.host.host import LOCAL
 from linerate.host.process import RunDirectory
 
 DEVICE = Path("/dev/kvm")
-# With KVM a guest says that it is up within a second.
+# With KVM a guest reports that it is up within a second.
 BOOT_S = 10.0
 
 
 @dataclass(frozen=True)
 class Accelerator:
-    """`name`: QEMU's. `reason`: why it is this one, for the result."""
+    """The accelerator. `name`: QEMU's. `reason`: why it was chosen, for the result."""
 
     name: str
     reason: str
@@ -37,7 +38,7 @@ class _Known:
 
 
 def accelerator(run: RunDirectory, cpus: Sequence[int]) -> Accelerator:
-    """What to run guests with; the first call may boot one, on these CPUs."""
+    """Return the accelerator; the first call may boot a guest, on these CPUs."""
     if _Known.found is None:
         _Known.found = probe(run, cpus)
     return _Known.found
@@ -46,7 +47,7 @@ def accelerator(run: RunDirectory, cpus: Sequence[int]) -> Accelerator:
 def probe(
     run: RunDirectory, cpus: Sequence[int], device: Path = DEVICE, boot_s: float = BOOT_S
 ) -> Accelerator:
-    """Find out, whatever is known already."""
+    """Test the accelerators again, even if the result is known."""
     if why := LOCAL.obstacle(device):
         return Accelerator(TCG, f"{device}: {why}")
     idle = guest.build(Load.IDLE)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Archives in cpio's `newc` format, which the kernel unpacks as its first file system.
 
-The same entries give the same bytes: nothing of the machine that writes them (times, owners, inode
-numbers) is kept. Everything belongs to root in there, whoever writes it.
+The same entries give the same bytes: nothing of the writing machine (times, owners, inode numbers)
+is stored. Every entry belongs to root.
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ _ALIGNMENT = 4
 
 @dataclass(frozen=True)
 class Entry:
-    """`name`: without a leading slash. `mode`: type and permissions. `device`: major and minor."""
+    """An entry. `name`: without a leading slash. `mode`: type and permissions. `device`: major and
+    minor.
+    """
 
     name: str
     mode: int
@@ -39,12 +41,14 @@ def symlink(name: str, target: str) -> Entry:
 
 
 def device(name: str, major: int, minor: int) -> Entry:
-    """A character device, of root alone."""
+    """Return a character device for root only."""
     return Entry(name, stat.S_IFCHR | 0o600, device=(major, minor))
 
 
 def archive(entries: Iterable[Entry]) -> bytes:
-    """The entries in their order, which must have directories before what is in them."""
+    """Return an archive of the entries in their order, in which directories must precede their
+    contents.
+    """
     written = bytearray()
     for number, entry in enumerate(entries, start=1):
         _write(written, number, entry)

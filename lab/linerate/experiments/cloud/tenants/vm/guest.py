@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The guests of virtual machines: a kernel and a first file system (initramfs) for each load.
 
-Everything in one is from Debian's packages but its first program, `init.sh` here. An idle guest has
-busybox alone, the others also the program of their load with its libraries.
+Everything in one comes from Debian's packages, except its first program, `init.sh` here. An idle
+guest has busybox alone, the others also the program of their load with its libraries.
 
 Lifecycle: an initramfs is a file below the lab's build directory, named by a digest of its
-contents, written whole or not at all and never changed; guests only read it. What it is made of is
-read once in a process.
+contents, written completely or not at all and never changed; guests only read it. Its sources are
+read once per process.
 """
 
 from __future__ import annotations
@@ -36,22 +36,22 @@ from linerate.host.host import LOCAL
 from linerate.host.places import build_directory
 
 INIT = Path(__file__).with_name("init.sh")
-# What init.sh calls.
+# The commands in init.sh.
 APPLETS = (
     "cat", "dd", "grep", "insmod", "ip", "mount", "mv", "poweroff", "sed", "sh", "sleep", "stty",
     "tail", "tr",
 )  # fmt: skip
-# Where Debian has them; a program of that name from elsewhere is none of its packages'.
+# Debian's path; a program of that name elsewhere belongs to none of its packages.
 BUSYBOX = Path("/bin/busybox")
 STRESS_NG, FIO, IPERF3 = (Path("/usr/bin") / name for name in ("stress-ng", "fio", "iperf3"))
-# The kernel, and what stress-ng and iperf3 take; and fio, which a SIGBUS ends where its pools of
-# memory do not fit.
+# Memory of the kernel, stress-ng and iperf3; and of fio, which a SIGBUS ends if its memory pools do
+# not fit.
 _SYSTEM_MIB, _FIO_MIB = 128, 128
 
 
 @dataclass(frozen=True)
 class Guest:
-    """`packages`: versions of all that is in it, by package."""
+    """A guest. `packages`: versions of all its packages, by name."""
 
     kernel: Path
     initramfs: Path
@@ -60,19 +60,19 @@ class Guest:
 
     @property
     def least_memory_mib(self) -> int:
-        """While it is unpacked an initramfs is there twice."""
+        """The memory that it needs at least: an initramfs exists twice while it is unpacked."""
         programs_mib = _SYSTEM_MIB + (_FIO_MIB if self.load.has_io else 0)
         return programs_mib + 2 * -(-self.initramfs.stat().st_size // 2**20)
 
 
 def programs(load: Load) -> list[Path]:
-    """What a guest runs for its load, beside busybox."""
+    """Return the programs of a guest's load, beside busybox."""
     wanted = ((load.has_cpu, STRESS_NG), (load.has_io, FIO), (load.has_network, IPERF3))
     return [program for has, program in wanted if has]
 
 
 def missing(load: Load) -> list[str]:
-    """Why no guest for this load can be made here, a reason each."""
+    """Return why no guest for this load can be made here, one reason each."""
     reasons = []
     if platform.machine() != "x86_64":
         reasons.append(
@@ -95,7 +95,7 @@ def missing(load: Load) -> list[str]:
 
 @functools.cache
 def build(load: Load) -> Guest:
-    """The guest for a load, made unless its files are there already."""
+    """Return the guest for a load; make it unless its files exist."""
     if reasons := missing(load):
         raise MissingError(f"no guest can be made: {'; '.join(reasons)}", "make setup")
     directory = _directory()
@@ -110,12 +110,14 @@ def build(load: Load) -> Guest:
 
 
 def entries(files: Sequence[Installed], modules: Sequence[Path]) -> list[cpio.Entry]:
-    """All that an initramfs has: busybox first among the files, then programs and libraries."""
+    """Return everything in an initramfs: busybox first among the files, then programs and
+    libraries.
+    """
     busybox, *others = files
     folders = ("bin", "dev", "etc", "lib", "lib/modules", "lib64", "proc", "sys", "tmp")
     made = [cpio.directory(name) for name in folders]
     made += [
-        # For what the kernel has to say before the first program runs.
+        # For the kernel's messages before the first program runs.
         cpio.device("dev/console", 5, 1),
         cpio.file("init", INIT.read_bytes(), executable=True),
         cpio.file("bin/busybox", busybox.content, executable=True),

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a guest says over its console: lines `@linerate {JSON}` among whatever else is printed.
+"""Parse a guest's messages on its console: lines `@linerate {JSON}` among other output.
 
-A console is also the kernel's, and a guest may print anything: lines that are not understood are
-counted and forgotten, a line that does not end is cut. A `Console` belongs to one thread. Times are
-seconds, of the guest's own clock since it was started.
+The kernel uses the same console, and a guest may print anything: lines that are not understood are
+counted and discarded, an endless line is cut. A `Console` belongs to one thread. Times are seconds,
+of the guest's own clock since it was started.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Up:
 
 @dataclass(frozen=True)
 class Network:
-    """Its address with the length of the link's prefix, and its routes as `ip route` has them."""
+    """Its address with the length of the link's prefix, and its routes as printed by `ip route`."""
 
     address: str
     routes: tuple[str, ...]
@@ -36,14 +36,14 @@ class Network:
 
 @dataclass(frozen=True)
 class Ready:
-    """Its load has begun to get something done."""
+    """Its load has begun to do work."""
 
     load: Load
 
 
 @dataclass(frozen=True)
 class Worked:
-    """What it has done since it was ready."""
+    """Its work since it was ready."""
 
     up_s: float
     work: Work
@@ -63,7 +63,7 @@ Message = Up | Network | Ready | Worked | Failed | Off
 
 
 class Console:
-    """Takes bytes as they come and gives back what was said."""
+    """Takes bytes as they arrive and returns the messages."""
 
     def __init__(self) -> None:
         self.garbage = 0
@@ -73,7 +73,7 @@ class Console:
 
     @property
     def last_words(self) -> str:
-        """The end of what was printed and not said, on one line."""
+        """The end of the output that was not a message, on one line."""
         return last_words("\n".join(self._kept))
 
     def feed(self, heard: bytes) -> list[Message]:
@@ -105,7 +105,7 @@ class Console:
 
 
 def parse(text: str) -> Message | None:
-    """One message; None for anything else, however nearly it is one."""
+    """Parse one message; None for anything else, even if it is similar."""
     try:
         said = json.loads(text)
         return _MESSAGES[said["say"]](said) if isinstance(said, dict) else None

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A guest that runs: QEMU as a child of the lab, and what the guest says over its console.
+"""A running guest: QEMU as a child of the lab, and the guest's messages on its console.
 
 Lifecycle: from construction to `stop`, which asks the guest to power off, waits a bounded time and
-ends QEMU then. A guest powers off by itself, too, when its time is over, and dies with the lab.
-What it says is heard when the lab listens: nothing runs beside the lab's main thread, which must be
-the one that starts guests. Until then it waits in a pipe of a megabyte, hours of reports. Times are
+then ends QEMU. A guest also powers off by itself when its time is over, and dies with the lab. Its
+messages are read when the lab listens: nothing runs beside the lab's main thread, which must be the
+one that starts guests. Until then they wait in a pipe of a megabyte, hours of reports. Times are
 seconds.
 """
 
@@ -34,7 +34,7 @@ _LISTEN_S = 0.05
 
 
 class GuestProcess:
-    """`worked` is its last report."""
+    """A guest. `worked` is its last report."""
 
     def __init__(
         self, machine: Machine, run: RunDirectory, cpus: Sequence[int], role: str = "vm"
@@ -77,17 +77,17 @@ class GuestProcess:
         return self._console.garbage
 
     def listen(self, timeout_s: float = 0.0) -> None:
-        """Take in what was said; waits so long for something."""
+        """Read messages; wait up to `timeout_s` for some."""
         for message in self._console.feed(self._child.hear(timeout_s)):
             self._take(message)
 
     def check(self) -> None:
-        """Raise when the guest failed or is gone, or the lab should end."""
+        """Raise if the guest failed or is gone, or if the lab should end."""
         checkpoint()
         if self._failed:
             raise ProcessError(f"{self.role}: its guest failed: {self._failed.why}")
         if not self._child.running:
-            # What it said last is the reason, as a rule.
+            # Its last message is usually the reason.
             self.listen()
             if self._failed:
                 self.check()
@@ -98,7 +98,7 @@ class GuestProcess:
                 raise ProcessError(f"{error.message}{said and f'; console: {said}'}") from error
 
     def wait_until(self, holds: Callable[[], object], timeout_s: float, what: str) -> None:
-        """Listen until something holds; raises `LinkError` when it does not within the time."""
+        """Listen until a condition holds; raises `LinkError` if it does not within the time."""
         deadline = time.monotonic() + timeout_s
         while True:
             self.listen(_LISTEN_S)
@@ -112,7 +112,7 @@ class GuestProcess:
                 )
 
     def report(self, timeout_s: float) -> Worked | None:
-        """Ask for a report and wait so long for one; None when none came."""
+        """Ask for a report and wait for it up to `timeout_s`; None if none came."""
         self.listen()
         before = self.reports
         self._child.tell("report")
@@ -123,11 +123,13 @@ class GuestProcess:
         return self.worked if self.reports > before else None
 
     def stop(self, patience_s: float = OFF_S) -> bool:
-        """Have it power off, or end it; whether it powered off. Its last report is in `worked`."""
+        """Power it off, or end it; return True if it powered off. Its last report is in
+        `worked`.
+        """
         powered_off = False
         try:
             if self.ready and self._child.running:
-                # It may be gone just now, or the lab may have been told to end: no time to wait.
+                # It may have ended, or the lab may have been asked to end: do not wait.
                 with contextlib.suppress(ProcessError, OSError):
                     self._child.tell("stop")
                     deadline = time.monotonic() + patience_s

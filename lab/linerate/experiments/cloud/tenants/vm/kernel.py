@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The guests' kernel: Debian's for clouds, downloaded by apt and extracted, never installed.
 
-Lifecycle: extracted once for each version, below the lab's build directory, whole or not at all;
-one lab at a time does it. Where apt cannot bring one, the last that was extracted is taken.
+Lifecycle: extracted once for each version, below the lab's build directory, completely or not at
+all, by one lab at a time. If apt cannot download one, the last extracted one is used.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linerate.host.builds.make import locked
 from linerate.host.errors import LabError, MachineError, MissingError
 
 META_PACKAGE = "linux-image-cloud-amd64"
-# What the guest's disk and interface need, and the bus that they are on.
+# The drivers of the guest's disk and interface, and of their bus.
 MODULES = ("virtio_pci", "virtio_blk", "virtio_net")
 _DOWNLOAD_S, _EXTRACT_S = 300.0, 120.0
 _DEPENDS = re.compile(rb"\0depends=([^\0]*)\0")
@@ -46,20 +46,20 @@ class Package:
 
 
 def candidate() -> Package | None:
-    """The package that the meta-package stands for; None when apt knows none."""
+    """Return the package that the meta-package depends on; None if apt knows none."""
     printed = told("apt-cache", "show", "--no-all-versions", META_PACKAGE) or ""
     found = re.search(r"^Depends:.*\b(linux-image-[\w.+-]+) \(= ([^)\s]+)\)", printed, re.MULTILINE)
     return Package(found[1], found[2]) if found else None
 
 
 def extracted(directory: Path) -> list[Path]:
-    """Kernels that are there already, the last one made last."""
+    """Return the kernels that exist already, the newest last."""
     found = [path.parent for path in directory.glob(f"kernel-*/{_ORDER}")]
     return sorted(found, key=lambda path: path.stat().st_mtime)
 
 
 def get(directory: Path) -> Kernel:
-    """The kernel, downloaded into `directory` when its version is not there yet."""
+    """Return the kernel; downloads it into `directory` if its version does not exist yet."""
     try:
         return _newest(directory)
     except MissingError:
@@ -108,7 +108,7 @@ def _extract(package: Package, target: Path) -> None:
         if image is None:
             raise MachineError(f"{package.name} has no kernel image")
         shutil.copy(image, made / "vmlinuz")
-        # In /usr where a release has no other place any more.
+        # In /usr on releases that have no other place any more.
         tree = next((p for p in content.glob("**/lib/modules/*") if p.is_dir()), content)
         files, builtin = module_files(tree)
         order = load_order(MODULES, files, builtin)
@@ -119,7 +119,7 @@ def _extract(package: Package, target: Path) -> None:
 
 
 def module_files(tree: Path) -> tuple[dict[str, Path], frozenset[str]]:
-    """Modules below /lib/modules/RELEASE by name, and the names of those built in."""
+    """Return modules below /lib/modules/RELEASE by name, and the names of those built in."""
     files = {_name(path): path for path in tree.rglob("*.ko*")}
     listed = tree / "modules.builtin"
     lines = listed.read_text().split() if listed.is_file() else []
@@ -129,9 +129,11 @@ def module_files(tree: Path) -> tuple[dict[str, Path], frozenset[str]]:
 def load_order(
     wanted: Iterable[str], files: Mapping[str, Path], builtin: frozenset[str] = frozenset()
 ) -> dict[str, bytes]:
-    """Modules with all that they depend on, each after what it depends on; what is built in, not.
+    """Return modules with all their dependencies, each after its dependencies, without built-in
+    ones.
 
-    Their own word for it is read (`depends=`): modules.dep is made when a kernel is installed.
+    The modules' own entry is read (`depends=`): modules.dep is made only when a kernel is
+    installed.
     """
     order: dict[str, bytes] = {}
     under_way: set[str] = set()

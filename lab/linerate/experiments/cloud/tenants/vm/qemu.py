@@ -15,12 +15,12 @@ from linerate.experiments.cloud.tenants.vm.vm_network import Tap, VhostUser
 
 PROGRAM = "qemu-system-x86_64"
 KVM, TCG = "kvm", "tcg"
-# Not microvm: it has no clock but the PIT to hold the TSC against, which fails in a guest that
-# waits for others on its core, and then nothing ticks.
+# Not microvm: its only clock to calibrate the TSC is the PIT, which fails in a guest that waits for
+# others on its core, and then the guest has no clock ticks.
 _BOARD = "q35,usb=off,sata=off,smbus=off"
 # Translated code; by default it may take a gigabyte beside the guest's memory.
 _TCG_BUFFER_MIB = 64
-# No second program, no other user, no change of its own scheduling or limits.
+# The guest's QEMU may not start programs, change users, or change its own scheduling or limits.
 _SANDBOX = "on,obsolete=deny,elevateprivileges=deny,spawn=deny,resourcecontrol=deny"
 # A panic ends the guest, and with -no-reboot QEMU. The kernel's own frames (IPv6) are none of an
 # experiment's. Names of interfaces and addresses in memory are the same each time.
@@ -32,7 +32,7 @@ _KERNEL_WORDS = (
 
 @dataclass(frozen=True)
 class Disk:
-    """`path`: of a raw image. `direct`: past the host's page cache."""
+    """A disk. `path`: of a raw image. `direct`: past the host's page cache."""
 
     path: str
     direct: bool
@@ -40,7 +40,7 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """`words`: what the guest's first program is told, by name."""
+    """A guest's machine. `words`: parameters of the guest's first program, by name."""
 
     kernel: Path
     initramfs: Path
@@ -52,7 +52,7 @@ class Machine:
 
 
 def argv(machine: Machine) -> tuple[str, ...]:
-    """The whole command line."""
+    """Return the whole command line."""
     memory = f"{machine.memory_mib}M"
     shared = isinstance(machine.network, VhostUser)
     board = _BOARD + (",memory-backend=memory" if shared else "")
@@ -94,7 +94,7 @@ def _disk(disk: Disk | None) -> tuple[str, ...]:
     if disk is None:
         return ()
     cache = f"cache.direct={'on' if disk.direct else 'off'}"
-    # Nobody else can open a file that has no name: there is nothing to lock it against.
+    # No other process can open a file without a name, so it needs no lock.
     image = f"driver=file,node-name=image,filename={_quoted(disk.path)},locking=off,aio=threads"
     return (
         "-blockdev", f"{image},{cache}",
@@ -104,5 +104,5 @@ def _disk(disk: Disk | None) -> tuple[str, ...]:
 
 
 def _quoted(value: str) -> str:
-    """A value in QEMU's lists of options, where a comma is written twice."""
+    """Quote a value for QEMU's lists of options, where a comma is written twice."""
     return value.replace(",", ",,")

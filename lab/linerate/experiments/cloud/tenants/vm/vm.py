@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A virtual machine as a tenant: a guest of Debian's packages with a load, and what it got done.
+"""A virtual machine as a tenant: a guest of Debian's packages with a load, and its work.
 
 Lifecycle: `start` makes image, tap and the host's end of a network load and boots the guest,
-`ready` waits until its load works, `work` tells what it has done since then, `stop` ends it and
-removes everything, as leaving the context does; after a SIGKILL of the lab QEMU is killed, the
-image has no name, and the next lab removes namespaces and directories. One lab process, its main
-thread. Memory and disk are in MiB, times in seconds.
+`ready` waits until its load works, `work` returns its work since then, `stop` ends it and removes
+everything, as leaving the context does; after a SIGKILL of the lab QEMU is killed, the image has no
+name, and the next lab removes namespaces and directories. One lab process, its main thread. Memory
+and disk are in MiB, times in seconds.
 """
 
 from __future__ import annotations
@@ -34,16 +34,16 @@ from linerate.host.process import Child, RunDirectory
 TUN = Path("/dev/net/tun")
 # A guest that is emulated boots in seconds on a core of its own, and beside others in many.
 READY_S = 90.0
-# For an answer of a guest that hardly gets to run.
+# The time for an answer of a guest that gets little CPU time.
 _REPORT_S = 4.0
 
 
 @dataclass(frozen=True)
 class Shape:
-    """What a guest may use. `memory_mib`: None takes what its load needs at least.
+    """The limits of a guest. `memory_mib`: None takes the minimum of its load.
 
-    `bound_s`: it powers off by itself so long after its boot. `disk_directory`: where its disk
-    image is, for loads with I/O.
+    `bound_s`: the time after its boot at which it powers off by itself. `disk_directory`: the
+    directory of its disk image, for loads with I/O.
     """
 
     cpus: tuple[int, ...]
@@ -65,7 +65,7 @@ class Facts:
 
 
 def missing(load: Load = Load.MIXED) -> list[str]:
-    """Why no such tenant can run here, a reason each; none: it can."""
+    """Return why no such tenant can run here, one reason each; empty if it can."""
     reasons = []
     if LOCAL.which(PROGRAM) is None:
         reasons.append(f"{PROGRAM} is not installed (Debian: qemu-system-x86)")
@@ -80,10 +80,9 @@ def missing(load: Load = Load.MIXED) -> list[str]:
 
 
 class VirtualMachine(Tenant):
-    """The tenant of a number, from 0, on a bridge with others or on a DPDK program's socket.
+    """The tenant with a number, from 0, on a bridge with others or on a DPDK program's socket.
 
-    `group`: the control group that QEMU and the host's end of a network load are put in, which
-    stays whoever's it is.
+    `group`: the control group for QEMU and the host's end of a network load; its owner keeps it.
     """
 
     kind = Kind.VM
@@ -100,11 +99,15 @@ class VirtualMachine(Tenant):
     ) -> None:
         peer = _peer(network)
         if load.has_network and peer is None:
-            raise UsageError(f"vm{number}: nobody is at the other end of a network load")
+            raise UsageError(f"vm{number}: there is no peer at the other end of a network load")
         if not 1 <= shape.bound_s <= 86_400:
-            raise UsageError(f"vm{number}: a guest is bounded to 1 to 86400 s, not {shape.bound_s}")
+            raise UsageError(
+                f"vm{number}: invalid time limit {shape.bound_s} s: must be 1 to 86400"
+            )
         if shape.disk_mib < 1:
-            raise UsageError(f"vm{number}: a disk of {shape.disk_mib} MiB is none")
+            raise UsageError(
+                f"vm{number}: invalid disk size {shape.disk_mib} MiB: must be at least 1"
+            )
         self.number = number
         self.load = load
         self.facts: Facts | None = None
@@ -132,14 +135,14 @@ class VirtualMachine(Tenant):
 
     @property
     def group(self) -> Group:
-        """Its limits and its use; raises `ProcessError` when it was given none."""
+        """Its control group; raises `ProcessError` if it was given none."""
         if self._group is None:
             raise ProcessError(f"{self.name} is in no control group of its own")
         return self._group
 
     @property
     def network(self) -> Network | None:
-        """The guest's address and routes, as it told them."""
+        """The guest's address and routes, from its message."""
         return self._started().network
 
     def start(self) -> None:
@@ -165,9 +168,10 @@ class VirtualMachine(Tenant):
         booted.check()
 
     def work(self) -> Work:
-        """What it has done since it was ready, asked now; nothing of a guest that does not answer.
+        """Return its work since it was ready, asked now; empty if the guest does not answer.
 
-        Its last word is of another moment: told as now's, it would say that nothing was done since.
+        Its last report is of another moment: used as the current one, it would mean no work since
+        then.
         """
         told = self._started().report(_REPORT_S)
         return told.work if told else Work()
@@ -213,7 +217,9 @@ class VirtualMachine(Tenant):
         return GuestProcess(machine, self._run, self._shape.cpus, self.name)
 
     def _connect(self) -> tuple[Tap | VhostUser | None, dict[str, str]]:
-        """The guest's interface, with the host's end of its load, and what the guest is told."""
+        """Return the guest's interface, with the host's end of its load, and the guest's
+        parameters.
+        """
         words = {"load": self.load.value, "seconds": str(self._shape.bound_s)}
         network = self._network
         if network is None:
@@ -231,7 +237,7 @@ class VirtualMachine(Tenant):
 
 
 def _peer(network: Bridge | VhostUser | None) -> IPv4Address | None:
-    """The address that answers a network load."""
+    """Return the address that answers a network load."""
     if network is None:
         return None
     return network.peer if isinstance(network, VhostUser) else network.address.ip

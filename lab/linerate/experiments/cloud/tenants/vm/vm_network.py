@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a tenant's interface is connected with: a bridge of the kernel, or vhost-user.
+"""The networks of tenants: a bridge of the kernel, or vhost-user.
 
 A virtual machine is on a bridge by a tap, a container by a pair of virtual interfaces. Lifecycle:
 `bridge`, `tap` and `veth` make interfaces and remove them when their contexts end; all are in a
-network namespace of the lab's, which the next lab removes when this one was killed (`netns`).
-Addresses are of 198.18.0.0/15, which is for benchmarks and routed nowhere; no namespace and no
-guest has a route off its link.
+network namespace of the lab, which the next lab removes if this one was killed (`netns`). Addresses
+are in 198.18.0.0/15, which is for benchmarks and routed nowhere; no namespace and no guest has a
+route off its link.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _BRIDGE = "br0"
 _INSIDE = "eth0"
 # The bridge's own address, at which the host's end of a network load listens.
 ADDRESS = IPv4Interface("198.19.255.1/24")
-# Of the first guest, counted from the network's own.
+# The address of the first guest, as an offset in the network.
 _FIRST = 10
 MOST = 200
 
@@ -42,7 +42,7 @@ class Bridge:
     address: IPv4Interface = ADDRESS
 
     def guest_address(self, number: int) -> IPv4Interface:
-        """The address of the guest with this number, from 0."""
+        """Return the address of the guest with this number, from 0."""
         if not 0 <= number < MOST:
             raise UsageError(f"tenant {number}: a bridge has guests 0 to {MOST - 1}")
         network = self.address.network
@@ -60,7 +60,9 @@ class Tap:
 
 @dataclass(frozen=True)
 class Veth:
-    """The bridge's end of a container's interface; `inside`: where the other is, `eth0`."""
+    """The bridge's end of a container's interface; `inside`: the namespace of the other end,
+    `eth0`.
+    """
 
     host: InNamespace
     name: str
@@ -71,7 +73,8 @@ class Veth:
 class VhostUser:
     """A socket of a DPDK program that has the other end (`net_vhost0,iface=SOCKET`).
 
-    `address`: the guest's on that link. `peer`: who answers a network load there; None: nobody.
+    `address`: the guest's on that link. `peer`: the address that answers a network load there;
+    None: none.
     """
 
     socket: Path
@@ -81,13 +84,13 @@ class VhostUser:
 
 
 def mac_of(number: int) -> str:
-    """A locally administered address for the guest of that number."""
+    """Return a locally administered address for the guest of that number."""
     return f"02:6c:72:00:{number >> 8 & 255:02x}:{number & 255:02x}"
 
 
 @contextmanager
 def bridge(address: IPv4Interface = ADDRESS) -> Iterator[Bridge]:
-    """A bridge in a namespace of its own, for tenants that have no other."""
+    """Make a bridge in a namespace of its own, for tenants that have no other."""
     with Namespaces((_WORD,)) as made:
         found = Bridge(made.host(_WORD), _BRIDGE, address)
         host = found.host
@@ -99,7 +102,7 @@ def bridge(address: IPv4Interface = ADDRESS) -> Iterator[Bridge]:
 
 @contextmanager
 def tap(on: Bridge, number: int) -> Iterator[Tap]:
-    """A tap on the bridge for the guest of that number; nobody else has its name there."""
+    """Make a tap on the bridge for the guest of that number, with a name unique there."""
     made = Tap(on.host, f"vm{number}", mac_of(number))
     ip("tuntap", "add", "dev", made.name, "mode", "tap", host=made.host)
     try:
@@ -113,13 +116,15 @@ def tap(on: Bridge, number: int) -> Iterator[Tap]:
 
 @contextmanager
 def veth(on: Bridge, number: int, inside: InNamespace) -> Iterator[Veth]:
-    """An interface with an address for the tenant of that number, in a namespace of its own."""
+    """Make an interface with an address for the tenant of that number, in a namespace of its
+    own.
+    """
     made = Veth(on.host, f"ct{number}", inside)
     there = ("peer", "name", _INSIDE, "netns", inside.namespace)
     ip("link", "add", made.name, "type", "veth", *there, host=made.host)
     try:
         ip("link", "set", _INSIDE, "address", mac_of(number), host=inside)
-        # No route but that to the link itself.
+        # The only route is the one to the link itself.
         ip("address", "add", str(on.guest_address(number)), "dev", _INSIDE, host=inside)
         ip("link", "set", _INSIDE, "up", host=inside)
         ip("link", "set", made.name, "master", on.name, host=made.host)
@@ -131,7 +136,7 @@ def veth(on: Bridge, number: int, inside: InNamespace) -> Iterator[Veth]:
 
 
 def carried_bytes(host: Host, name: str) -> int:
-    """Bytes of frames that crossed an interface there either way, without FCS."""
+    """Return bytes of frames that crossed an interface there in either direction, without FCS."""
     try:
         found = host.sample(Wanted(interfaces=True)).interfaces.get(name)
     except OSError as error:
