@@ -92,7 +92,7 @@ def test_a_loop_is_faster_than_a_graph() -> None:
 def stated(verdict: TakeawayVerdict, **more: Any) -> TakeawayEntry:
     known: dict[str, Any] = {
         "origin": "tested", "statement": "it depends on the framework", "about": ["framework"],
-        "metric": "median latency", "test": "some", "measure": "ratio", "reason": "as it is",
+        "metric": "latency_p50_us", "test": "some", "measure": "ratio", "reason": "as it is",
     }  # fmt: skip
     return TakeawayEntry(verdict=verdict, **known | more)
 

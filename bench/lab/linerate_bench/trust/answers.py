@@ -220,7 +220,7 @@ STUDIES = (
         # With two frame sizes it takes longer than the goal.
         ("cloud", "--design", "demo", "--sizes", "64"),
         [HARMLESS, DELAYS_MORE],
-        statements=("median latency",),
+        statements=("latency_p50_us",),
     ),
 )  # fmt: skip
 

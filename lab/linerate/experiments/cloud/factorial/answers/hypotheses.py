@@ -170,10 +170,10 @@ def network_worst(observations: Observations, names: Names) -> Takeaway:
     def unknown(reason: str) -> Takeaway:
         return Takeaway(statement, observations.metric, about, test, "undecided", reason)
 
-    if not observations.has(names.load, names.network):
-        return unknown(f"the design has no {names.network} load")
     if not observations.has(names.size) or len(observations.factor(names.size).levels) < 2:
         return unknown(f"the design has no second level of {names.size}")
+    if not observations.has(names.load, names.network):
+        return unknown(f"the design has no {names.network} load")
     compared, unloaded = observations, None
     if not set(observations.factor(names.load).levels) - {names.network, names.idle}:
         return unknown(f"the design has no load beside {names.network} and {names.idle}")
