@@ -97,7 +97,7 @@ ALTERNATIVES: dict[str, dict[str, Any]] = {
     },
     "l3fwd": OTHER | {
         "--preset": "full", "--link": ["memif"], "--routes": ["1000"], "--rules": ["100"],
-        "--forwarders": ["c-l3fwd-lpm,c-l3fwd-graph"], "--probe": False,
+        "--forwarders": ["c-l3fwd-lpm,c-l3fwd-graph"], "--probe": False, "--method": "fresh",
     },
     "cloud": OTHER_OF_CLOUD | {
         "--design": "other.toml", "--link": ["memif"], "--forwarders": ["c-l2fwd"],

@@ -272,6 +272,30 @@ def test_each_gets_the_figures_of_its_middle_slice(
     assert found[0].frames.alone_pps == pytest.approx(9e6)
 
 
+def test_in_turns_each_has_the_core_to_itself(
+    bench: Bench, setup: LinkSetup, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    core = Core(monkeypatch)
+    asked = []
+
+    def alone(starts: Sequence[Any], _: object, seconds: float, turns: int) -> list[Window]:
+        asked.append((seconds, turns))
+        slices = [Slice((count,), (count,), 50_000_000) for count in (5, 1, 3, 4, 2)]
+        return [Window(start.arm, tuple(slices)) for start in starts]
+
+    def beside(*_: object) -> list[Window]:
+        raise AssertionError
+
+    monkeypatch.setattr(standing_trials, "by_itself", alone)
+    monkeypatch.setattr(standing_trials, "together", beside)
+    found = standing_trials.stand(bench, setup, ITEMS, 4, "turns")
+    assert core.stood == [["c-l2fwd", "rust-l2fwd", "reflect"]]
+    # A window of 0.3 s.
+    assert asked == [(pytest.approx(0.06), 5)]
+    assert [(t.method, t.valid, t.frames.forwarder_rx) for t in found] == [("turns", True, 3)] * 3
+    assert {t.frames.alone_pps for t in found} == {None}
+
+
 def test_who_is_at_fault_is_named_and_the_others_are_measured(
     core: Core, bench: Bench, setup: LinkSetup
 ) -> None:

@@ -14,6 +14,7 @@ from linerate.runs.options import (
     SIZES,
     BlockOptions,
     Option,
+    Pairing,
     Preset,
 )
 
@@ -54,7 +55,7 @@ PRESETS = {
 
 
 @dataclass(kw_only=True)
-class Options(BlockOptions):
+class Options(Pairing, BlockOptions):
     """The options given on the command line; None: the preset's levels. No rules: 0."""
 
     summary: ClassVar = (

@@ -21,10 +21,11 @@ class L3fwd(Overload):
         super().__init__(options, all_arms(self._forwarders, chosen), chosen)
 
     def method(self, cell: Cell) -> Method:
-        """Return how forwarders share the core: the cost of a lookup depends on the caches, so each
-        program must have them to itself.
+        """Return how forwarders share the core. They do not run side by side: the cost of a lookup
+        depends on the caches, so each program must have them to itself.
         """
-        return "fresh"
+        method = super().method(cell)
+        return "turns" if method == "standing" else method
 
     def arms_of(self, cell: Cell) -> list[Arm]:
         return arms_of(self._forwarders, cell.link)

@@ -37,7 +37,7 @@ def share_core(plan: SessionPlan, ledger: Ledger, step: Standing) -> None:
         left.pop(0)
     for items in _groups(left, plan.bench.memory, setup.link):
         ledger.may_begin()
-        for trial in stand(plan.bench, setup, items, step.block):
+        for trial in stand(plan.bench, setup, items, step.block, step.method):
             ledger.record(trial)
             ledger.ran(trial, counts=True)
             ledger.count(trial.invalid_why, trial)

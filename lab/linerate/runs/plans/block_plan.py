@@ -118,13 +118,13 @@ class BlockPlan(SessionPlan):
         def standing(
             block: int, drawn: Sequence[tuple[Role, Arm]], setup: LinkSetup
         ) -> Steps[None]:
-            yield Standing(setup=setup, items=drawn, block=block)
+            yield Standing(setup=setup, items=drawn, block=block, method=method)
 
         for block, drawn in enumerate(blocks):
             # The probe costs something: trials with it are not compared.
             apart = [item for item in drawn if method == "fresh" or item[0] == "probed"]
             together = [item for item in drawn if item not in apart]
-            if together and method == "standing":
+            if together and load == "self-driven":
                 yield OnSetup(cell, partial(standing, block, together))
             elif together:
                 yield Turns(cell=cell, items=together, block=block, procedure=flooded, flood=True)

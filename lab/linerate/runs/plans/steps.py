@@ -21,7 +21,16 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
 from linerate.records.cells import Arm, Cell
-from linerate.records.trial import DISTURBED, Directions, InvalidCode, Load, Role, Test, Trial
+from linerate.records.trial import (
+    DISTURBED,
+    Directions,
+    InvalidCode,
+    Load,
+    Method,
+    Role,
+    Test,
+    Trial,
+)
 from linerate.runs.options import Options
 from linerate.traffic.otg import Ip
 from linerate.traffic.other_generator import OtherGenerator
@@ -145,13 +154,14 @@ class Start(Step):
 
 @dataclass(frozen=True, kw_only=True)
 class Standing(Step):
-    """Run one trial of each of these, which are started together and share a core, on an open
-    link.
+    """Run one trial of each of these, which are started together and share a core, on an open link
+    without a generator. `method`: all at once, or in turns.
     """
 
     setup: LinkSetup
     items: Sequence[tuple[Role, Arm]]
     block: int
+    method: Method = "standing"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Trials of programs that run side by side on one core, on a link without a generator.
+"""Trials of programs that are started together on one core, on a link without a generator.
 
-A trial counts packets over the CPU time of its program's process
-(docs/how-it-measures.md#standing-programs).
+They run side by side, or in turns while the others are stopped. A trial counts packets over the CPU
+time of its program's process (docs/how-it-measures.md#standing-programs).
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from linerate.host.errors import TrialError
 from linerate.records.cells import Arm
 from linerate.records.outcome import Frames
 from linerate.records.outcome import Slice as RecordedSlice
-from linerate.records.trial import InvalidCode, Role, Trial
+from linerate.records.trial import InvalidCode, Method, Role, Trial
 from linerate.trial.activity import Watch
 from linerate.trial.link_setup import LinkSetup
 from linerate.trial.starts.alone import by_itself
@@ -27,6 +27,8 @@ from linerate.trial.trial import Bench, Plan, ProgramStart, new_record, stolen
 
 # Readings in each window: time taken by the hypervisor lies in few of the slices.
 SLICES = 5
+# The least time of a turn: a reading of the counters is uncertain by 0.1 ms.
+_TURN_S = 0.05
 _CODES: dict[Kind, InvalidCode] = {
     "start": "ended",
     "ended": "ended",
@@ -41,15 +43,19 @@ _CODES: dict[Kind, InvalidCode] = {
 
 
 def stand(
-    bench: Bench, setup: LinkSetup, items: Sequence[tuple[Role, Arm]], block: int
+    bench: Bench,
+    setup: LinkSetup,
+    items: Sequence[tuple[Role, Arm]],
+    block: int,
+    method: Method = "standing",
 ) -> list[Trial]:
     """Run one trial of each, in this order. If one is at fault it is removed, and the others are
-    measured again.
+    measured again. `method`: "standing", or "turns".
     """
     trials = []
     for role, arm in items:
         trial = new_record(bench, Plan(arm, "self-driven", block, 0, role), setup)
-        trial.method = "standing"
+        trial.method = method
         trial.program.build = forwarder(arm.forwarder).build_facts()
         trials.append(trial)
     left = list(trials)
@@ -78,14 +84,20 @@ def _measure(bench: Bench, setup: LinkSetup, trials: Sequence[Trial]) -> None:
             Watch(trial, bench.host, start.running.children, wire.threads)
             for trial, start in zip(trials, starts, strict=True)
         ]
-        windows = together(starts, bench.window_s * len(starts), SLICES)
+        source = random.Random(trials[0].block)
+        in_turns = trials[0].method == "turns"
+        if in_turns:
+            windows = by_itself(starts, source, max(bench.window_s / SLICES, _TURN_S), SLICES)
+        else:
+            windows = together(starts, bench.window_s * len(starts), SLICES)
         for watch in watches:
             watch.enter(others_wanted=True)
         refuse(windows)
-        singles = by_itself(starts, random.Random(trials[0].block))
-    for trial, window, single in zip(trials, windows, singles, strict=True):
+        singles = [] if in_turns else by_itself(starts, source)
+    for trial, window in zip(trials, windows, strict=True):
         trial.outcome = _frames(window)
-        trial.outcome.alone_pps = single.pps
+    for trial, single in zip(trials, singles, strict=False):
+        trial.frames.alone_pps = single.pps
 
 
 def _frames(window: Window) -> Frames:
