@@ -108,9 +108,16 @@ class Trim(_Instruction):
 
 
 Instruction = Annotated[
-    Variable | RepeatableRandom | TupleGenerator | Write | MaskedWrite | FixIpv4 | FixChecksums | Trim,
+    Variable
+    | RepeatableRandom
+    | TupleGenerator
+    | Write
+    | MaskedWrite
+    | FixIpv4
+    | FixChecksums
+    | Trim,
     Field(discriminator="kind"),
-]  # fmt: skip
+]
 
 
 class Packet(_Record):

@@ -54,7 +54,7 @@ def describe(profile: Path, tunables: Tunables, ports: int) -> Description:
             # Without the user's environment, and without writing what Python compiles.
             [sys.executable, "-I", "-B", str(_PROGRAM)],
             timeout_s=_TIMEOUT_S,
-            environment={name: None for name in os.environ} | {"HOME": "/nonexistent"},
+            environment=dict.fromkeys(os.environ) | {"HOME": "/nonexistent"},
             given=json.dumps(request),
         )
     except OSError as error:
@@ -64,7 +64,7 @@ def describe(profile: Path, tunables: Tunables, ports: int) -> Description:
     except ValidationError as error:
         first = error.errors(include_url=False)[0]
         where = ".".join(str(each) for each in first["loc"])
-        raise UsageError(f"{profile}: describes streams that are not valid: {where}: {first['msg']}") from error  # fmt: skip
+        raise UsageError(f"{profile}: a stream is not valid: {where}: {first['msg']}") from error
     except ValueError as error:
         said = done.errors.strip().splitlines()
         raise MachineError(

@@ -6,6 +6,7 @@ from __future__ import annotations
 from typing import Any
 
 from linerate.traffic.trex.profile import packets, streams, vm
+from linerate.traffic.trex.profile.errors import ProfileError
 
 # What older profiles call the same.
 _OLD = {
@@ -17,7 +18,7 @@ _OLD = {
     "CTRexVmDescWrMaskFlowVar": vm.STLVmWrMaskFlowVar,
     "CTRexVmDescFixIpv4": vm.STLVmFixIpv4,
     "CTRexVmDescTrimPktSize": vm.STLVmTrimPktSize,
-    "STLError": streams.ProfileError,
+    "STLError": ProfileError,
 }
 
 

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 from linerate.traffic.trex.profile import api, confinement, packets, streams
+from linerate.traffic.trex.profile.errors import ProfileError
 from linerate.traffic.trex.profile.lines import Lines
 
 # By these names profiles import TRex's stateless API.
@@ -68,7 +69,7 @@ def _streams(profile: Any, port: int, tunables: dict[str, Any]) -> list[streams.
     """Those of one port. TRex gives ports 0, 2, ... direction 0, and 1, 3, ... direction 1."""
     method = getattr(profile, "get_streams", None)
     if method is None:
-        raise streams.ProfileError("what register() returns has no method get_streams()")
+        raise ProfileError("what register() returns has no method get_streams()")
     taken = inspect.signature(method).parameters
     by_name: dict[str, Any] = dict(tunables["named"])
     words = list(tunables["words"])
@@ -80,9 +81,9 @@ def _streams(profile: Any, port: int, tunables: dict[str, Any]) -> list[streams.
             words += [f"--{name}", str(value)]
         else:
             known = ", ".join(each for each in taken if each not in ("direction", "kwargs"))
-            raise streams.ProfileError(f"has no tunable {name}; it has: {known or 'none'}")
+            raise ProfileError(f"has no tunable {name}; it has: {known or 'none'}")
     if words and "tunables" not in taken:
-        raise streams.ProfileError(f"takes tunables as NAME=VALUE, not {words[0]}")
+        raise ProfileError(f"takes tunables as NAME=VALUE, not {words[0]}")
     for name, value in (("direction", port % 2), ("port_id", port), ("tunables", words)):
         if name in taken or any(each.kind is each.VAR_KEYWORD for each in taken.values()):
             further.setdefault(name, value)
@@ -92,17 +93,15 @@ def _streams(profile: Any, port: int, tunables: dict[str, Any]) -> list[streams.
     if isinstance(found, streams.STLStream):
         found = [found]
     if not isinstance(found, (list, tuple)):
-        raise streams.ProfileError("get_streams() returns no list of streams")
+        raise ProfileError("get_streams() returns no list of streams")
     for each in found:
         if not isinstance(each, streams.STLStream):
-            raise streams.ProfileError(
-                f"get_streams() returns a {type(each).__name__} among its streams"
-            )
+            raise ProfileError(f"get_streams() returns a {type(each).__name__} among its streams")
     return list(found)
 
 
 def _message(error: BaseException, path: str) -> str:
-    if isinstance(error, streams.ProfileError):
+    if isinstance(error, ProfileError):
         return str(error)
     if isinstance(error, SystemExit):
         return "ends the program; are the tunables right?"
@@ -120,7 +119,7 @@ def _message(error: BaseException, path: str) -> str:
 
 def _line(error: BaseException, path: str) -> int | None:
     """The last line of the profile on the way to the error."""
-    if isinstance(error, streams.ProfileError) and error.line:
+    if isinstance(error, ProfileError) and error.line:
         return error.line
     if isinstance(error, SyntaxError) and error.filename == path:
         return error.lineno

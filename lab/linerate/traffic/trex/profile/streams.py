@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: PLR0917 - arguments are in the order of the API that profiles are written for
 """Streams, their modes and packets, as profiles write them.
 
 Names, arguments and defaults are those of TRex's documented API.
@@ -9,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from linerate.traffic.trex.profile import packets
-from linerate.traffic.trex.profile.errors import ProfileError as ProfileError
+from linerate.traffic.trex.profile.errors import ProfileError
 from linerate.traffic.trex.profile.lines import Lines
 from linerate.traffic.trex.profile.vm import instructions
 

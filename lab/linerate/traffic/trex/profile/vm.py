@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
+# ruff: noqa: PLR0917 - arguments are in the order of the API that profiles are written for
 """TRex's field engine, as profiles write it: instructions that change fields from packet to packet.
 
 Names, arguments and defaults are those of TRex's documented API. Instructions are only described
-here; `linerate.traffic.trex.variables` says what they mean.
+here; `linerate.traffic.trex.packet.variables` says what they mean.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ def number(value: Any, what: str) -> int:
         try:
             return int(ipaddress.IPv4Address(value))
         except ValueError:
-            raise ProfileError(f"{what} {value!r} is neither a number nor an IPv4 address") from None
+            raise ProfileError(
+                f"{what} {value!r} is neither a number nor an IPv4 address"
+            ) from None
     if isinstance(value, bool) or not isinstance(value, (int, float)) or value != int(value):
         raise ProfileError(f"{what} {value!r} is no whole number")
     return int(value)
@@ -247,9 +250,7 @@ class STLVM(STLScVmRaw):
         min_value: Any = 0,
         max_value: Any = None,
     ) -> None:
-        self.add_cmd(
-            STLVmFlowVarRepeatableRandom(fv_name, size, limit, seed, min_value, max_value)
-        )
+        self.add_cmd(STLVmFlowVarRepeatableRandom(fv_name, size, limit, seed, min_value, max_value))
 
     def tuple_var(
         self,
