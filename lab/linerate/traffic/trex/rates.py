@@ -14,6 +14,8 @@ from linerate.traffic.trex.refusal import RefusalError
 
 Unit = Literal["pps", "bps_L1", "bps_L2", "percentage"]
 _MULTIPLIER = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*(|[kmg]?pps|[kmg]?bps|[kmg]?bpsl1|%)")
+# The model's: one of the shortest frames per second.
+_LEAST_BITS = 672
 _THOUSANDS = {"k": 1e3, "m": 1e6, "g": 1e9}
 
 
@@ -49,8 +51,11 @@ class Rate:
             return {"choice": "pps", "pps": round(pps)}
         # The model's frames per second are whole numbers; its bits are those of layer 1.
         bits = round(pps * self.sizes.mean_l1_bits)
-        if bits < 1:
-            raise RefusalError(f"a rate of {pps:g} frames per second is too low")
+        if bits < _LEAST_BITS:
+            raise RefusalError(
+                f"a rate of {pps:g} frames per second is {bits} bits per second, and the model's "
+                f"least is {_LEAST_BITS}: choose a higher one, or a multiplier (-m)"
+            )
         return {"choice": "bps", "bps": bits}
 
 

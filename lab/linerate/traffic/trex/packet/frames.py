@@ -84,7 +84,7 @@ class _Frames:
         found_sizes = self._sizes()
         self._notes += found_sizes.notes
         packet = [self._header(number) for number in range(len(self._headers))]
-        if any(each.drawn for each in self._changed.values()):
+        if self._has_drawn_lists():
             self._notes.append(
                 "random values are a list of 4096 draws where the model has no random field"
             )
@@ -94,6 +94,14 @@ class _Frames:
                 "its lengths count that"
             )
         return Frames(packet, self._payload(), found_sizes, list(dict.fromkeys(self._notes)))
+
+    def _has_drawn_lists(self) -> bool:
+        return any(
+            changed.drawn and not (field.rule == "length" and self._follows_size(number, field))
+            for number, header in enumerate(self._headers)
+            for field in header.fields()
+            if (changed := self._changed.get((number, field.name)))
+        )
 
     def _refuse_writes_beside(self) -> None:
         write = self._fields.beside_headers(self._headers, len(self._packet))

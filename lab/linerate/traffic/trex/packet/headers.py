@@ -235,6 +235,9 @@ KINDS = (
     ETHERNET, VLAN, MPLS, ARP, IPV4, IPV6, TCP, UDP, ICMP, ICMPV6, GRE, VXLAN, GTPV1,
 )  # fmt: skip
 
+# The model has five bits for it.
+_MOST_FRAGMENT_OFFSET = 31
+
 # By which number a header names the next.
 TAGS = (0x8100, 0x88A8, 0x9100, 0x9200)
 ETHER_TYPES = {
@@ -312,8 +315,8 @@ class _Dissector:
         if not self._room(at, 20) or self._packet[at] != 0x45:
             return []
         header = Header(IPV4, at, 20)
-        if self._number(at + 6, 2) & 0x1FFF:
-            return [header]
+        if fragment := self._number(at + 6, 2) & 0x1FFF:
+            return [header] if fragment <= _MOST_FRAGMENT_OFFSET else []
         return [header, *self._by_protocol(self._packet[at + 9], at + 20)]
 
     def _ipv6(self, at: int) -> list[Header]:

@@ -69,7 +69,8 @@ class Placed:
 
     def value(self, variable: int) -> int:
         whole = (1 << 8 * self.size) - 1
-        found = (variable + self.add) & whole
+        # As TRex does it: cut to the write's size, and then in 32 bits, or 64.
+        found = ((variable & whole) + self.add) & (whole | 0xFFFFFFFF)
         found = found << self.shift if self.shift >= 0 else found >> -self.shift
         found &= whole
         if not self.big:
