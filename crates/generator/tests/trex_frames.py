@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 from frames import checksum
-from scapy.all import Ether
+from scapy.layers.l2 import Ether
 
 from linerate.traffic.trex import described
 

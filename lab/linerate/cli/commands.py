@@ -419,8 +419,9 @@ def trex_convert(  # noqa: PLR0917 - what can be asked
     cannot be converted is refused, with the stream's name and line; what differs is told.
     """
     from linerate.traffic.trex import command  # noqa: PLC0415 - as all commands
+    from linerate.traffic.trex.convert import Asked  # noqa: PLC0415
 
-    asked = command.Asked(profile, port or (), tunables, multiplier, src_mac, dst_mac)
+    asked = Asked(profile, port or (), tunables, multiplier, src_mac, dst_mac)
     command.run(asked, output)
 
 

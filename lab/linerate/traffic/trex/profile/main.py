@@ -64,6 +64,8 @@ def _run(request: dict[str, Any], describe: int, to_print: int) -> None:
         with contextlib.suppress(BaseException):
             os.write(2, f"{type(error).__name__}: {error}\n".encode())
     finally:
+        with contextlib.suppress(BaseException):
+            sys.stdout.flush()
         os._exit(status)
 
 

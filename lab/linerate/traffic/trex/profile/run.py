@@ -21,7 +21,7 @@ _PATHS = ("stl_path", "stf_path")
 
 
 def described(request: dict[str, Any]) -> dict[str, Any]:
-    """`request`: `path`, `source`, `tunables` (a list of [name, value] and words), `ports`.
+    """`request`: `path`, `source`, `tunables` (`named` values and `words`), `ports`.
 
     Returns `streams`, a list for each port, or `error` with the `line` where it is known.
     """
@@ -41,7 +41,7 @@ def described(request: dict[str, Any]) -> dict[str, Any]:
         exec(compile(request["source"], path, "exec", dont_inherit=True), module.__dict__)
         register = getattr(module, "register", None)
         if register is None:
-            return {"error": "has no function register(), so it is no TRex profile", "line": None}
+            raise ProfileError("has no function register(), so it is no TRex profile")
         found = [
             [each.description() for each in _streams(register(), port, request["tunables"])]
             for port in range(request["ports"])
