@@ -6,11 +6,13 @@ That frames are as the profiles say is tested where the generator is: crates/gen
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import re
 import shutil
 import struct
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,7 @@ from conftest import Linerate
 from linerate.host.errors import UsageError
 from linerate.traffic.trex import captures, execution
 from linerate.traffic.trex.convert import Asked, Converted, convert
+from linerate.traffic.trex.profile import confinement
 
 PROFILES = Path(__file__).parent / "trex_profiles"
 HEAD = "from trex_stl_lib.api import *\n"
@@ -205,7 +208,7 @@ def test_rates_are_multiplied_as_trex_does(
         ("STLTXCont()", {"choice": "pps", "pps": 1}),
     ],
 )
-def test_rates_have_every_unit(profile: Path, mode: str, rate: dict[str, float]) -> None:
+def test_rates_have_every_unit(profile: Path, mode: str, rate: dict[str, Any]) -> None:
     streams_of(profile, f"STLStream(packet=PACKET, mode={mode})")
     (flow,) = convert(Asked(profile)).config["flows"]
     # A bit on layer 2 is not one on layer 1: 106 bytes of 126.
@@ -416,6 +419,25 @@ def test_what_cannot_be_confined_is_told(profile: Path, monkeypatch: pytest.Monk
     monkeypatch.setattr(execution, "describe", lambda *_: less)
     notes = convert(Asked(profile)).notes
     assert "the profile was run without namespaces without network" in notes[0]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+def test_python_below_a_directory_of_root_s_can_be_imported(tmp_path: Path) -> None:
+    packages = tmp_path / "closed" / "packages"
+    packages.mkdir(parents=True)
+    packages.chmod(0o755)
+    (packages / "some_module.py").write_text("VALUE = 7\n")
+    packages.parent.chmod(0o700)
+    pid = os.fork()
+    if pid == 0:
+        try:
+            sys.path.insert(0, str(packages))
+            confinement.keep_reachable()
+            confinement.confine()
+            os._exit(importlib.import_module("some_module").VALUE)
+        finally:
+            os._exit(1)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
 
 
 # -- capture files -----------------------------------------------------------------------------

@@ -9,6 +9,7 @@ nobody. Each step that this system does not have is named, and the others hold a
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import resource
@@ -99,8 +100,39 @@ def python_files() -> list[Path]:
     ]
 
 
-def confine() -> None:
-    """Take what is left. Raises `OSError` or `ValueError` where the system refuses."""
+def keep_reachable() -> None:
+    """Let Python's files be imported by nobody, too, where they lie in a directory of root's.
+
+    They are reached by descriptors that are opened now. For whoever is not root nothing changes.
+    """
+    if os.geteuid() != 0:
+        return
+    moved: dict[str, str] = {}
+    for path in dict.fromkeys(sys.path):
+        with contextlib.suppress(OSError):
+            moved[path] = f"/proc/self/fd/{os.open(path, os.O_PATH | os.O_DIRECTORY)}"
+    # Packages that are imported already look for their modules where they were found.
+    ordered = sorted(moved, key=len, reverse=True)
+    for module in list(sys.modules.values()):
+        found = getattr(module, "__path__", None)
+        if isinstance(found, list):
+            module.__path__ = [_moved(each, ordered, moved) for each in found]
+    sys.path[:] = [moved.get(path, path) for path in sys.path]
+    sys.path_importer_cache.clear()
+
+
+def _moved(path: str, ordered: list[str], moved: dict[str, str]) -> str:
+    for each in ordered:
+        if each and (path == each or path.startswith(f"{each}/")):
+            return moved[each] + path[len(each) :]
+    return path
+
+
+def confine() -> bool:
+    """Take what is left; returns whether the process has become nobody.
+
+    Raises `OSError` or `ValueError` where the system refuses.
+    """
     for what, most in (
         (resource.RLIMIT_CPU, CPU_S),
         (resource.RLIMIT_AS, MEMORY),
@@ -113,7 +145,8 @@ def confine() -> None:
         hard = resource.getrlimit(what)[1]
         allowed = most if hard == resource.RLIM_INFINITY else min(most, hard)
         resource.setrlimit(what, (allowed, allowed))
-    if os.geteuid() == 0:
+    is_root = os.geteuid() == 0
+    if is_root:
         os.setgroups([])
         os.setresgid(NOBODY, NOBODY, NOBODY)
         os.setresuid(NOBODY, NOBODY, NOBODY)
@@ -125,3 +158,4 @@ def confine() -> None:
     _LIBC.prctl(_PR_SET_DUMPABLE, 0, 0, 0, 0)
     # A change of user cleared it.
     _LIBC.prctl(_PR_SET_PDEATHSIG, 9, 0, 0, 0)
+    return is_root

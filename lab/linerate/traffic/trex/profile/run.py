@@ -29,11 +29,12 @@ def described(request: dict[str, Any]) -> dict[str, Any]:
     Lines.path = path
     readable = [*confinement.python_files(), Path(path).parent]
     missing = confinement.restrict_files(readable)
+    sys.path.insert(0, str(Path(path).parent))
+    confinement.keep_reachable()
     packets.import_scapy()
     _provide_modules()
-    confinement.confine()
+    is_nobody = confinement.confine()
     sys.argv = [path]
-    sys.path.insert(0, str(Path(path).parent))
     try:
         module = ModuleType("profile")
         module.__file__ = path
@@ -47,7 +48,10 @@ def described(request: dict[str, Any]) -> dict[str, Any]:
             for port in range(request["ports"])
         ]
     except BaseException as error:
-        return {"error": _message(error, path), "line": _line(error, path), "missing": missing}
+        said = _message(error, path)
+        if is_nobody and isinstance(error, (ModuleNotFoundError, PermissionError)):
+            said += "; it is run as nobody, who has to be able to read what it needs"
+        return {"error": said, "line": _line(error, path), "missing": missing}
     return {"streams": found, "missing": missing}
 
 
