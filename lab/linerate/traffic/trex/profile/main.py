@@ -30,7 +30,7 @@ MOST_DESCRIPTION, MOST_PRINTED = 64 << 20, 64 << 10
 
 
 def main() -> None:
-    request = json.load(sys.stdin)
+    request = json.loads(sys.stdin.read())
     missing = confinement.leave_namespaces()
     description, describe = os.pipe()
     printed, to_print = os.pipe()
