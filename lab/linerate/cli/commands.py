@@ -380,6 +380,50 @@ def attach(
 
 
 @app.command()
+def trex_convert(  # noqa: PLR0917 - what can be asked
+    profile: Annotated[
+        Path,
+        typer.Argument(metavar="PROFILE.py", show_default=False, help="A stateless TRex profile."),
+    ],
+    output: Annotated[
+        Path | None,
+        typer.Option("-o", "--output", metavar="FILE", help="Default: standard output."),
+    ] = None,
+    port: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[NAME=]LOCATION",
+            help="A port, with a location of the generator; several may be given. Default: "
+            "p0=ring:loop.",
+        ),
+    ] = None,
+    tunables: Annotated[
+        str, typer.Option("-t", "--tunables", help="As TRex has them: fsize=64,vm=inc.")
+    ] = "",
+    multiplier: Annotated[
+        str,
+        typer.Option("-m", "--multiplier", help="As TRex has it: 2, 10kpps, 1gbps, 1gbpsl1, 50%."),
+    ] = "1",
+    src_mac: Annotated[
+        str, typer.Option(help="Source address of packets that have none of their own.")
+    ] = "02:00:00:00:00:01",
+    dst_mac: Annotated[
+        str, typer.Option(help="Destination address of packets that have none of their own.")
+    ] = "02:00:00:00:00:02",
+) -> None:
+    """Convert a TRex profile to a configuration that the generator runs.
+
+    The profile is a Python program: it is run without privileges, network or files to write. What
+    cannot be converted is refused, with the stream's name and line; what differs is told.
+    """
+    from linerate.traffic.trex import command  # noqa: PLC0415 - as all commands
+    from linerate.traffic.trex.convert import Asked  # noqa: PLC0415
+
+    asked = Asked(profile, port or (), tunables, multiplier, src_mac, dst_mac)
+    command.run(asked, output)
+
+
+@app.command()
 def top(
     prefix: Annotated[
         str | None,
