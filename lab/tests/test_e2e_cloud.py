@@ -19,8 +19,9 @@ import pytest
 from cloud_data import levels, window, work_beside
 from conftest import wait_for
 from test_e2e import Run, disturbed, need, runtime
-from test_e2e_resume import KILLED, KILLS, Session, Traces
+from test_e2e_resume import KILLED, KILLS, Session
 
+from linerate.host.leftovers.traces import Traces
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, place_of
 from linerate.experiments.cloud.design.plan import alone
