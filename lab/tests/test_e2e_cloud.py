@@ -21,13 +21,13 @@ from conftest import wait_for
 from test_e2e import Run, disturbed, need, runtime
 from test_e2e_resume import KILLED, KILLS, Session
 
-from linerate.host.leftovers.traces import Traces
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, place_of
 from linerate.experiments.cloud.design.plan import alone
 from linerate.experiments.cloud.session.exclusive import PATH
 from linerate.experiments.cloud.window import levels_of
 from linerate.host.exit_status import ExitStatus
+from linerate.host.leftovers.traces import Traces
 from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import InvalidCode, Trial

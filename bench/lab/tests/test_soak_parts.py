@@ -4,9 +4,9 @@
 from __future__ import annotations
 
 import pytest
+from linerate_bench.generator_soak import growth, resident_kb
 
 from linerate.host.errors import LabError
-from linerate_bench.generator_soak import growth, resident_kb
 
 
 def test_growth_is_counted_after_the_first_sixth() -> None:

@@ -26,7 +26,11 @@ def judged(output: str, status: int) -> Counted:
     number = sum(map(int, _UNITS.findall(output)))
     if not status:
         return Counted(number, () if number else ("libFuzzer did not say how much it executed",))
-    words = [line for line in output.splitlines() if re.search(r"SUMMARY|ERROR:|panicked|Test unit", line)]
+    words = [
+        line
+        for line in output.splitlines()
+        if re.search(r"SUMMARY|ERROR:|panicked|Test unit", line)
+    ]
     return Counted(number, (" / ".join(words[-3:] or output.splitlines()[-3:]),))
 
 

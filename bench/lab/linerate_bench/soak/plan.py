@@ -54,9 +54,7 @@ class Plan:
 
     def next(self) -> Row | None:
         """None: each row that can run has reached its goal."""
-        wanting = [
-            row for row in self.rows if row.left(self.turns) and row.name not in self.absent
-        ]
+        wanting = [row for row in self.rows if row.left(self.turns) and row.name not in self.absent]
         if not wanting:
             return None
         part = min((row.part for row in wanting), key=self.seconds)
@@ -93,7 +91,9 @@ def table(plan: Plan) -> list[str]:
     ]
     told: list[str] = []
     for row in plan.rows:
-        turns = [each for each in plan.turns if (each.part, each.subject) == (row.part, row.subject)]
+        turns = [
+            each for each in plan.turns if (each.part, each.subject) == (row.part, row.subject)
+        ]
         number, seconds = sum(each.number for each in turns), sum(each.seconds for each in turns)
         faults = [fault for each in turns for fault in each.faults]
         rate = f"{number / seconds * 3600:,.0f}" if seconds else "-"

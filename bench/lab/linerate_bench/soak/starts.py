@@ -11,7 +11,13 @@ from linerate.host.errors import LabError
 from linerate.host.host import Host
 from linerate_bench.soak.bench import Bench, Looks, Started, Until, started, wrong_end
 from linerate_bench.soak.plan import Row
-from linerate_bench.soak.programs import PROGRAMS, Program, await_moment, await_traffic, surroundings
+from linerate_bench.soak.programs import (
+    PROGRAMS,
+    Program,
+    await_moment,
+    await_traffic,
+    surroundings,
+)
 from linerate_bench.soak.records import Counted
 from linerate_bench.soak.wires import Wires
 
