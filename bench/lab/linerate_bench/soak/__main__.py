@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """`make soak`: counts promises for some hours, in turns, and prints what is counted so far.
 
-    python -m linerate_bench.soak --records FILE --hours H [--only PART|PART:SUBJECT]... [--no-lease]
+    python -m linerate_bench.soak --records FILE --hours H [--only PART[:SUBJECT]]... [--no-lease]
 
 FILE grows by a line for each turn; the same FILE goes on where it stopped. Each turn leases the
 machine's CPUs as labs do, so that no measurement is disturbed; waiting for them is not counted.

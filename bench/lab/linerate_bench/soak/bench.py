@@ -24,7 +24,8 @@ from linerate.host.text import last_words
 from linerate.links.eal import Memory
 from linerate.telemetry.client import Telemetry, connect, socket_path
 
-TIMEOUT_S = 30.0
+# Beside a machine full of other work, too.
+TIMEOUT_S = 120.0
 # More words of one turn say nothing new.
 MOST_FAULTS = 20
 
@@ -47,8 +48,8 @@ class Bench:
     def eal(self, prefix: str, *vdevs: str, lcores: int = 2) -> list[str]:
         """Options of EAL; lcores 0 and 1 are both on the last CPU."""
         options = [
-            "--lcores", ",".join(f"{lcore}@{self.cpu}" for lcore in range(lcores)), *self.memory.options(), "--no-pci",
-            "--file-prefix", prefix,
+            "--lcores", ",".join(f"{lcore}@{self.cpu}" for lcore in range(lcores)),
+            *self.memory.options(), "--no-pci", "--file-prefix", prefix,
         ]  # fmt: skip
         return options + [f"--vdev={vdev}" for vdev in vdevs]
 

@@ -58,7 +58,8 @@ def judged_books(packets: dict[str, int]) -> str | None:
     """What l3fwd-graph's nodes counted: each packet that came was sent or denied."""
     came, sent, denied = packets["rx"], packets["tx"], packets["denied"]
     if came != sent + denied:
-        return f"{came} packets came, {sent} were sent and {denied} denied: {came - sent - denied} lost"
+        lost = came - sent - denied
+        return f"{came} packets came, {sent} were sent and {denied} denied: {lost} lost"
     return None
 
 

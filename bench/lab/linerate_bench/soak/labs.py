@@ -63,9 +63,8 @@ def count(bench: Bench, seconds: float, wanted: int) -> Counted:
                 lab = begin(out, runtime)
                 pause(bench.source.uniform(0.2, 6.0))
                 if lab.poll() is not None:
-                    until.faults.append(
-                        f"ended by itself with {lab.returncode}: {last_line(Path(made) / 'lab.log')}"
-                    )
+                    said = last_line(Path(made) / "lab.log")
+                    until.faults.append(f"ended by itself with {lab.returncode}: {said}")
                 lab.kill()
                 lab.wait(TIMEOUT_S)
                 until.faults += [

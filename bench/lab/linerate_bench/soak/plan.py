@@ -86,7 +86,7 @@ def chosen(rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
 def table(plan: Plan) -> list[str]:
     """What is counted, of each row: of its goal, per hour, and the faults."""
     lines = [
-        f"{'part':<10} {'of':<15} {'counted':>17} {'goal':>15}  {'':>6} {'per hour':>15} "
+        f"{'part':<10} {'of':<16} {'counted':>16} {'goal':>15}  {'':>6} {'per hour':>15} "
         f"{'faults':>6}"
     ]
     told: list[str] = []
@@ -98,8 +98,8 @@ def table(plan: Plan) -> list[str]:
         faults = [fault for each in turns for fault in each.faults]
         rate = f"{number / seconds * 3600:,.0f}" if seconds else "-"
         lines.append(
-            f"{row.part:<10} {row.subject:<15} {number:>17,} {row.goal:>15,}  {state(row, number):>6} "
-            f"{rate:>15} {len(faults):>6}"
+            f"{row.part:<10} {row.subject:<16} {number:>16,} {row.goal:>15,}  "
+            f"{state(row, number):>6} {rate:>15} {len(faults):>6}"
         )
         told += [f"{row.name}: {fault}" for fault in faults]
     units = {row.part: row.unit for row in plan.rows}
