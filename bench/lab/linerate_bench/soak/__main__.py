@@ -31,6 +31,10 @@ from linerate_bench.soak.plan import Plan, Row, chosen, table
 from linerate_bench.soak.records import Counted, Turn, append, read
 
 
+# A turn that counts nothing for so short a time has no second one.
+AT_ONCE_S = 1.0
+
+
 def rows() -> list[Row]:
     """All promises that are counted, in the table's order."""
     return [
@@ -84,6 +88,9 @@ def soak(bench: Bench, plan: Plan, hours: float, *, lease: bool) -> None:
                 continue
         plan.turns.append(made)
         append(bench.records, made)
+        if made.seconds < AT_ONCE_S and not made.number:
+            # It would fail over and over.
+            plan.absent[row.name] = made.faults[0] if made.faults else "it counted nothing"
         rest -= made.seconds
         print(
             f"{row.name}: {made.number:,} {row.unit} in {made.seconds:.0f} s", *made.faults,

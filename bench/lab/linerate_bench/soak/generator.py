@@ -17,6 +17,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import requests
+
 from linerate.host.errors import LabError
 from linerate.host.process import pause
 from linerate.links import Wire
@@ -30,7 +32,8 @@ TURN_S = 600.0
 # Steps of the client, a fifth of a second each, after which it does something.
 STEP_S = 0.2
 CONFIGURE, CAPTURE, UPDATE = 60, 30, 8
-FLOWS, PPS, SIZE = 8, 20_000, 128
+# So few that a capture of two seconds is far from the longest answer that the client takes.
+FLOWS, PPS, SIZE = 8, 2000, 128
 ALLOWED_KB = 2048
 SAMPLE_S, SETTLE_S = 1.0, 5.0
 
@@ -144,7 +147,7 @@ class Client:
             update.choice = "flows"
             update.flows.property_names = ["rate"]
             flow = self._config.flows[self._steps // UPDATE % FLOWS]
-            flow.rate.pps = PPS // 2 + self._steps % 7 * 3000
+            flow.rate.pps = PPS // 2 + self._steps % 7 * 300
             update.flows.flows.append(flow)
             self._api.update_config(update)
         self.frames()
@@ -184,6 +187,8 @@ def count(bench: Bench, seconds: float, wanted: int) -> Counted:
     generator = Generator(bench.run, bench.cpu, bench.memory, Wire(), flood=False)
     try:
         faults = judged(*soak(generator, min(seconds, wanted)))
+    except requests.RequestException as error:
+        raise LabError(f"the generator's API: {error}") from error
     finally:
         generator.close()
     return Counted(round(time.monotonic() - began), tuple(faults))
