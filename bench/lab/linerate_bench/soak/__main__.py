@@ -30,7 +30,6 @@ from linerate_bench.soak.bench import Bench
 from linerate_bench.soak.plan import Plan, Row, chosen, table
 from linerate_bench.soak.records import Counted, Turn, append, read
 
-
 # A turn that counts nothing for so short a time has no second one.
 AT_ONCE_S = 1.0
 
