@@ -175,6 +175,18 @@ def test_records_are_compared_by_whole_lines(tmp_path: Path) -> None:
     assert labs.whole_lines(path) == b"one\ntwo\n"
 
 
+def test_a_lab_has_begun_when_it_has_its_run_directory(tmp_path: Path) -> None:
+    with subprocess.Popen(["sleep", "60"]) as lab:
+        (tmp_path / f"linerate-0-{lab.pid + 1}-1").mkdir()
+        lab_pid = tmp_path / f"linerate-0-{lab.pid}-1"
+        lab_pid.mkdir()
+        assert labs.await_begin(lab, tmp_path)
+        lab_pid.rmdir()
+        lab.kill()
+        lab.wait()
+        assert not labs.await_begin(lab, tmp_path)
+
+
 # -- exchanges -------------------------------------------------------------------------------------
 
 

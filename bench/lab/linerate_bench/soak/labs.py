@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from contextlib import suppress
 from pathlib import Path
 
@@ -45,6 +46,18 @@ def begin(out: Path, runtime: Path) -> subprocess.Popen[bytes]:
         )  # fmt: skip
 
 
+def await_begin(lab: subprocess.Popen[bytes], runtime: Path) -> bool:
+    """Whether it has made its run directory, as it does when it has removed those of killed ones;
+    not if it ended, or waits long for CPUs that other labs have.
+    """
+    deadline = time.monotonic() + TIMEOUT_S
+    while time.monotonic() < deadline and lab.poll() is None:
+        if any(runtime.glob(f"linerate-*-{lab.pid}-*")):
+            return True
+        pause(0.05)
+    return False
+
+
 def last_line(log: Path) -> str:
     lines = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
     return lines[-1] if lines else "it said nothing"
@@ -80,11 +93,12 @@ def count(bench: Bench, seconds: float, wanted: int) -> Counted:
                 until.number += 1
             # One that is asked to end removes what the killed ones left.
             lab = begin(out, runtime)
-            pause(3.0)
+            begun = await_begin(lab, runtime)
             lab.send_signal(signal.SIGINT)
             lab.wait(TIMEOUT_S)
             until.faults += [f"left {each}" for each in left_behind(Path(made), before)]
-            until.faults += [f"left {each}" for each in runtime.glob("linerate-*")]
+            if begun:
+                until.faults += [f"left {each}" for each in runtime.glob("linerate-*")]
         finally:
             if lab is not None and lab.poll() is None:
                 with suppress(ProcessLookupError):
