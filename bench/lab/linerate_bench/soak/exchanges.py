@@ -30,6 +30,8 @@ GOAL = 10_000
 # For a frame to come; a busy machine may keep a program waiting.
 PATIENCE_S = 5.0
 QUIET_S = 0.002
+# In no frame: all that has come is read and let go.
+NOBODYS = b"in no frame of anybody's"
 Frames = tuple[int, ...]
 
 # -- rules ----------------------------------------------------------------------------------------
@@ -204,6 +206,8 @@ def count_programs(bench: Bench, seconds: float, wanted: int) -> Counted:
                 told = telemetry.ask(f"/linerate/xdp/replace,{action}")
                 if told.get("action") != action:
                     until.faults.append(f"{action}: refused: {told}")
+                for by in heard_at.values():
+                    heard(by, NOBODYS, 0)
                 word = marked(until.number)
                 left.send(word)
                 wrong = judged_places(actions[action], _heard(heard_at, word[14:], actions[action]))

@@ -29,6 +29,8 @@ from linerate_bench.soak.records import Counted
 
 GOAL_S = 4 * 3600
 TURN_S = 600.0
+# The first sixth has a configuration and a capture then.
+LEAST_S = 150.0
 # Steps of the client, a fifth of a second each, after which it does something.
 STEP_S = 0.2
 CONFIGURE, CAPTURE, UPDATE = 60, 30, 8
@@ -186,7 +188,7 @@ def count(bench: Bench, seconds: float, wanted: int) -> Counted:
     began = time.monotonic()
     generator = Generator(bench.run, bench.cpu, bench.memory, Wire(), flood=False)
     try:
-        faults = judged(*soak(generator, min(seconds, wanted)))
+        faults = judged(*soak(generator, max(min(seconds, wanted), LEAST_S)))
     except requests.RequestException as error:
         raise LabError(f"the generator's API: {error}") from error
     finally:

@@ -21,6 +21,7 @@ from linerate.host.netns import Interface, Namespaces, ip
 
 _LEFT, _MIDDLE, _RIGHT = "soak-l", "soak-m", "soak-r"
 _ETH_P_ALL, _SOL_PACKET, _IGNORE_OUTGOING = 3, 263, 23
+_SO_RCVBUFFORCE = 33
 # Frames of a type that nobody has (RFC 5342: for experiments).
 _TYPE = b"\x88\xb5"
 SOURCE = bytes.fromhex("021100000002")
@@ -82,6 +83,8 @@ def packet_socket(host: InNamespace, interface: str) -> Iterator[socket.socket]:
         made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
         with suppress(OSError):
             made.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)
+        # Traffic of seconds in which a busy machine lets nobody read it.
+        made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 16 << 20)
         made.bind((interface, _ETH_P_ALL))
     made.setblocking(False)
     with made:
