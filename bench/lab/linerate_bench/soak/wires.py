@@ -26,7 +26,9 @@ _SO_RCVBUFFORCE = 33
 _TYPE = b"\x88\xb5"
 SOURCE = bytes.fromhex("021100000002")
 TO_ANYBODY = bytes.fromhex("021100000001")
-BURST, INTERVAL_S = 16, 0.002
+BURST, INTERVAL_S = 2, 0.002
+# For reading what has come, while more comes.
+READ_S = 0.2
 
 
 @dataclass(frozen=True)
@@ -93,7 +95,7 @@ def packet_socket(host: InNamespace, interface: str) -> Iterator[socket.socket]:
 
 @contextmanager
 def traffic(host: InNamespace, interface: str) -> Iterator[None]:
-    """Some thousand frames per second, sent by a thread until the context ends."""
+    """A thousand frames per second at most, sent by a thread until the context ends."""
     frame = (TO_ANYBODY + SOURCE + _TYPE).ljust(60, b"\0")
     ended = threading.Event()
 
@@ -123,7 +125,7 @@ def heard(by: socket.socket, word: bytes, within_s: float) -> bytes | None:
     deadline = time.monotonic() + within_s
     while True:
         with suppress(BlockingIOError):
-            while True:
+            while time.monotonic() < deadline + READ_S:
                 frame = by.recv(2048)
                 if word in frame:
                     return frame
