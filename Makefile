@@ -29,7 +29,7 @@ comma := ,
 STAMP := $(shell date +%Y%m%d-%H%M%S)
 OUT ?= out/$@-$(STAMP)
 
-.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust bench-duels bench-answers bench-bisects bench-agreement test test-all fuzz soak kills lint sanitize miri test-releases publish-check audit clean
+.PHONY: help setup packages bench-packages cloud-packages lint-packages releases-packages venv programs graph-bench native-graph build demo demo-cloud bench bench-trust bench-duels bench-answers bench-bisects bench-agreement test test-all fuzz fuzz-minimize soak kills lint sanitize miri test-releases publish-check audit clean
 
 help: ## list the targets
 	$(Q)sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | while IFS=$$'\t' read -r name purpose; do \
@@ -107,11 +107,13 @@ SECONDS ?= 600
 fuzz: setup ## feed every parser with any bytes for SECONDS=600 each (TARGET="frame otg": only these)
 	$(Q)scripts/run-fuzzers '$(SECONDS)' $(TARGET)
 
-MINUTES ?= 10
-soak: build ## look for a lost frame among 10^9, and whether the generator grows in MINUTES=10
-	$(Q)LINERATE_RING_FRAMES=1000000000 $(CARGO) test --profile checked --locked $(if $(filter 0,$(V)),--quiet) \
-	  --package linerate-forwarders-dpdk --test frames_ring -- --nocapture
-	$(Q)$(BENCH).generator_soak $(MINUTES)
+fuzz-minimize: setup ## remove from the corpora of fuzz/ what reaches nothing more (TARGET="frame otg": only these)
+	$(Q)scripts/run-fuzzers --minimize $(TARGET)
+
+HOURS ?= 1
+soak: build ## count lost frames, leftovers and faults for HOURS=1 (resumes with the same OUT; ONLY=starts, ONLY=kills:lab)
+	$(Q)mkdir -p '$(OUT)'
+	$(Q)$(BENCH).soak --records '$(OUT)/soak.jsonl' --hours '$(HOURS)' $(if $(ONLY),--only '$(ONLY)')
 
 KILLS ?= 50
 kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments of each experiment, and resume

@@ -180,6 +180,7 @@ OWN_FILES = {
     "forwarders/registry.py": "the definitions that come with the lab",
     "host/process.py": "a child's log and namespace; the kernel's",
     "host/host.py": "the kernel's, for a host",
+    "host/leftovers/traces.py": "the kernel's",
     "host/sampler.py": "the kernel's; runs on hosts without the lab",
     "host/cores/lock_holders.py": "the kernel's",
     "host/cores/switches.py": "the kernel's",

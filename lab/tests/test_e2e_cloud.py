@@ -19,7 +19,7 @@ import pytest
 from cloud_data import levels, window, work_beside
 from conftest import wait_for
 from test_e2e import Run, disturbed, need, runtime
-from test_e2e_resume import KILLED, KILLS, Session, Traces
+from test_e2e_resume import KILLED, KILLS, Session
 
 from linerate.experiments.cloud.design.design import CloudDesign
 from linerate.experiments.cloud.design.levels import NOBODY, place_of
@@ -27,6 +27,7 @@ from linerate.experiments.cloud.design.plan import alone
 from linerate.experiments.cloud.session.exclusive import PATH
 from linerate.experiments.cloud.window import levels_of
 from linerate.host.exit_status import ExitStatus
+from linerate.host.leftovers.traces import Traces
 from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import InvalidCode, Trial

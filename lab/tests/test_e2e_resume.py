@@ -13,7 +13,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import by_schema
@@ -22,7 +21,7 @@ from conftest import wait_for
 from test_e2e import Run, check_files, disturbed, need, runtime
 
 from linerate.experiments.rfc2544.runs import Found
-from linerate.host.machine import hugepage_memory_mib
+from linerate.host.leftovers.traces import Traces, left_behind
 from linerate.records import run_file
 from linerate.records.run_file import RUN
 from linerate.records.trial import DISTURBED as VOID
@@ -112,48 +111,6 @@ class Session(Run):
                 os.kill(pid, signal.SIGKILL)
 
 
-@dataclass(frozen=True)
-class Traces:
-    """What a run could leave on the machine."""
-
-    hugepages_mib: int
-    interfaces: frozenset[str]
-    sockets: frozenset[str]
-    processes: frozenset[int]
-
-    @classmethod
-    def of(cls, runtime: Path) -> Traces:
-        names = Path("/proc/net/unix").read_text().splitlines()
-        return cls(
-            hugepage_memory_mib(),
-            frozenset(path.name for path in Path("/sys/class/net").iterdir()),
-            frozenset(line.split()[-1] for line in names if str(runtime) in line),
-            frozenset(_naming(str(runtime))),
-        )
-
-    def more_than(self, before: Traces) -> list[str]:
-        """What is there now and was not before, in words."""
-        found = [
-            *(f"interface {name}" for name in self.interfaces - before.interfaces),
-            *(f"socket {name}" for name in self.sockets - before.sockets),
-            *(f"process {pid}" for pid in self.processes - before.processes),
-        ]
-        if (less := before.hugepages_mib - self.hugepages_mib) > 0:
-            found.append(f"{less} MiB of hugepages")
-        return found
-
-
-def _naming(word: str) -> list[int]:
-    """Pids of processes with this in their command lines or environments."""
-    found = []
-    for path in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            told = (path / "cmdline").read_bytes() + (path / "environ").read_bytes()
-            if word.encode() in told and int(path.name) != os.getpid():
-                found.append(int(path.name))
-    return found
-
-
 def place(trial: Trial) -> tuple[object, ...]:
     """Each of these is once in a run, but for searches, which ask for the same again."""
     return (
@@ -229,15 +186,7 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     assert kept.complete(len(trials))
     assert sessions <= {each.session for each in kept.sessions}
     assert run.summary()["interrupted"] is False
-    left: list[str] = []
-
-    def nothing_left() -> bool:
-        left[:] = Traces.of(runtime).more_than(before)
-        return not left
-
-    with contextlib.suppress(pytest.fail.Exception):
-        wait_for("nothing to be left", nothing_left)
-    assert left == []
+    assert left_behind(runtime, before) == []
 
 
 def check_arms(trials: list[Trial]) -> None:

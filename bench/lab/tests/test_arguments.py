@@ -17,11 +17,11 @@ PROGRAMS = [
     ("acl", ["twenty"]),
     ("acl", ["20", "0"]),
     ("generator_speed", ["-1"]),
-    ("generator_soak", ["nan"]),
     ("lookups", ["0"]),
     ("lookups", ["1"]),
     ("nat", ["1"]),
     ("nat", ["1.5"]),
+    ("nat", ["nan"]),
     ("nat", ["9" * 400]),
     ("probe_cost", ["l2fwd"]),
 ]

@@ -79,6 +79,10 @@ fn figures_agree(signal: &str, burst: Option<&str>) {
     // Nothing is under way at the end.
     let total = &document["total"];
     assert_eq!(number(&total["received"]), number(&total["sent"]) + number(&total["dropped"]));
+    // net_null's ports give back all mbufs.
+    assert_eq!(document["pool"]["name"], "mbuf_pool");
+    assert!(number(&document["pool"]["size"]) >= 8192);
+    assert_eq!(document["pool"]["in_use"], 0);
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 1, "something beside the file");
     fs::remove_dir_all(dir).unwrap();
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! From a plan to running lcores and back to nothing.
 
+use std::sync::OnceLock;
+
+use dpdk::telemetry::Value;
 use dpdk::{Eal, Mempool, MempoolError, PoolConfig, Port, PortControl, PortError, Started, tsc};
 use forwarders_common::ethernet::mac_text;
 use forwarders_common::l2fwd::{Document, Options, Plan, PortFacts, Screen};
@@ -68,6 +71,7 @@ pub fn run<'eal>(
     let wiring = Wiring::new(&mut started, &controls, &counters, &figures, *pool, options)?;
     let screen = Screen::new(options.period, tsc::hz(), &counters);
     let forward = || wiring.forward(eal, &plan, screen, stop);
+    let last = OnceLock::new();
     let outcome = match &file {
         None => forward(),
         Some(file) => {
@@ -78,7 +82,13 @@ pub fn run<'eal>(
                 tsc_hz: tsc::hz(),
                 facts: |port| facts(&controls, port),
             };
-            let value = |ended| document.value(ended);
+            let value = |ended| {
+                let value = document.value(ended);
+                if ended {
+                    let _ = last.set(value.clone());
+                }
+                value
+            };
             Kept { program: "l2fwd", file, period_s: options.period, value }.during(forward)
         }
     };
@@ -88,7 +98,25 @@ pub fn run<'eal>(
         port.stop()?;
         say!(" Done");
     }
-    outcome
+    outcome?;
+    // Only now have the ports given back what they held.
+    if let (Some(file), Some(value)) = (&file, last.into_inner()) {
+        file.write(&with_pool(value, pool))?;
+    }
+    Ok(())
+}
+
+/// The last document, and how many mbufs did not come back.
+fn with_pool(mut document: Value, pool: &Mempool<'_>) -> Value {
+    if let Value::Dict(entries) = &mut document {
+        let figures = Value::dict([
+            ("name", pool.name().into()),
+            ("size", (pool.capacity() as u64).into()),
+            ("in_use", (pool.in_use() as u64).into()),
+        ]);
+        entries.push(("pool".to_owned(), figures));
+    }
+    document
 }
 
 /// What DPDK tells of a port.

@@ -1,40 +1,62 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the generator's memory grows.
+"""Whether the generator's memory or its open files grow while clients use it.
 
-    python -m linerate_bench.generator_soak [MINUTES]
-
-MINUTES: 60 unless given. Eight flows with latency run over a ring in the generator itself while a
-client does what clients do: asks for metrics five times a second, changes rates, starts and stops
-captures and fetches them, and posts the configuration anew. The resident memory is printed each
-minute. Exit status 1 when it grew after the first sixth, which fills what is bounded (captures,
-pools), by more than `ALLOWED_KB`, or when a frame is missing at the end.
+Eight flows with latency run over a ring in the generator itself while a client does what clients
+do: asks for metrics five times a second, changes rates, starts and stops captures and fetches them,
+and every few seconds stops the traffic, posts the configuration anew and starts it. A fault is that
+resident memory grew after the first sixth of a turn, which fills what is bounded (captures, pools),
+by more than `ALLOWED_KB`, that there are more descriptors than then, or that a frame is missing.
 """
 
 from __future__ import annotations
 
 import re
-import sys
 import time
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from linerate.host.cores.cpus import Cores
-from linerate.host.cores.leases import leased
-from linerate.host.errors import LabError
-from linerate.host.exit_status import ExitStatus, fail
-from linerate.host.process import RunDirectory
-from linerate.links import Wire
-from linerate.links.eal import Memory
-from linerate.traffic.generator import Generator
-from linerate_bench.arguments import number
+import requests
 
-MINUTES = 60.0
+from linerate.host.errors import LabError
+from linerate.host.process import pause
+from linerate.links import Wire
+from linerate.traffic.generator import Generator
+from linerate_bench.soak.bench import Bench
+from linerate_bench.soak.plan import Row
+from linerate_bench.soak.records import Counted
+
+GOAL_S = 4 * 3600
+TURN_S = 600.0
+# The first sixth has a configuration and a capture then.
+LEAST_S = 150.0
 # Steps of the client, a fifth of a second each, after which it does something.
 STEP_S = 0.2
-CONFIGURE, CAPTURE, UPDATE = 1500, 300, 40
-FLOWS, PPS, SIZE = 8, 20_000, 128
+CONFIGURE, CAPTURE, UPDATE = 60, 30, 8
+# So few that a capture of two seconds is far from the longest answer that the client takes.
+FLOWS, PPS, SIZE = 8, 2000, 128
 ALLOWED_KB = 2048
-SETTLE_S = 5.0
+SAMPLE_S, SETTLE_S = 1.0, 5.0
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Resident memory in KiB and open descriptors."""
+
+    resident_kb: int
+    descriptors: int
+
+
+def sample(pid: int) -> Sample:
+    """Of a process; raises `LabError` when there is none."""
+    process = Path(f"/proc/{pid}")
+    try:
+        return Sample(
+            resident_kb((process / "status").read_text()), len(list((process / "fd").iterdir()))
+        )
+    except OSError as error:
+        raise LabError(f"the generator's memory cannot be read: {error.strerror}") from error
 
 
 def resident_kb(status: str) -> int:
@@ -45,10 +67,24 @@ def resident_kb(status: str) -> int:
     return int(found.group(1))
 
 
-def growth(samples: list[int]) -> int:
-    """By how much the most of the last sixth exceeds the most of the second one, in KiB."""
+def growth(samples: Sequence[int]) -> int:
+    """By how much the most of the last sixth exceeds the most of the second one."""
     sixth = max(1, len(samples) // 6)
     return max(samples[-sixth:]) - max(samples[sixth : 2 * sixth] or samples[:1])
+
+
+def judged(samples: Sequence[Sample], missing: int) -> list[str]:
+    """What is wrong, in words. `missing`: frames at the end."""
+    found = []
+    kb = growth([each.resident_kb for each in samples])
+    if kb > ALLOWED_KB:
+        found.append(f"resident memory grew by {kb} KiB")
+    descriptors = growth([each.descriptors for each in samples])
+    if descriptors > 0:
+        found.append(f"{descriptors} more descriptors are open than in the beginning")
+    if missing:
+        found.append(f"{missing} frames are missing at the end")
+    return found
 
 
 class Client:
@@ -96,6 +132,8 @@ class Client:
 
     def step(self) -> None:
         if self._steps % CONFIGURE == 0:
+            if self._config is not None:
+                self.transmit("stop")
             self._config = self._configuration()
             self._api.set_config(self._config)
             self.transmit("start")
@@ -111,32 +149,27 @@ class Client:
             update.choice = "flows"
             update.flows.property_names = ["rate"]
             flow = self._config.flows[self._steps // UPDATE % FLOWS]
-            flow.rate.pps = PPS // 2 + self._steps % 7 * 3000
+            flow.rate.pps = PPS // 2 + self._steps % 7 * 300
             update.flows.flows.append(flow)
             self._api.update_config(update)
         self.frames()
         self._steps += 1
 
 
-def soak(generator: Generator, minutes: float) -> tuple[list[int], int]:
-    """Resident memory in KiB, twelve times a minute, and the frames missing at the end."""
-    assert generator.child
-    status = Path(f"/proc/{generator.child.pid}/status")
+def soak(generator: Generator, seconds: float) -> tuple[list[Sample], int]:
+    """A sample each second, and the frames missing at the end."""
     client = Client(generator)
     client._api.set_config(client._api.config())
-    samples: list[int] = []
-    end = time.monotonic() + minutes * 60
+    samples: list[Sample] = []
+    end = time.monotonic() + seconds
     next_sample = time.monotonic()
-    while time.monotonic() < end:
+    while time.monotonic() < end or not samples:
         generator.check()
         client.step()
         if time.monotonic() >= next_sample:
-            next_sample += 5.0
-            samples.append(resident_kb(status.read_text()))
-            if len(samples) % 12 == 1:
-                sent, _ = client.frames()
-                print(f"minute {len(samples) // 12}: {samples[-1]} KiB, {sent} frames", flush=True)
-        time.sleep(STEP_S)
+            next_sample += SAMPLE_S
+            samples.append(sample(generator.child.pid))
+        pause(STEP_S)
     client.transmit("stop")
     return samples, _missing(client)
 
@@ -151,22 +184,17 @@ def _missing(client: Client) -> int:
         time.sleep(0.05)
 
 
-def main() -> None:
-    minutes = number("generator_soak [MINUTES]", MINUTES)
+def count(bench: Bench, seconds: float, wanted: int) -> Counted:
+    began = time.monotonic()
+    generator = Generator(bench.run, bench.cpu, bench.memory, Wire(), flood=False)
     try:
-        with leased(), RunDirectory() as run:
-            generator = Generator(run, Cores.choose().control, Memory.choose(), Wire(), flood=False)
-            try:
-                samples, missing = soak(generator, minutes)
-            finally:
-                generator.close()
-    except LabError as error:
-        fail(f"the generator's soak: {error}")
-    grown = growth(samples)
-    print(f"grew by {grown} KiB after the first sixth of {minutes:g} min; {missing} frames missing")
-    if grown > ALLOWED_KB or missing:
-        sys.exit(ExitStatus.UNDECIDED)
+        faults = judged(*soak(generator, max(min(seconds, wanted), LEAST_S)))
+    except requests.RequestException as error:
+        raise LabError(f"the generator's API: {error}") from error
+    finally:
+        generator.close()
+    return Counted(round(time.monotonic() - began), tuple(faults))
 
 
-if __name__ == "__main__":
-    main()
+def rows() -> list[Row]:
+    return [Row("generator", "generator", "seconds", GOAL_S, count, longest_s=TURN_S)]

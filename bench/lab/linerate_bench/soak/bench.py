@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""What all parts share: where programs run, their starts and ends, and how an end is judged.
+
+Lifecycle: a `Bench` lives as long as the soak; its run directory goes with it. A `Started` lives
+inside its context and is killed at its end, if it has not ended by then.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import re
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from linerate.host.host import LOCAL, Host
+from linerate.host.leftovers.traces import Traces, left_behind
+from linerate.host.process import Child, Command, RunDirectory, pause
+from linerate.host.text import last_words
+from linerate.links.eal import Memory
+from linerate.telemetry.client import Telemetry, connect, socket_path
+
+# Beside a machine full of other work, too.
+TIMEOUT_S = 120.0
+# More words of one turn say nothing new.
+MOST_FAULTS = 20
+
+
+@dataclass(frozen=True)
+class Bench:
+    """`source`: of all random moments. `records`: where the results go, and beside them what is
+    kept of findings.
+    """
+
+    run: RunDirectory
+    source: random.Random
+    records: Path
+    memory: Memory
+
+    @property
+    def cpu(self) -> int:
+        return max(os.sched_getaffinity(0))
+
+    def eal(self, prefix: str, *vdevs: str, lcores: int = 2) -> list[str]:
+        """Options of EAL; lcores 0 and 1 are both on the last CPU."""
+        options = [
+            "--lcores", ",".join(f"{lcore}@{self.cpu}" for lcore in range(lcores)),
+            *self.memory.options(), "--no-pci", "--file-prefix", prefix,
+        ]  # fmt: skip
+        return options + [f"--vdev={vdev}" for vdev in vdevs]
+
+
+class Started:
+    """A program that runs."""
+
+    def __init__(self, child: Child, runtime: Path, prefix: str) -> None:
+        self.child = child
+        self.socket = socket_path(runtime, prefix)
+
+    @property
+    def running(self) -> bool:
+        return self.child.running
+
+    def connect(self) -> Telemetry:
+        return connect(self.socket, TIMEOUT_S, self.child.check)
+
+    def hears(self, number: signal.Signals) -> bool:
+        """Whether the program has a handler of its own for the signal."""
+        with suppress(OSError):
+            return hears(Path(f"/proc/{self.child.pid}/status").read_text(), number)
+        return False
+
+    def end(self, number: signal.Signals) -> tuple[int | None, str]:
+        """Exit code after the signal, below 0 a signal's number, None where it did not end in
+        time; and the end of what it printed.
+        """
+        with suppress(ProcessLookupError):
+            os.kill(self.child.pid, number)
+        ended = self.child.wait(TIMEOUT_S)
+        said = last_words(self.child.output())
+        code = self.child.stop()
+        return (code if ended else None), said
+
+
+def hears(status: str, number: signal.Signals) -> bool:
+    """By the text of /proc/PID/status."""
+    caught = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
+    return bool(caught) and bool(int(caught[0], 16) >> (number - 1) & 1)
+
+
+@contextmanager
+def started(
+    bench: Bench,
+    argv: Sequence[str],
+    prefix: str = "",
+    host: Host = LOCAL,
+    directory: Path | None = None,
+) -> Iterator[Started]:
+    """`prefix`: its file prefix, where it is a program on EAL, or one that acts like one."""
+    command = Command(Path(argv[0]).name, tuple(argv), (bench.cpu,), directory=directory)
+    child = host.start(command, bench.run)
+    try:
+        yield Started(child, bench.run.path, prefix)
+    finally:
+        if child.running:
+            with suppress(ProcessLookupError):
+                os.kill(child.pid, signal.SIGKILL)
+            child.wait(TIMEOUT_S)
+        child.stop()
+
+
+def wrong_end(
+    code: int | None, number: signal.Signals, heard: bool, after_signal: int = 0
+) -> str | None:
+    """What is wrong with an exit code; None: nothing.
+
+    `heard`: the program had a handler when the signal was sent; without one the signal itself may
+    end it. `after_signal`: the exit code that the program promises then.
+    """
+    if code is None:
+        return f"did not end within {TIMEOUT_S:g} s of {number.name}"
+    if code == after_signal or (code == -number and not heard):
+        return None
+    how = f"was ended by {signal.Signals(-code).name}" if code < 0 else f"ended with {code}"
+    return f"{how} after {number.name}, not with {after_signal}"
+
+
+class Looks:
+    """What is there before, for a look at what is left afterwards."""
+
+    def __init__(self, bench: Bench, patience_s: float = 10.0) -> None:
+        self._runtime, self._patience_s = bench.run.path, patience_s
+        self._before = Traces.of(self._runtime, files=True)
+
+    def left(self) -> list[str]:
+        found = left_behind(self._runtime, self._before, files=True, patience_s=self._patience_s)
+        # EAL's directory for all programs stays while the run directory does.
+        return [f"left {each}" for each in found if each != f"file {self._runtime / 'dpdk'}"]
+
+
+class Until:
+    """The end of a turn: so many seconds, or so many of what is counted, or too many faults."""
+
+    def __init__(self, seconds: float, wanted: int) -> None:
+        self._deadline, self._wanted = time.monotonic() + seconds, wanted
+        self.number = 0
+        self.faults: list[str] = []
+
+    @property
+    def on(self) -> bool:
+        pause(0)
+        return (
+            time.monotonic() < self._deadline
+            and self.number < self._wanted
+            and len(self.faults) < MOST_FAULTS
+        )
+
+    @property
+    def rest_s(self) -> float:
+        return max(self._deadline - time.monotonic(), 0.0)

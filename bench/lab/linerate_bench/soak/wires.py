@@ -1,0 +1,134 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Interfaces of the kernel for the programs that use them: a namespace between two others.
+
+`f0` and `f1` are in the middle, where programs run; `l0` and `r0` are their other ends. Lifecycle:
+`wires` makes the namespaces and removes them, with all that is in them.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+from linerate.host import netns
+from linerate.host.host import InNamespace, inside
+from linerate.host.netns import Interface, Namespaces, ip
+
+_LEFT, _MIDDLE, _RIGHT = "soak-l", "soak-m", "soak-r"
+_ETH_P_ALL, _SOL_PACKET, _IGNORE_OUTGOING = 3, 263, 23
+_SO_RCVBUFFORCE = 33
+# Frames of a type that nobody has (RFC 5342: for experiments).
+_TYPE = b"\x88\xb5"
+SOURCE = bytes.fromhex("021100000002")
+TO_ANYBODY = bytes.fromhex("021100000001")
+BURST, INTERVAL_S = 2, 0.002
+# For reading what has come, while more comes.
+READ_S = 0.2
+
+
+@dataclass(frozen=True)
+class Wires:
+    left: InNamespace
+    middle: InNamespace
+    right: InNamespace
+
+    def mac(self, interface: str) -> bytes:
+        """Of one in the middle."""
+        found = netns.mac(Interface(self.middle, interface, Interface.FORWARDER))
+        return bytes.fromhex(found.replace(":", ""))
+
+    def changed(self) -> list[str]:
+        """What programs left on the interfaces of the middle, in words."""
+        shown = json.loads(ip("-json", "-details", "link", "show", host=self.middle))
+        return changes(shown)
+
+
+def changes(shown: Sequence[dict[str, object]]) -> list[str]:
+    """By what `ip -json -details link show` tells."""
+    found = []
+    for each in shown:
+        name = each["ifname"]
+        if name not in ("lo", "f0", "f1"):
+            found.append(f"left interface {name}")
+        if each.get("promiscuity"):
+            found.append(f"left {name} promiscuous")
+        if "xdp" in each:
+            found.append(f"left an XDP program on {name}")
+    return found
+
+
+@contextmanager
+def wires() -> Iterator[Wires]:
+    """Raises `MachineError` where no namespaces can be made."""
+    netns.prepare(otherwise="the other parts need none")
+    with Namespaces((_LEFT, _MIDDLE, _RIGHT)) as made:
+        left, middle, right = map(made.host, (_LEFT, _MIDDLE, _RIGHT))
+        for far, name, near in ((left, "l0", "f0"), (right, "r0", "f1")):
+            ip("link", "add", name, "netns", far.namespace, "type", "veth", "peer", "name", near,
+               "netns", middle.namespace)  # fmt: skip
+            ip("link", "set", name, "up", host=far)
+            ip("link", "set", near, "up", host=middle)
+            # A veth takes frames from XDP only where its other end polls.
+            netns.set_gro(far, name)
+        yield Wires(left, middle, right)
+
+
+@contextmanager
+def packet_socket(host: InNamespace, interface: str) -> Iterator[socket.socket]:
+    """It hears what comes, not what it sends."""
+    with inside(host.namespace):
+        made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
+        with suppress(OSError):
+            made.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)
+        # Traffic of seconds in which a busy machine lets nobody read it.
+        made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 16 << 20)
+        made.bind((interface, _ETH_P_ALL))
+    made.setblocking(False)
+    with made:
+        yield made
+
+
+@contextmanager
+def traffic(host: InNamespace, interface: str) -> Iterator[None]:
+    """A thousand frames per second at most, sent by a thread until the context ends."""
+    frame = (TO_ANYBODY + SOURCE + _TYPE).ljust(60, b"\0")
+    ended = threading.Event()
+
+    def send(by: socket.socket) -> None:
+        while not ended.wait(INTERVAL_S):
+            with suppress(OSError):
+                for _ in range(BURST):
+                    by.send(frame)
+
+    with packet_socket(host, interface) as by:
+        thread = threading.Thread(target=send, args=(by,), daemon=True)
+        thread.start()
+        try:
+            yield
+        finally:
+            ended.set()
+            thread.join()
+
+
+def marked(number: int, to: bytes = TO_ANYBODY) -> bytes:
+    """A frame that is told from all others by its number."""
+    return (to + SOURCE + _TYPE + b"soak" + number.to_bytes(8, "big")).ljust(60, b"\0")
+
+
+def heard(by: socket.socket, word: bytes, within_s: float) -> bytes | None:
+    """The first frame with this in it; None: none came in time."""
+    deadline = time.monotonic() + within_s
+    while True:
+        with suppress(BlockingIOError):
+            while time.monotonic() < deadline + READ_S:
+                frame = by.recv(2048)
+                if word in frame:
+                    return frame
+        if time.monotonic() >= deadline:
+            return None
+        time.sleep(0.0005)
