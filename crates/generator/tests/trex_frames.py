@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any
 
 # These register what is behind Ethernet.
-import scapy.layers.inet  # noqa: F401
+import scapy.layers.inet
 import scapy.layers.inet6  # noqa: F401
 from frames import checksum
 from scapy.layers.l2 import Ether
