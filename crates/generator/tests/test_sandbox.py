@@ -28,7 +28,8 @@ INTRUDER = r"""
 #include <unistd.h>
 
 static void say(const char *what, int result) {
-	dprintf(2, "intruder %s %s\n", what, result >= 0 ? "done" : errno == EPERM || errno == EACCES ? "denied" : "failed");
+	const char *error = errno == EPERM || errno == EACCES ? "denied" : "failed";
+	dprintf(2, "intruder %s %s\n", what, result >= 0 ? "done" : error);
 }
 
 int accept4(int fd, struct sockaddr *address, socklen_t *length, int flags) {
@@ -72,7 +73,7 @@ def attempts(running: Generator) -> dict[str, str]:
         return [line.split()[1:] for line in text if line.startswith("intruder ")]
 
     eventually(lambda: "exec" in [line[0] for line in lines()], running.log.read_text)
-    return {what: result for what, result in lines()}
+    return {line[0]: line[1] for line in lines()}
 
 
 @pytest.fixture
