@@ -76,7 +76,8 @@ fn rule(path: PathBuf, access: BitFlags<AccessFs>) -> Option<PathBeneath<PathFd>
 
 /// System calls that no port, driver or client needs: they start programs, look into other processes, change the
 /// kernel, its clock, its mounts or its keys, or enter other namespaces. io_uring is among them because what it does
-/// passes no filter.
+/// passes no filter. pidfd_getfd(2) is not, because [`crate::widen_packet_sockets`] copies descriptors of this process
+/// by it; for other processes Landlock refuses it.
 const DENIED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -84,7 +85,6 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_process_vm_readv,
     libc::SYS_process_vm_writev,
     libc::SYS_process_madvise,
-    libc::SYS_pidfd_getfd,
     libc::SYS_kcmp,
     libc::SYS_init_module,
     libc::SYS_finit_module,
@@ -201,6 +201,8 @@ mod tests {
     use std::process::Command;
     use std::thread;
 
+    use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+
     use super::*;
 
     /// On a thread of its own, for it does not get back what it gives up.
@@ -256,6 +258,9 @@ mod tests {
         let before = Command::new("true").status();
         thread::spawn(move || {
             deny_system_calls().unwrap();
+            // As for packet sockets.
+            let own = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+            assert!(pidfd_getfd(&own, 0, PidfdGetfdFlags::empty()).is_ok());
             let error = Command::new("true").status().unwrap_err();
             assert_eq!(error.kind(), io::ErrorKind::PermissionDenied, "{before:?}");
             let error = crate::enter_network_namespace("/proc/self/ns/net").unwrap_err();
