@@ -100,7 +100,8 @@ pub struct Options {
     pub late_after: u64,
 
     /// Let a vdev: location name any driver that a running program may attach, with any arguments. Whoever can
-    /// reach the API can then overwrite and remove files, and load XDP programs, as the user who runs this program
+    /// reach the API can then load XDP programs, and overwrite and remove files, as the user who runs this program: those
+    /// below directories of --socket-directory, and everywhere without a sandbox (--no-sandbox, or EAL options of your own)
     #[arg(long)]
     pub allow_any_vdev: bool,
 
@@ -109,6 +110,11 @@ pub struct Options {
     /// (mkdir -m 700); may be given several times. Locations of --port may be anywhere
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = COMMAND)]
     pub socket_directory: Vec<PathBuf>,
+
+    /// Serve without the sandbox, which keeps the process to the files and system calls that a generator needs. For
+    /// drivers that need others
+    #[arg(long, conflicts_with_all = COMMAND)]
+    pub no_sandbox: bool,
 
     /// Frames of a capture file (.pcap, .pcapng) that the flow of this name sends, over and over, at its rate, instead
     /// of its own; its metrics must be off. May be given for several flows
@@ -209,6 +215,7 @@ mod tests {
             (&["--otg-listen", "127.0.0.1:0", "--late-after", "x"], "--late-after"),
             (&["--port", "ring:r", "--socket-directory", "/tmp"], "--socket-directory"),
             (&["--port", "ring:r", "--allow-port", "lo"], "--allow-port"),
+            (&["--port", "ring:r", "--no-sandbox"], "--no-sandbox"),
             (&["--otg-listen", "127.0.0.1:0", "--allow-port", "a/b"], "'veth*'"),
             (&["--port", "ring:r", "--replay", "f0=a.pcap"], "--replay"),
             (&["--otg-listen", "127.0.0.1:0", "--replay", "a.pcap"], "f0=office.pcapng"),

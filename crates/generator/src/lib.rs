@@ -29,6 +29,7 @@ pub mod pacing;
 pub mod plan;
 pub mod ranges;
 pub mod replay;
+pub mod sandbox;
 pub mod stale;
 pub mod start;
 pub mod telemetry;

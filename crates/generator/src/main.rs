@@ -28,6 +28,7 @@ use generator::otg::config::Limits;
 use generator::otg::places::Places;
 use generator::otg::replays::{ReplayOptionError, Replays};
 use generator::otg::{connections, server};
+use generator::sandbox::Sandbox;
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
 use generator::{stale, start};
@@ -130,9 +131,9 @@ fn run_server(
 
     let signals = Signals::register()?;
     let own_eal_options = eal_options.is_some();
-    let eal = init(eal_options, options)?;
+    let (eal, sandbox) = init(eal_options, options)?;
     let (entrance, local) = Entrance::open(&eal.runtime_dir(), token.as_ref())?;
-    let door = Door { listener, local, entrance, address, tls, access };
+    let door = Door { listener, local, entrance, address, tls, access, sandbox };
     let rules = Rules { replays, ..rules(&eal, options, own_eal_options, api(&eal, options)?) };
     let served = serve(&eal, door, options, rules, &signals.came);
     drop(eal);
@@ -147,7 +148,7 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
     let own_eal_options = eal_options.is_some();
     if options.command.self_test {
         let signals = Signals::register()?;
-        let eal = init(eal_options, options)?;
+        let (eal, _) = init(eal_options, options)?;
         let rules = rules(&eal, options, own_eal_options, command_line(options));
         let good = selftest::run(&eal, rules, &options.command.port, &signals.number)?;
         return Ok(match good {
@@ -164,7 +165,7 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
     }
     let job = command::prepare(&options.command, &limits).map_err(RunError::from)?;
     let signals = Signals::register()?;
-    let eal = init(eal_options, options)?;
+    let (eal, _) = init(eal_options, options)?;
     let rules = rules(&eal, options, own_eal_options, command_line(options));
     match command::run(&eal, rules, &options.command, job, &signals.number)? {
         Ended::Finished => Ok(ExitCode::SUCCESS),
@@ -216,7 +217,7 @@ impl Signals {
     }
 }
 
-fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<Eal, Failure> {
+fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(Eal, Sandbox), Failure> {
     // Before any thread is made, for each is born into its maker's namespace; sockets that listen have
     // their own already.
     if let Some(name) = &options.netns {
@@ -237,11 +238,16 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<Eal, Fa
                 .collect()
         }
     };
-    let (eal, _) = Eal::init(arguments)?;
     if !own_eal_options {
-        stale::remove_runtime_dirs(&eal.runtime_dir());
+        stale::remove_runtime_dirs(&start::runtime_dir());
     }
-    Ok(eal)
+    // Before EAL makes its threads as well, and after whatever only the starter may read.
+    let sandbox = match options.otg_listen {
+        Some(_) => Sandbox::enter(options, own_eal_options),
+        None => Sandbox::default(),
+    };
+    let (eal, _) = Eal::init(arguments)?;
+    Ok((eal, sandbox))
 }
 
 /// What root does not need for ports, clients of the API cannot misuse. Before EAL makes its threads, because each has
@@ -307,6 +313,7 @@ struct Door {
     address: SocketAddr,
     tls: Option<RustlsConfig>,
     access: Access,
+    sandbox: Sandbox,
 }
 
 impl Door {
@@ -396,13 +403,15 @@ struct Lines {
     port: u16,
     socket: PathBuf,
     token: Option<PathBuf>,
+    sandbox: String,
 }
 
 impl Lines {
     fn of(door: &Door) -> Self {
         let Entrance { socket, token } = &door.entrance;
         let port = door.address.port();
-        Lines { url: door.url(), port, socket: socket.clone(), token: token.clone() }
+        let sandbox = door.sandbox.to_string();
+        Lines { url: door.url(), port, socket: socket.clone(), token: token.clone(), sandbox }
     }
 }
 
@@ -413,6 +422,7 @@ fn announce(eal: &Eal, lines: &Lines, options: &Options) -> Result<(), Failure> 
     if let Some(token) = &lines.token {
         text.push_str(&format!("token {} (user {TOKEN_USER})\n", token.display()));
     }
+    text.push_str(&format!("sandbox {}\n", lines.sandbox));
     text.push_str(&format!("socket {}\n", lines.socket.display()));
     // In one piece: who has read the first line may look for the others.
     console::print(format_args!("{text}"));

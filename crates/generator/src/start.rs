@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The EAL options that are chosen when none are given.
 
-use std::fs;
+use std::path::PathBuf;
+use std::{env, fs};
 
 use crate::stale;
 
@@ -42,8 +43,7 @@ pub fn eal_arguments(program: &str, cpus: Option<&[usize]>) -> Result<Vec<String
         cpus.iter().enumerate().map(|(lcore, cpu)| format!("{lcore}@{cpu}")).collect();
     let mut arguments =
         vec![program.to_owned(), "--lcores".to_owned(), lcores.join(","), "--no-pci".to_owned()];
-    arguments.push("--file-prefix".to_owned());
-    arguments.push(format!("{}{}", stale::PREFIX, std::process::id()));
+    arguments.extend(["--file-prefix".to_owned(), file_prefix()]);
     if free_huge_kb(&memory) >= LEAST_HUGE_KB {
         // vhost ports need one file for all segments.
         arguments.extend(["--in-memory", "--single-file-segments"].map(str::to_owned));
@@ -52,6 +52,22 @@ pub fn eal_arguments(program: &str, cpus: Option<&[usize]>) -> Result<Vec<String
         arguments.push(MEMORY_MB.to_string());
     }
     Ok(arguments)
+}
+
+/// EAL's name for this process.
+fn file_prefix() -> String {
+    format!("{}{}", stale::PREFIX, std::process::id())
+}
+
+/// The directory that EAL, with these options, will use for its run-time files (`eal_create_runtime_dir` in DPDK).
+#[must_use]
+pub fn runtime_dir() -> PathBuf {
+    let of = |name| env::var_os(name).map(PathBuf::from);
+    let of_user = || match host::is_root() {
+        true => PathBuf::from("/var/run"),
+        false => of("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from("/tmp")),
+    };
+    of("RUNTIME_DIRECTORY").unwrap_or_else(of_user).join("dpdk").join(file_prefix())
 }
 
 /// KiB in free huge pages of the default size, from the text of /proc/meminfo.

@@ -186,6 +186,8 @@ def packet_sockets(pid: int) -> list[int]:
     found = []
     for entry in Path(f"/proc/{pid}/fd").iterdir():
         copy = kernel.syscall(SYS_PIDFD_GETFD, process, int(entry.name), 0)
+        if copy < 0:  # it was closed meanwhile
+            continue
         try:
             with socket.socket(fileno=copy) as held:
                 # One that is bound to no interface is for promiscuous mode alone.

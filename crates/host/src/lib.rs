@@ -12,6 +12,7 @@ mod netdev;
 mod netlink;
 mod packet_sockets;
 mod privileges;
+mod sandbox;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -28,6 +29,7 @@ pub use privileges::keep_capabilities_for_ports;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
+pub use sandbox::{Paths, confine_paths, deny_system_calls};
 
 /// The CPUs that the calling thread may run on, in ascending order; none when the kernel does not say.
 #[must_use]
