@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! DPDK's functions for interrupt callbacks, as net_memif finds them.
 //!
-//! The dynamic linker finds the four functions here before those of DPDK's library, for the program comes first.
+//! The dynamic linker finds the functions here before those of the libraries, for the program comes first.
 //! Calls of others are handed on. A callback of net_memif is registered as a function of ours, which
 //! looks whether the callback is still registered, takes the turn, stops the polling, and calls it.
 //!
-//! The driver forgets callbacks: the one of a server that was removed, and the one of a peer that it could not greet. In both
+//! `recvmsg` is here too, for the driver forgets the memory of peers that leave before the link is up.
+//! It also forgets callbacks: the one of a server that was removed, and the one of a peer that it could not greet. In both
 //! cases it frees the handle before the callback's argument, which is where the callback is unregistered here.
 //! With DPDK's archives (feature `static`) nothing is found first, and the driver is as it is.
 
@@ -31,6 +32,8 @@ struct Dpdk {
         unsafe extern "C" fn(Handle, Option<Callback>, *mut c_void, Option<Ended>) -> c_int,
     free: unsafe extern "C" fn(Handle),
     fd: unsafe extern "C" fn(Handle) -> c_int,
+    /// Of libc.
+    receive: unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize,
 }
 
 fn dpdk() -> &'static Dpdk {
@@ -51,6 +54,7 @@ fn dpdk() -> &'static Dpdk {
             )),
             free: mem::transmute::<Handle, _>(find(c"rte_intr_instance_free")),
             fd: mem::transmute::<Handle, _>(find(c"rte_intr_fd_get")),
+            receive: mem::transmute::<Handle, _>(find(c"recvmsg")),
         }
     })
 }
@@ -68,6 +72,14 @@ struct Entry {
     parent: usize,
 }
 
+/// A file of shared memory that a peer has sent, by the argument of the callback that received it.
+struct Sent {
+    argument: usize,
+    fd: c_int,
+    file: (u64, u64),
+}
+
+static SENT: Mutex<Vec<Sent>> = Mutex::new(Vec::new());
 static ENTRIES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
 /// The driver has two callbacks.
@@ -116,6 +128,56 @@ unsafe extern "C" fn run<const SLOT: usize>(argument: *mut c_void) {
     // SAFETY: it was registered with this argument, and is still.
     unsafe { mem::transmute::<*mut c_void, Callback>(callback)(argument) };
     RUNNING.set(0);
+    close_sent();
+}
+
+/// Closes files of peers that are gone, which the driver does only if it has mapped them. To be called when the driver
+/// is done with such a peer, by whoever has the turn.
+pub(super) fn close_sent() {
+    let is_there = |argument| locked(&ENTRIES).iter().any(|entry| entry.argument == argument);
+    locked(&SENT).retain(|sent| {
+        let keep = is_there(sent.argument);
+        if !keep && file_of(sent.fd) == Some(sent.file) {
+            // SAFETY: the driver has forgotten it: no other descriptor of this number is of that file.
+            unsafe { libc::close(sent.fd) };
+        }
+        keep
+    });
+}
+
+/// libc's, which notes what files a callback of the driver gets.
+///
+/// # Safety
+/// As POSIX documents it.
+#[cfg_attr(not(feature = "static"), unsafe(no_mangle))]
+unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+    // SAFETY: the contract is the caller's.
+    let received = unsafe { (dpdk().receive)(fd, message, flags) };
+    if received > 0 && RUNNING.get() != 0 {
+        // SAFETY: the kernel has filled the message in.
+        unsafe { note_files(message) };
+    }
+    received
+}
+
+/// # Safety
+/// A message that has just been received.
+#[cold]
+unsafe fn note_files(message: *const libc::msghdr) {
+    // SAFETY: the contract is the caller's; descriptors need not be aligned there.
+    unsafe {
+        let mut header = libc::CMSG_FIRSTHDR(message);
+        while let Some(part) = header.as_ref() {
+            if (part.cmsg_level, part.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
+                let fd = libc::CMSG_DATA(header).cast::<c_int>().read_unaligned();
+                // Of event descriptors, which the driver closes, the kernel does not tell one from another.
+                if let Some(file) = memory_of(fd) {
+                    locked(&SENT).push(Sent { argument: RUNNING.get(), fd, file });
+                }
+            }
+            header = libc::CMSG_NXTHDR(message, header);
+        }
+    }
 }
 
 fn is_ready(fd: c_int) -> bool {
@@ -124,15 +186,21 @@ fn is_ready(fd: c_int) -> bool {
     unsafe { libc::poll(&raw mut wanted, 1, 0) != 0 }
 }
 
+/// Device and inode of what a descriptor is of.
 fn file_of(fd: c_int) -> Option<(u64, u64)> {
+    status_of(fd).map(|status| (status.st_dev, status.st_ino))
+}
+
+/// The same, of shared memory.
+fn memory_of(fd: c_int) -> Option<(u64, u64)> {
+    let status = status_of(fd)?;
+    (status.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((status.st_dev, status.st_ino))
+}
+
+fn status_of(fd: c_int) -> Option<libc::stat> {
     let mut status = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: fills the struct in if it returns 0.
-    unsafe {
-        (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| {
-            let status = status.assume_init_ref();
-            (status.st_dev, status.st_ino)
-        })
-    }
+    unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
 }
 
 /// A peer that sends but does not read must not keep the interrupt thread, for whom queues would wait.

@@ -28,6 +28,12 @@ pub(crate) struct Apart {
     _turn: MutexGuard<'static, ()>,
 }
 
+impl Drop for Apart {
+    fn drop(&mut self) {
+        interpose::close_sent();
+    }
+}
+
 /// To be held in a control call that the driver's handlers must not meet; `None` for other drivers. Not in
 /// `rte_eth_dev_start`: there a client may wait for a handler of the same process to accept it.
 pub(crate) fn apart(id: PortId) -> Option<Apart> {
