@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import mmap
 import os
 import socket
@@ -132,10 +133,8 @@ class MemifClient:
 
     def leave(self, *, politely: bool) -> None:
         if politely:
-            try:
+            with contextlib.suppress(OSError):
                 self._send(Kind.DISCONNECT, struct.pack("<I", 0) + b"bye")
-            except OSError:
-                pass
         self.socket.close()
         for file in self.files:
             os.close(file)
