@@ -108,10 +108,12 @@ fuzz: setup ## feed every parser with any bytes for SECONDS=600 each (TARGET="fr
 	$(Q)scripts/run-fuzzers '$(SECONDS)' $(TARGET)
 
 MINUTES ?= 10
-soak: build ## look for a lost frame among 10^9, and whether the generator grows in MINUTES=10
+soak: build ## look for a lost frame among 10^9, whether the generator grows in MINUTES=10, and for what 30,000 clients of memif leave behind
 	$(Q)LINERATE_RING_FRAMES=1000000000 $(CARGO) test --profile checked --locked $(if $(filter 0,$(V)),--quiet) \
 	  --package linerate-forwarders-dpdk --test frames_ring -- --nocapture
 	$(Q)$(BENCH).generator_soak $(MINUTES)
+	$(Q)LINERATE_MEMIF_CLIENTS=10000 PYTHONPATH=scripts:crates/generator/tests .venv/bin/python -m pytest -q -p strict_skips \
+	  crates/generator/tests/test_memif_clients.py
 
 KILLS ?= 50
 kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments of each experiment, and resume

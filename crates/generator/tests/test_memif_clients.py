@@ -20,8 +20,9 @@ from memif_client import SLOTS, MemifClient, Step
 
 pytest_plugins = ["rig"]
 
-CLIENTS = int(os.environ.get("MEMIF_CLIENTS", "300"))
-"""How many come to each server; the second tier's test takes 10,000 in all."""
+SOAK = int(os.environ.get("LINERATE_MEMIF_CLIENTS", "3400"))
+"""Clients of each server in the second tier: 10,000 in all."""
+CLIENTS = [200, pytest.param(SOAK, marks=pytest.mark.second_tier)]
 
 
 def arrive(path: Path) -> MemifClient:
@@ -95,16 +96,18 @@ def check_forwarder(far: Forwarder, path: Path, clients: int) -> None:
     far.stop()
 
 
+@pytest.mark.parametrize("clients", CLIENTS)
 @pytest.mark.parametrize("program", ["l2fwd", "reflect"])
-def test_forwarders_outlive_their_clients(directory: Path, program: str) -> None:
+def test_forwarders_outlive_their_clients(directory: Path, program: str, clients: int) -> None:
     path = directory / "clients"
     device = f"net_memif0,role=server,socket={path},socket-abstract=no"
     options = ["-p", "1", "-T", "0"] if program == "l2fwd" else []
     with forwarder(directory, program, [device], options) as far:
-        check_forwarder(far, path, CLIENTS)
+        check_forwarder(far, path, clients)
 
 
-def test_the_generator_outlives_its_clients(directory: Path) -> None:
+@pytest.mark.parametrize("clients", CLIENTS)
+def test_the_generator_outlives_its_clients(directory: Path, clients: int) -> None:
     with generator(directory) as running:
         config = snappi.Config()
         path = directory / "clients"
@@ -113,7 +116,7 @@ def test_the_generator_outlives_its_clients(directory: Path) -> None:
         eventually(path.exists)
         before = None
         draw = random.Random(2)
-        for _ in range(CLIENTS):
+        for _ in range(clients):
             # It sends nothing back: up to the link is all that there is.
             last = Step(draw.randrange(Step.SENT))
             die(path, last) if draw.random() < 0.3 else go(path, last, "silently")
@@ -139,7 +142,7 @@ def test_many_who_leave_before_they_are_greeted_end_nothing(directory: Path) -> 
     device = f"net_memif0,role=server,socket={path},socket-abstract=no"
     with forwarder(directory, "reflect", [device]) as far:
         eventually(path.exists, far.log.read_text)
-        for _ in range(20 * CLIENTS):
+        for _ in range(4000):
             with (
                 contextlib.suppress(OSError),
                 socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET) as peer,
