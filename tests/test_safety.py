@@ -98,5 +98,5 @@ def test_every_row_about_drivers_has_its_test() -> None:
             continue
         function, path = found.groups()
         keyword = "def" if path.endswith(".py") else "fn"
-        assert f"{keyword} {function}(" in (ROOT / path).read_text(), (driver, tested)
+        assert f"{keyword} {function}" in (ROOT / path).read_text(), (driver, tested)
         assert here.strip(), driver
