@@ -24,16 +24,20 @@ type Handle = *mut c_void;
 type Callback = unsafe extern "C" fn(*mut c_void);
 type Ended = unsafe extern "C" fn(Handle, *mut c_void);
 
-/// DPDK's own functions.
+type Register = unsafe extern "C" fn(Handle, Option<Callback>, *mut c_void) -> c_int;
+type Pending = unsafe extern "C" fn(Handle, Option<Callback>, *mut c_void, Option<Ended>) -> c_int;
+type Free = unsafe extern "C" fn(Handle);
+type Fd = unsafe extern "C" fn(Handle) -> c_int;
+type Receive = unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize;
+
+/// The functions that would be found without those here: DPDK's, and libc's `recvmsg`.
 struct Dpdk {
-    register: unsafe extern "C" fn(Handle, Option<Callback>, *mut c_void) -> c_int,
-    unregister: unsafe extern "C" fn(Handle, Option<Callback>, *mut c_void) -> c_int,
-    unregister_pending:
-        unsafe extern "C" fn(Handle, Option<Callback>, *mut c_void, Option<Ended>) -> c_int,
-    free: unsafe extern "C" fn(Handle),
-    fd: unsafe extern "C" fn(Handle) -> c_int,
-    /// Of libc.
-    receive: unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize,
+    register: Register,
+    unregister: Register,
+    unregister_pending: Pending,
+    free: Free,
+    fd: Fd,
+    receive: Receive,
 }
 
 fn dpdk() -> &'static Dpdk {
@@ -47,14 +51,14 @@ fn dpdk() -> &'static Dpdk {
     // SAFETY: the types are those of DPDK's headers.
     DPDK.get_or_init(|| unsafe {
         Dpdk {
-            register: mem::transmute::<Handle, _>(find(c"rte_intr_callback_register")),
-            unregister: mem::transmute::<Handle, _>(find(c"rte_intr_callback_unregister")),
-            unregister_pending: mem::transmute::<Handle, _>(find(
+            register: mem::transmute::<Handle, Register>(find(c"rte_intr_callback_register")),
+            unregister: mem::transmute::<Handle, Register>(find(c"rte_intr_callback_unregister")),
+            unregister_pending: mem::transmute::<Handle, Pending>(find(
                 c"rte_intr_callback_unregister_pending",
             )),
-            free: mem::transmute::<Handle, _>(find(c"rte_intr_instance_free")),
-            fd: mem::transmute::<Handle, _>(find(c"rte_intr_fd_get")),
-            receive: mem::transmute::<Handle, _>(find(c"recvmsg")),
+            free: mem::transmute::<Handle, Free>(find(c"rte_intr_instance_free")),
+            fd: mem::transmute::<Handle, Fd>(find(c"rte_intr_fd_get")),
+            receive: mem::transmute::<Handle, Receive>(find(c"recvmsg")),
         }
     })
 }
