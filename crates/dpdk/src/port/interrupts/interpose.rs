@@ -154,6 +154,7 @@ pub(super) fn close_sent() {
 /// # Safety
 /// As POSIX documents it.
 #[cfg_attr(not(feature = "static"), unsafe(no_mangle))]
+#[cfg_attr(feature = "static", allow(dead_code))]
 unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
     // SAFETY: the contract is the caller's.
     let received = unsafe { (dpdk().receive)(fd, message, flags) };
