@@ -116,9 +116,11 @@ soak: build ## count lost frames, leftovers and faults for HOURS=1 (resumes with
 	$(Q)$(BENCH).soak --records '$(OUT)/soak.jsonl' --hours '$(HOURS)' $(if $(ONLY),--only '$(ONLY)')
 
 KILLS ?= 50
-kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments of each experiment, and resume
+kills: build ## kill the lab, generators and forwarders at KILLS=50 random moments, and resume; and 30,000 clients of memif
 	$(Q)LINERATE_KILLS='$(KILLS)' PYTHONPATH=scripts .venv/bin/python -m pytest -ra -p strict_skips \
 	  lab/tests/test_e2e_resume.py lab/tests/test_e2e_cloud.py -k killed
+	$(Q)LINERATE_MEMIF_CLIENTS=10000 PYTHONPATH=scripts:crates/generator/tests .venv/bin/python -m pytest -q -p strict_skips \
+	  crates/generator/tests/test_memif_clients.py
 
 lint: setup lint-packages ## check the style: rustfmt, clippy, ruff, mypy; warnings are errors
 	$(Q)scripts/run-lint

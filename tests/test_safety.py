@@ -97,5 +97,6 @@ def test_every_row_about_drivers_has_its_test() -> None:
             assert tested.startswith(" none"), (driver, tested)
             continue
         function, path = found.groups()
-        assert f"fn {function}" in (ROOT / path).read_text(), (driver, tested)
+        keyword = "def" if path.endswith(".py") else "fn"
+        assert f"{keyword} {function}" in (ROOT / path).read_text(), (driver, tested)
         assert here.strip(), driver

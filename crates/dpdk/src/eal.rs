@@ -280,6 +280,7 @@ impl Drop for Eal {
             if !port::may_be_closed(port) {
                 continue;
             }
+            let _apart = port::apart(port);
             // SAFETY: every `Port` and queue borrows from this Eal and is gone. A port that is still
             // taken was forgotten, perhaps started; it will never be used again.
             unsafe {

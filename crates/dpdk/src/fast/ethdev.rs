@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use dpdk_sys::{layout, rte_mbuf};
 
-type BurstFn = unsafe extern "C" fn(*mut c_void, *mut *mut rte_mbuf, u16) -> u16;
+pub(crate) type BurstFn = unsafe extern "C" fn(*mut c_void, *mut *mut rte_mbuf, u16) -> u16;
 
 /// The entry of a port in `rte_eth_fp_ops`.
 #[inline]
@@ -28,7 +28,7 @@ pub(crate) fn fp_ops(port: u16) -> *const u8 {
 /// `ops` is an entry of the table, which lives as long as the process, and `offset` that of a pointer,
 /// which the C compiler has aligned.
 #[inline(always)]
-unsafe fn read(ops: *const u8, offset: usize) -> *mut c_void {
+pub(crate) unsafe fn read(ops: *const u8, offset: usize) -> *mut c_void {
     // SAFETY: the contract is the caller's.
     unsafe { AtomicPtr::from_ptr(ops.add(offset).cast_mut().cast()).load(Ordering::Relaxed) }
 }
@@ -36,7 +36,7 @@ unsafe fn read(ops: *const u8, offset: usize) -> *mut c_void {
 /// # Safety
 /// As [`read`], and `offset` is that of a burst function, which DPDK never leaves null.
 #[inline(always)]
-unsafe fn read_burst(ops: *const u8, offset: usize) -> BurstFn {
+pub(crate) unsafe fn read_burst(ops: *const u8, offset: usize) -> BurstFn {
     // SAFETY: the contract is the caller's; a function pointer has a pointer's size.
     unsafe { std::mem::transmute::<*mut c_void, BurstFn>(read(ops, offset)) }
 }

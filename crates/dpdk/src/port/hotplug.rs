@@ -11,6 +11,7 @@ use super::device;
 use super::error::{PortError, check, refused};
 use super::id::{PortId, valid_ports};
 use super::info;
+use super::interrupts::apart;
 use super::leftover;
 use super::lock::lock;
 use super::promiscuity;
@@ -119,6 +120,7 @@ impl Eal {
             return Err(refused(id, "its device has other ports, which would go too"));
         }
         configuration::end(id);
+        let _apart = apart(id);
         // SAFETY: the claim makes this the only user, the port is not started, so no queue is alive.
         let closed = unsafe { dpdk_sys::rte_eth_dev_close(id.0) };
         if id.exists() {

@@ -14,6 +14,7 @@ use super::driver::Driver;
 use super::error::{PortError, check, refused};
 use super::id::{PortId, valid_ports};
 use super::info::{self, PortInfo};
+use super::interrupts::{self, Gate, apart};
 use super::leftover;
 use super::lock::lock;
 use super::offloads::{RxOffloads, TxOffloads};
@@ -72,6 +73,8 @@ pub(super) struct Claim<'eal> {
     guard: Option<TxGuard<'eal>>,
     /// Callbacks that lead packets to the guard while the port is started.
     sentinels: Registry,
+    /// Keeps its queues apart from its driver's interrupt handlers while the port is started.
+    gate: Option<Gate>,
 }
 
 impl Drop for Claim<'_> {
@@ -82,6 +85,7 @@ impl Drop for Claim<'_> {
             // SAFETY: as above; they borrow nothing.
             unsafe { self.sentinels.clear(self.id.0) };
             let _alone = lock();
+            let _apart = apart(self.id);
             // SAFETY: as above.
             unsafe { dpdk_sys::rte_eth_dev_stop(self.id.0) };
         }
@@ -119,6 +123,7 @@ impl Eal {
                 callbacks: Registry::default(),
                 guard: None,
                 sentinels: Registry::default(),
+                gate: None,
             },
             agreement: Agreement::default(),
             state: PhantomData,
@@ -233,6 +238,7 @@ impl<'eal> Port<'eal, Unconfigured> {
             conf.rxmode.mq_mode = dpdk_sys::RTE_ETH_MQ_RX_RSS;
             conf.rx_adv_conf.rss_conf.rss_hf = agreement.hash_types;
         }
+        let _apart = apart(id);
         configuration::begin(id);
         let mut configure = |key: Option<&[u8]>| {
             rss_key::with_key(id, key, |pointer| {
@@ -330,6 +336,10 @@ impl<'eal> Port<'eal, Configured> {
         self.claim.started = true;
         let mut agreement = std::mem::take(&mut self.agreement);
         agreement.started(id);
+        if interrupts::is_shared(id) {
+            // SAFETY: the port has just been started with these queues, of which none is handed out yet.
+            self.claim.gate = Some(unsafe { Gate::before(id, agreement.rx, agreement.tx) });
+        }
         drop(alone);
         if self.claim.guard.is_some() {
             // SAFETY: the port is configured with these queues, and none is handed out yet.
@@ -430,9 +440,12 @@ impl<'eal> Port<'eal, Started> {
         // SAFETY: as above; they borrow nothing.
         unsafe { self.claim.sentinels.clear(id.0) };
         let alone = lock();
+        let apart = apart(id);
         // SAFETY: as above.
         check(id, "rte_eth_dev_stop", unsafe { dpdk_sys::rte_eth_dev_stop(id.0) })?;
+        drop(apart);
         drop(alone);
+        self.claim.gate = None;
         self.claim.started = false;
         let agreement = std::mem::take(&mut self.agreement);
         Ok(self.into(agreement))

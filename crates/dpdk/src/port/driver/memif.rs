@@ -19,6 +19,7 @@ pub(super) const DRIVER: Driver = Driver {
     tx_guard,
     needs_guard: copies_unchecked,
     least_rx_room: || if copies_unchecked() { BUFFER_BYTES as u16 } else { 0 },
+    shares_with_interrupts: true,
     hash_table: Some("memif-sh"),
     ..Driver::PLAIN
 };

@@ -80,6 +80,8 @@ pub(super) struct Driver {
     pub leaves_sockets: bool,
     /// It has an interface receive frames for others by a flag that stays set when the process is gone.
     pub sets_promiscuous_flag: bool,
+    /// Its interrupt handlers use, without a lock, what its queues and control functions use.
+    pub shares_with_interrupts: bool,
     /// A hash table that it looks up by this name, and whose values it takes for pointers.
     pub hash_table: Option<&'static str>,
     /// Prefix of the rings that it looks up and whose content it uses as packets.
@@ -110,6 +112,7 @@ impl Driver {
         after_rx_setup: |_, _| Restrictions { no_configure: false, no_close: false },
         leaves_sockets: false,
         sets_promiscuous_flag: false,
+        shares_with_interrupts: false,
         hash_table: None,
         ring_prefix: None,
     };
