@@ -89,24 +89,28 @@ def render_page(
 def render(
     template: Path, placed: Charts, *, further: tuple[Path, ...] = (), **context: Any
 ) -> str:
-    """Return a whole page: `template`, which extends skeleton.html.j2, with its own `context`."""
+    """Return a whole page: `template`, which extends skeleton.html.j2, with its own `context`.
+
+    Raises `LookupError` where that lacks something.
+    """
     specifications = placed.specifications
     # Sorting and printing work without a chart.
     texts = [_resource("sort.js"), _resource("print.js")]
     if specifications:
         texts += [_bundle(), _resource("charts.js")]
     scripts = [_script_safe(text) for text in texts]
-    return (
-        _environment((template.parent, *further))
-        .get_template(template.name)
-        .render(
+    page = _environment((template.parent, *further)).get_template(template.name)
+    try:
+        return page.render(
             style=Markup(_resource("style.css")),
             charts_json=_json_safe(specifications) if specifications else "",
             scripts=scripts,
             policy=_policy(scripts),
             **context,
         )
-    )
+    except jinja2.UndefinedError as error:
+        # A table of a file that somebody changed: an entry that every lab writes is not there.
+        raise LookupError(str(error)) from error
 
 
 @cache

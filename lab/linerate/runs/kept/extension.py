@@ -20,6 +20,7 @@ from linerate.records.output import OutputDirectory
 from linerate.records.run_file import RUN, Run
 from linerate.records.trial import RECORDS, Trial, scan
 from linerate.runs.experiment import Experiment
+from linerate.runs.registry import load
 
 _NAME = "more-{}"
 
@@ -46,7 +47,7 @@ def trials_in(directory: Path) -> list[Trial]:
 def unfinished(directory: Path) -> Path | None:
     """Where added blocks are not all measured; None: all are."""
     for place in places(directory)[-1:]:
-        if not run_file.load(place).complete(len(trials_in(place))):
+        if not load(place).complete(len(trials_in(place))):
             return place
     return None
 
@@ -55,7 +56,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
     """Ask for as many more blocks as make `blocks` of them in the cell that has most, and say where
     they will be; nothing is measured yet. Raises `UsageError`.
     """
-    there = sum(blocks_of(run_file.load(each)) for each in places(directory)) + blocks_of(run)
+    there = sum(blocks_of(load(each)) for each in places(directory)) + blocks_of(run)
     if not experiment.judged_in:
         raise UsageError(
             f"--blocks {blocks}: a run of {experiment.name} gets no more blocks",
@@ -78,7 +79,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
 
 
 def blocks_of(run: Run) -> int:
-    """The number of blocks of the cell that has most."""
+    """The number of blocks of the cell that has most, of a run as `load` returns it."""
     blocks: list[int] = [cell["blocks"] for cell in run.design["cells"]]
     if not blocks:
         raise RunError(f"{RUN}: the design has no cell", "the file was changed")
