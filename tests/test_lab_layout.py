@@ -188,7 +188,6 @@ OWN_FILES = {
     "experiments/instructions/callgrind.py": "valgrind's, in the run's own directory",
     "experiments/instructions/profile.py": "valgrind's, in the run's own directory",
     "experiments/latency/packet_sender.py": "the lab's sender's, in the run's own directory",
-    "report/page.py": "the lab's build",
     "traffic/frame_files.py": "the lab's generator's, in the run's own directory",
     "traffic/generator.py": "the token of the lab's generator, in the run's own directory",
 }

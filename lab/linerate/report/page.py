@@ -8,32 +8,26 @@ their own.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
-import os
 import re
 import shlex
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
-from linerate.host.places import build_directory
 from linerate.host.text import counted
 from linerate.links import FindLink, Link, base_name
 from linerate.records.cells import AA_SUFFIX, cell_words, is_graph
 from linerate.records.summary import AA, Comparison, Summary
 from linerate.records.trial import DISTURBED, Trial
-from linerate.report import charts, console
+from linerate.report import charts, console, vega
 from linerate.verdict import sentences
 from linerate.verdict.metrics import METRICS, words_of
 
@@ -97,7 +91,7 @@ def render(
     # Sorting and printing work without a chart.
     texts = [_resource("sort.js"), _resource("print.js")]
     if specifications:
-        texts += [_bundle(), _resource("charts.js")]
+        texts += [vega.script(), _resource("charts.js")]
     scripts = [_script_safe(text) for text in texts]
     page = _environment((template.parent, *further)).get_template(template.name)
     try:
@@ -183,24 +177,6 @@ def _policy(scripts: list[Markup]) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _bundle() -> str:
-    """Vega, Vega-Lite and vega-embed as one script. To make it takes two seconds, so it is kept."""
-    kept = build_directory() / f"vega-{version('vl-convert-python')}.js"
-    with contextlib.suppress(OSError):
-        return kept.read_bytes().decode()
-    # Its type stub says that the snippet is required; it is not.
-    made = str(cast(Any, vl_convert).javascript_bundle())
-    with contextlib.suppress(OSError):  # then the next report makes it again
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all: others may read and write it at the same time.
-        with tempfile.NamedTemporaryFile(dir=kept.parent) as new:
-            new.write(made.encode())
-            new.flush()
-            Path(new.name).chmod(0o644)
-            os.link(new.name, kept)
-    return made
 
 
 def _resource(name: str) -> str:
