@@ -180,6 +180,7 @@ OWN_FILES = {
     "host/sampler.py": "the kernel's; runs on hosts without the lab",
     "host/cores/lock_holders.py": "the kernel's",
     "host/cores/switches.py": "the kernel's",
+    "host/leftovers/xdp_programs.py": "the kernel's",
     "host/builds/bench_programs.py": "the lab's sources",
     "host/builds/c_examples.py": "DPDK's sources, as the lab builds them",
     "host/builds/plugins.py": "the lab's build",
