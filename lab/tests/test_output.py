@@ -208,3 +208,11 @@ def test_a_link_in_the_way_of_a_temporary_file_is_not_followed(tmp_path: Path) -
     assert precious.read_text() == "precious"
     assert (tmp_path / "summary.json").read_text() == "{}"
     assert len(list(tmp_path.iterdir())) == 2
+
+
+def test_a_directory_with_the_name_of_an_unfinished_file_is_in_nobodys_way(tmp_path: Path) -> None:
+    (tmp_path / ".summary.json.1").mkdir()
+    (tmp_path / ".summary.json.2").touch()
+    with OutputDirectory.existing(tmp_path) as output:
+        output.write("summary.json", "{}")
+    assert {each.name for each in tmp_path.iterdir()} == {".summary.json.1", "summary.json"}

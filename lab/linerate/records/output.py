@@ -110,7 +110,9 @@ class OutputDirectory:
         """What a killed lab was writing when it died: the file itself has its old state."""
         for name in _ANY:
             for path in self.path.glob(f".{name}.*"):
-                path.unlink()
+                # No lab writes a directory: it is somebody else's.
+                with contextlib.suppress(IsADirectoryError):
+                    path.unlink()
 
     def _make(self, path: Path) -> None:
         for folder in reversed([path, *path.parents]):
