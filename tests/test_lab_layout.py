@@ -90,6 +90,8 @@ EXCEPTIONS = {
     # The program that runs somebody's profile: what it may read, and the end of what it forked.
     "traffic/trex/profile/confinement.py": {"/proc/self/fd/", "/proc/net"},
     "traffic/trex/profile/main.py": {"os.kill"},
+    "experiments/duel/baseline.py": {"/proc/self/fd/"},  # of the file that it writes
+    "records/output_paths.py": {"/proc/self/fd/"},  # of a directory that it writes into
 }
 
 
@@ -184,6 +186,7 @@ OWN_FILES = {
     "host/sampler.py": "the kernel's; runs on hosts without the lab",
     "host/cores/lock_holders.py": "the kernel's",
     "host/cores/switches.py": "the kernel's",
+    "host/leftovers/xdp_programs.py": "the kernel's",
     "host/builds/bench_programs.py": "the lab's sources",
     "host/builds/c_examples.py": "DPDK's sources, as the lab builds them",
     "host/builds/plugins.py": "the lab's build",
@@ -192,7 +195,6 @@ OWN_FILES = {
     "experiments/instructions/callgrind.py": "valgrind's, in the run's own directory",
     "experiments/instructions/profile.py": "valgrind's, in the run's own directory",
     "experiments/latency/packet_sender.py": "the lab's sender's, in the run's own directory",
-    "report/page.py": "the lab's build",
     "traffic/frame_files.py": "the lab's generator's, in the run's own directory",
     "traffic/generator.py": "the token of the lab's generator, in the run's own directory",
 }

@@ -135,23 +135,24 @@ def _records(asked: CloudDesign, truth: Truth, source: np.random.Generator) -> I
     for block, places in enumerate(order(asked)):
         shared = source.normal(0, truth.block_spread)
         for place in places:
-            yield _trial(asked, truth, place, (block, position), shared, source)
+            yield trial_of(asked.seed, truth, place, (block, position), shared, source)
             position += 1
 
 
-def _trial(  # noqa: PLR0917
-    asked: CloudDesign,
+def trial_of(  # noqa: PLR0917
+    seed: int,
     truth: Truth,
     place: Place,
     at: tuple[int, int],
     shared: float,
     source: np.random.Generator,
 ) -> Trial:
+    """The record of a place at `at`: block and position. `shared`: what its block has alike."""
     framework = place.framework.removesuffix(AA_SUFFIX)
     nobody = framework == NOBODY
     found = made_trial(
         experiment="cloud",
-        seed=asked.seed,
+        seed=seed,
         block=at[0],
         position=at[1],
         role="alone" if nobody else "measure",

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -63,7 +64,10 @@ def _changed(source: random.Random, value: Any) -> Any:
         if _is_there(other, name) and not _holds(other[name], inside):
             inside[key] = other[name]
     elif kind == 3 and isinstance(inside[key], int | float):
-        inside[key] = inside[key] * source.choice((-1, 0, 10, 10**6, 0.001))
+        factor = source.choice((-1, 0, 10, 10**6, 0.001))
+        # A change before may have put 10^400 there, which is no float.
+        with contextlib.suppress(OverflowError):
+            inside[key] = inside[key] * factor
     else:
         inside[key] = source.choice(_SCALARS)
     return value

@@ -27,6 +27,7 @@ def test_it_looks_at_everything() -> None:
         "kvm",
         "xdp",
         "tenants",
+        "leftovers",
     }
     names = {finding.name for finding in findings}
     assert names >= {

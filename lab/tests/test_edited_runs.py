@@ -198,3 +198,35 @@ def test_what_no_check_finds_is_an_error_that_names_the_directory(
     with pytest.raises(RunError, match=both):
         rebuild.report([one, two], tmp_path / "both", simulated.quiet())
     assert not (tmp_path / "both").exists()
+
+
+def test_a_session_of_no_version_is_told(tmp_path: Path, simulation: Simulation) -> None:
+    """The page names it: that it does not know one was a traceback."""
+    simulated.start(tmp_path)
+    edit_run(tmp_path, "sessions.0.versions", {"dpdk": "22.11"})
+    with pytest.raises(RunError, match=f"{tmp_path}: nothing can be made of .*'linerate'"):
+        report(tmp_path)
+
+
+@pytest.mark.parametrize("blocks", ["eight", 0, None, {}])
+def test_blocks_that_were_added_to_a_run_are_read_as_its_own(
+    tmp_path: Path, simulation: Simulation, blocks: object
+) -> None:
+    simulated.start(tmp_path, probe=False)
+    more: dict[str, Any] = {"--blocks": 8}
+    simulated.resume(tmp_path, **more)
+    edit_run(tmp_path / "more-1", "design.cells.0.blocks", blocks)
+    named = f"{re.escape(str(tmp_path / 'more-1' / RUN))}: design.cells.0.blocks"
+    for again in (lambda: report(tmp_path), lambda: simulated.resume(tmp_path, **more)):
+        with pytest.raises(RunError, match=named):
+            again()
+
+
+def test_the_run_of_several_whose_design_is_none_is_named(
+    tmp_path: Path, simulation: Simulation
+) -> None:
+    for name in ("a", "b"):
+        simulated.start(tmp_path / name)
+    edit_run(tmp_path / "b", "design.arms", "x")
+    with pytest.raises(RunError, match=f"^{re.escape(str(tmp_path / 'b' / RUN))}: design.arms"):
+        rebuild.report([tmp_path / "a", tmp_path / "b"], tmp_path / "both", simulated.quiet())

@@ -13,6 +13,7 @@ import contextlib
 import io
 import json
 import random
+import re
 import shutil
 import zlib
 from collections.abc import Iterator
@@ -22,30 +23,35 @@ from typing import Any
 
 import pytest
 import simulated
+import simulated_cloud
 from conftest import TelemetryServer
 from mutations import changed_bytes, changed_json, until_time_is_over
 from probed import plain_answers, probed_answers
 from simulated import Simulation
 from test_duel import duel
 from test_duel_reports import REPEAT, WORDS
+from test_telemetry_nearfree import honest as nearfree_answers
 
 from linerate.cli import duels_report
 from linerate.cli.compare_screen import show
 from linerate.cli.console import SafeConsole
 from linerate.experiments.cloud.design import design_file
-from linerate.experiments.duel import baseline, kept
+from linerate.experiments.duel import baseline, inspection, kept
+from linerate.experiments.duel.inspection import differences
 from linerate.experiments.duel.programs import program_of
 from linerate.experiments.duel.record import record_of
 from linerate.experiments.duel.rounds import Asked
 from linerate.forwarders import files
 from linerate.host.builds import elf
 from linerate.host.errors import LabError, TelemetryError
+from linerate.records import run_file
 from linerate.records.output import DUELS
-from linerate.records.run_file import RUN
+from linerate.records.run_file import RUN, made_of
 from linerate.records.trial import RECORDS
 from linerate.runs.compare import compare
 from linerate.runs.kept import rebuild
-from linerate.runs.kept.stored import stored
+from linerate.runs.kept.stored import joined, stored
+from linerate.runs.registry import find
 from linerate.telemetry import hdr
 from linerate.telemetry.client import Telemetry
 from linerate.telemetry.top import figures
@@ -53,6 +59,7 @@ from linerate.telemetry.top.discover import Program
 from linerate.telemetry.top.sample import Sample, Sampler
 from linerate.telemetry.top.screen import render
 from linerate.traffic import frame_files
+from linerate.trial.starts.faults import FaultError
 
 OLD = Path(__file__).with_name("old_runs")
 
@@ -141,6 +148,106 @@ def test_a_run_that_is_resumed(tmp_path: Path, simulation: Simulation) -> None:
     until_time_is_over(check)
 
 
+def test_runs_beside_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of experiment `cloud`: reported, put together with themselves as they were, and resumed after
+    the last trial or in the middle.
+    """
+    windows = simulated_cloud.install(monkeypatch)
+    good, other, killed = (tmp_path / name for name in ("good", "other", "killed"))
+    for each in (good, other):
+        simulated_cloud.start(each)
+    with simulated.killed_at(windows, len(windows.ran) + len(windows.ran) // 4):
+        simulated_cloud.start(killed)
+    whole, half = (
+        {name: (each / name).read_bytes() for name in (RUN, RECORDS)} for each in (good, killed)
+    )
+    number = iter(range(1 << 30))
+
+    def check(source: random.Random) -> None:
+        bad = tmp_path / str(next(number))
+        what = source.randrange(3)
+        changed_run(source, half if what == 2 else whole, bad)
+        paper = Paper()
+        with contextlib.suppress(LabError):
+            if what == 0:
+                rebuild.report([bad], None, paper)
+            elif what == 1:
+                rebuild.report([other, bad], tmp_path / "merged", paper)
+            else:
+                simulated_cloud.resume(bad, paper)
+        with contextlib.suppress(LabError):
+            show(compare(stored(good), stored(bad), 0.02), paper)
+        paper.check()
+        for each in (bad, tmp_path / "merged"):
+            shutil.rmtree(each, ignore_errors=True)
+
+    until_time_is_over(check)
+
+
+def test_files_of_runs_beside_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same files read and put together, and no page made of them: some thousand in a few
+    seconds.
+    """
+    simulated_cloud.install(monkeypatch)
+    good, other, bad = (tmp_path / name for name in ("good", "other", "bad"))
+    for each in (good, other):
+        simulated_cloud.start(each, blocks=1)
+    content = {name: (good / name).read_bytes() for name in (RUN, RECORDS)}
+    theirs = stored(other)
+    refused = 0
+
+    def check(source: random.Random) -> None:
+        nonlocal refused
+        changed_run(source, content, bad)
+        try:
+            with made_of(bad):
+                found = stored(bad)
+                joined([theirs, found])
+        except LabError as error:
+            refused += 1
+            assert_names(error.message, bad)
+        with contextlib.suppress(LabError), made_of(bad):
+            run = run_file.load(bad)
+            find(run.experiment).effective_values(run.options)
+
+    assert until_time_is_over(check) > refused > 0
+
+
+def assert_names(message: str, run: Path) -> None:
+    """A message about a file of a run says which: also which line of the records."""
+    if message.startswith("the runs have different options"):
+        return
+    assert str(run) in message, message
+    if RECORDS in message and "has no" not in message:
+        assert re.search(rf"{RECORDS}(, line \d+|: larger)|nothing can be made", message), message
+
+
+@pytest.mark.parametrize("where", ["run", "run/more-1"])
+def test_blocks_that_were_added(tmp_path: Path, simulation: Simulation, where: str) -> None:
+    """A run with more blocks in a directory below: reported, and resumed for still more."""
+    asked = {"forwarders": ["c-l2fwd", "rust-l2fwd"], "probe": False}
+    simulated.start(tmp_path / "run", blocks=6, **asked)
+    more: dict[str, Any] = {"--blocks": 8}
+    simulated.resume(tmp_path / "run", **more)
+    content = {each: (tmp_path / where / each).read_bytes() for each in (RUN, RECORDS)}
+    number = iter(range(1 << 30))
+
+    def check(source: random.Random) -> None:
+        place = tmp_path / str(next(number))
+        shutil.copytree(tmp_path / "run", place / "run")
+        changed_run(source, content, place / where)
+        paper = Paper()
+        with contextlib.suppress(LabError):
+            if source.random() < 0.5:
+                rebuild.report([place / "run"], None, paper)
+            else:
+                simulated.resume(place / "run", paper, **more | {"--blocks": 9})
+        paper.check()
+        shutil.rmtree(place)
+
+    until_time_is_over(check)
+
+
 def test_definitions_designs_and_configurations(tmp_path: Path) -> None:
     """Files of TOML and YAML: a value in a wrong place is as good as any bytes."""
     folder = Path(files.__file__).parent / "definitions"
@@ -223,13 +330,15 @@ class Liar:
     def __init__(self, path: Path) -> None:
         self.source = random.Random(0)
         self.honest: dict[str, Any] = {}
+        # Of the answers, how many are changed.
+        self.share = 0.15
         self.server = TelemetryServer(path, self)  # type: ignore[arg-type]
 
     def get(self, request: str) -> object:
         """What the server finds for a request."""
         answer = self.honest.get(request)
         answer = answer() if callable(answer) else answer
-        if self.source.random() < 0.85:
+        if self.source.random() >= self.share:
             return answer
         text = json.dumps({request.split(",", maxsplit=1)[0]: answer})
         # A longer one would not pass through the socket.
@@ -268,6 +377,26 @@ def test_answers_of_programs(liar: Liar) -> None:
             paper = Paper()
             paper.print(render(found, 120, ascii_only))
             paper.check()
+
+    until_time_is_over(check)
+
+
+def test_answers_about_frames(liar: Liar, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of net_nearfree in two programs, of which one lies: what they made of frames, compared."""
+    monkeypatch.setattr(inspection, "_LOOK_S", 0.01)
+
+    def check(source: random.Random) -> None:
+        liar.source, liar.honest = random.Random(0), nearfree_answers()
+        liar.share = 0.0
+        with Telemetry(liar.server.path, timeout_s=1) as telemetry:
+            one = inspection._look(telemetry, 1)
+            liar.source, liar.share = source, 0.15
+            with contextlib.suppress(TelemetryError, FaultError):
+                other = inspection._look(telemetry, 1)
+                inspection._refuse_other_flows(one, other, telemetry)
+                inspection.refuse_unknown(1, other)
+                inspection.refuse_wrong(1, other)
+                assert all(isinstance(each, str) for each in differences(one, other, telemetry))
 
     until_time_is_over(check)
 

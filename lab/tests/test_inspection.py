@@ -10,6 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from pydantic import TypeAdapter
 
 from linerate.cli.duel_options import with_traffic
 from linerate.experiments.duel import inspection
@@ -23,7 +24,7 @@ from linerate.experiments.duel.inspection import (
 )
 from linerate.forwarders import Forwarder, forwarder
 from linerate.host.cores.cpus import Cores
-from linerate.host.errors import UsageError
+from linerate.host.errors import TelemetryError, UsageError
 from linerate.host.process import RunDirectory
 from linerate.links import LINKS, Frames, LinkContext, flows, link, rules
 from linerate.links.eal import Memory
@@ -37,9 +38,9 @@ from linerate.trial.trial import Bench
 class Told:
     """A program's telemetry."""
 
-    def ask(self, command: str) -> str:
+    def ask_as(self, kind: TypeAdapter[str], command: str) -> str:
         assert command == "/net_nearfree/flow,net_nearfree0,1"
-        return flows.frame(next(flows.flows())).hex()
+        return kind.validate_python(flows.frame(next(flows.flows())).hex())
 
 
 def work(received: int = 100_000, sent: int = 100_000, **counts: int) -> Work:
@@ -60,6 +61,22 @@ def test_wrong_packets_are_named_with_their_frame() -> None:
         FaultError, match=r"1,000 of the 100,000 .* IPv4 checksum.* frame 4 of port 1"
     ):
         refuse_wrong(1, work(wrong_header_checksum=1000))
+
+
+def test_wrong_packets_whose_frame_is_not_told_are_refused_all_the_same() -> None:
+    found = work(wrong_length=5)
+    found.examples.clear()
+    with pytest.raises(FaultError, match=r"5 of the 100,000 .* lengths that are wrong; --no-check"):
+        refuse_wrong(1, found)
+
+
+def test_programs_that_tell_of_other_flows_of_the_same_frames_are_not_compared() -> None:
+    less = work()
+    less.flows = [[100_000], [0, 0]]
+    telemetry = cast(Telemetry, SimpleNamespace(path="socket"))
+    inspection._refuse_other_flows(work(), work(), telemetry)
+    with pytest.raises(TelemetryError, match=r"\[1, 2\] flows by port, and \[2, 2\] in the other"):
+        inspection._refuse_other_flows(work(), less, telemetry)
 
 
 def test_packets_of_no_frame_cannot_be_compared() -> None:

@@ -17,12 +17,14 @@ import pytest
 from fake_host import inside
 from simulated import Simulation, start
 
+from linerate.cli import doctor
 from linerate.host import netns
 from linerate.host.errors import LabError
 from linerate.host.host import LOCAL
-from linerate.host.leftovers import inventory
-from linerate.host.leftovers.interfaces import kept, remove_stale
+from linerate.host.leftovers import inventory, xdp_programs
+from linerate.host.leftovers.interfaces import kept, remove_stale, stale
 from linerate.host.netns import Namespaces, ip
+from linerate.host.process import NAMESPACES
 from linerate.links.ports import _interface
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -133,6 +135,133 @@ def test_the_table_of_the_architecture_has_every_kind() -> None:
     _, _, table = text.partition("### Leftovers\n")
     rows = re.findall(r"^\| ([^|]+?) \|", table.partition("\n#")[0], re.MULTILINE)
     assert {kind.name for kind in inventory.KINDS} <= set(rows)
+
+
+def test_what_is_left_is_listed_and_stays() -> None:
+    with own_network():
+        with Namespaces(("alive",)) as alive:
+            pid = kill(VETH)
+            kill(PORTS)
+            found = inventory.left()
+            assert alive.name("alive") not in found["network namespaces"]
+        (namespace,) = (each for each in found["network namespaces"] if f"-{pid}-" in each)
+        # The second one removed the first one's as it began.
+        assert len(found["run directories"]) == 1
+        assert found["changed interfaces"] == ["ours"]
+        assert inventory.left() == found
+        assert (NAMESPACES / namespace).exists()
+        assert state() == (True, 900)
+        told = {each.name: each for each in doctor.examine() if each.area == "leftovers"}
+        assert namespace in told["network namespaces"].detail
+        assert told["changed interfaces"].detail == "ours"
+        assert told["changed interfaces"].mend == (
+            "the next linerate run, duel or instructions undoes it"
+        )
+        undone = inventory.remove()
+        assert undone["changed interfaces"] == ["ours"]
+        assert not inventory.left().keys() & {"run directories", "changed interfaces"}
+
+
+def test_looking_does_not_obey_or_wait_for_what_others_put_there(tmp_path: Path) -> None:
+    with own_network():
+        with kept(["ours"]):
+            (path,) = files()
+            told = path.read_text()
+        ip("link", "set", "ours", "mtu", "900")
+        left = path.with_name(f"linerate-interfaces-{os.getuid()}-{NOBODY}-1-7")
+        os.mkfifo(left)
+        assert stale() == []
+        left.unlink()
+        for broken in ("", "[]", told.replace('"mtu"', '"mut"')):
+            left.write_text(broken)
+            assert stale() == []
+        left.write_text(told)
+        assert stale() == ["ours"]
+        assert left.exists()
+        left.unlink()
+
+
+# -- XDP programs of killed programs -----------------------------------------------------------
+
+# Puts a program of this name on an interface, as libxdp does: by netlink, without a bpf_link.
+ATTACHES = """
+import ctypes, socket, struct, sys
+from xdp_program import _PROG_LOAD, _XDP, _instruction, bpf
+text = ctypes.create_string_buffer(_instruction(0xB7, 0, 2) + _instruction(0x95))
+licence = ctypes.create_string_buffer(b"GPL")
+program = bpf(_PROG_LOAD, struct.pack(
+    "<IIQQIIQII16s", _XDP, 2, ctypes.addressof(text), ctypes.addressof(licence), 0, 0, 0, 0, 0,
+    sys.argv[1].encode(),
+))
+RTM_SETLINK, REQUEST_ACK, IFLA_XDP, IFLA_XDP_FD, IFLA_XDP_FLAGS, NESTED = 19, 5, 43, 1, 3, 1 << 15
+inside = struct.pack("<HHi", 8, IFLA_XDP_FD, program)
+inside += struct.pack("<HHI", 8, IFLA_XDP_FLAGS, int(sys.argv[2]))
+body = struct.pack("<BxHiII", 0, 0, socket.if_nametoindex("ours"), 0, 0)
+body += struct.pack("<HH", 4 + len(inside), IFLA_XDP | NESTED) + inside
+netlink = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 0)
+netlink.send(struct.pack("<IHHII", 16 + len(body), RTM_SETLINK, REQUEST_ACK, 1, 0) + body)
+error = struct.unpack_from("<i", netlink.recv(4096), 16)[0]
+assert error == 0, error
+print("ready", flush=True)
+sys.stdin.read()
+"""
+GENERIC, IN_THE_DRIVER = 2, 4
+
+
+@contextmanager
+def attached(name: str, flags: int) -> Iterator[None]:
+    """An XDP program on `ours`, of a process that is killed at the end."""
+    tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
+    with subprocess.Popen(
+        [sys.executable, "-c", ATTACHES, name, str(flags)], env=tests, text=True,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+    ) as process:  # fmt: skip
+        try:
+            assert process.stdout
+            assert process.stdout.readline() == "ready\n"
+            yield
+        finally:
+            process.kill()
+
+
+@pytest.mark.parametrize(
+    ("flags", "command"),
+    [
+        (IN_THE_DRIVER, "ip link set dev ours xdp off"),
+        (GENERIC, "ip link set dev ours xdpgeneric off"),
+    ],
+)
+def test_an_xdp_program_that_no_process_has_is_listed_with_what_removes_it(
+    flags: int, command: str
+) -> None:
+    with own_network():
+        with attached("xsk_def_prog", flags):
+            assert xdp_programs.left() == []
+        (found,) = xdp_programs.left()
+        assert (found.interface, found.program, found.command) == ("ours", "xsk_def_prog", command)
+        (told,) = (each for each in doctor.examine() if each.name == "XDP program on ours")
+        assert (told.state, told.mend) == ("warn", f"sudo {command}")
+        assert told.detail == f"xsk_def_prog (id {found.number}), which no process seen here has"
+        ip(*command.split()[1:])
+        assert xdp_programs.left() == []
+
+
+def test_xdp_programs_of_others_are_nobodys_business() -> None:
+    with own_network():
+        with attached("firewall", IN_THE_DRIVER):
+            pass
+        assert xdp_programs.left() == []
+
+
+def test_nothing_is_said_to_users_who_cannot_see_roots_processes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with own_network():
+        with attached("xsk_def_prog", IN_THE_DRIVER):
+            pass
+        assert len(xdp_programs.left()) == 1
+        monkeypatch.setattr(os, "geteuid", lambda: 1000)
+        assert xdp_programs.left() == []
 
 
 # -- interfaces that are not the lab's ---------------------------------------------------------

@@ -6,7 +6,6 @@ from __future__ import annotations
 import io
 import json
 import re
-from pathlib import Path
 
 import pytest
 from chart_specs import valid_charts
@@ -245,25 +244,6 @@ def test_there_is_one_sign_for_no_value() -> None:
 def test_an_empty_run_renders() -> None:
     setup, _ = simulated_run([Cell("null", 64, 1)])
     assert "compared nothing" in render(summarise(setup, [], interrupted=True), [], link)
-
-
-def test_the_script_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    made: list[str] = []
-
-    def make() -> str:
-        made.append("script")
-        return "a script"
-
-    monkeypatch.setattr(report_page, "build_directory", lambda: tmp_path / "build")
-    monkeypatch.setattr("vl_convert.javascript_bundle", make)
-    assert report_page._bundle() == report_page._bundle() == "a script"
-    assert len(made) == 1
-    assert len(list((tmp_path / "build").iterdir())) == 1
-    # Where nothing can be kept it is made each time.
-    (tmp_path / "file").write_text("")
-    monkeypatch.setattr(report_page, "build_directory", lambda: tmp_path / "file")
-    assert report_page._bundle() == report_page._bundle() == "a script"
-    assert len(made) == 3
 
 
 def test_the_answer_comes_first_in_one_sentence(run: tuple[Summary, str]) -> None:

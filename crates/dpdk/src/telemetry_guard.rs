@@ -23,6 +23,9 @@ const OLD_SOCKET: &str = "telemetry";
 /// How long DPDK's own commands wait for ports that are being changed. Then they are answered by
 /// null.
 const PATIENCE: Duration = Duration::from_secs(3);
+/// How long after its start a program, and after it came a port, may still be about to set queues up. Statistics of a port
+/// without queues are waited for no longer: a program that leaves a port alone would be waited for by every question.
+const BEGINNING: Duration = Duration::from_secs(5);
 /// How long the lock is left to other threads while a port gets its queues.
 const PAUSE: Duration = Duration::from_millis(2);
 
@@ -34,7 +37,7 @@ pub(crate) fn guard_telemetry(directory: &Path, allowed: &[usize]) -> io::Result
         if name == OLD_SOCKET {
             std::fs::remove_file(&socket)?;
         } else if name.starts_with(SOCKET) {
-            guard(&socket, &spare_cpus(allowed), Guarded).inspect_err(|_| {
+            guard(&socket, &spare_cpus(allowed), Guarded::new()).inspect_err(|_| {
                 // No telemetry is better than one through which any user can end the program.
                 let _ = std::fs::remove_file(&socket);
             })?;
@@ -51,7 +54,20 @@ fn spare_cpus(allowed: &[usize]) -> Vec<usize> {
     if spare.is_empty() { lcore::main().cpus() } else { spare }
 }
 
-struct Guarded;
+struct Guarded {
+    since: Instant,
+}
+
+impl Guarded {
+    fn new() -> Self {
+        Self { since: Instant::now() }
+    }
+
+    /// Whether the port may get its queues soon.
+    fn is_beginning(&self, port: u16) -> bool {
+        self.since.elapsed() < BEGINNING || port::began_within(port, BEGINNING)
+    }
+}
 
 impl Program for Guarded {
     fn answers(&self, command: &str) -> bool {
@@ -68,8 +84,7 @@ impl Program for Guarded {
                 return question();
             }
             drop(alone);
-            // A program that begins has its queues soon.
-            if Instant::now() >= deadline {
+            if Instant::now() >= deadline || !counted.is_some_and(|port| self.is_beginning(port)) {
                 return;
             }
             thread::sleep(PAUSE);

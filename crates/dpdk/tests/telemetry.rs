@@ -5,10 +5,11 @@
 mod support;
 
 use std::sync::mpsc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use dpdk::Eal;
 use dpdk::telemetry::{Value, room};
+use dpdk::vdev::Vhost;
+use dpdk::{Eal, Mempool, PoolConfig, PortConfig, RxConfig, TxConfig};
 use rustix::fd::OwnedFd;
 use rustix::net::sockopt::{Timeout, set_socket_timeout};
 use rustix::net::{
@@ -74,6 +75,7 @@ fn telemetry_is_answered_by_closures() {
     an_answer_is_whole_or_null(&eal);
     a_refused_answer_leaves_nothing_behind(&eal);
     a_handler_that_is_replaced_may_use_telemetry(&eal);
+    statistics_wait_for_queues_only_where_they_may_come(&eal);
 }
 
 fn an_answer_is_whole_or_null(eal: &Eal) {
@@ -165,4 +167,45 @@ fn a_handler_that_is_replaced_may_use_telemetry(eal: &Eal) {
     telemetry.register(COMMAND, "", first).unwrap();
     telemetry.register(COMMAND, "", |_| None).unwrap();
     assert_eq!(tells.try_recv().unwrap(), "other");
+}
+
+/// net_vhost's statistics are not asked for before it has queues. A port that a program leaves alone was waited for by
+/// each question, for 3 s.
+fn statistics_wait_for_queues_only_where_they_may_come(eal: &Eal) {
+    const STATS: &str = "/ethdev/stats";
+    const BEGINNING: Duration = Duration::from_secs(5);
+    let directory = tempfile::tempdir().unwrap();
+    let attach = |name: &str| {
+        let device = Vhost::new(name, directory.path().join(name));
+        eal.take_port(eal.attach_vdev(&device).unwrap()).unwrap()
+    };
+    let ask = |port: usize| {
+        let begin = Instant::now();
+        (Client::new().ask_of(STATS, port), begin.elapsed())
+    };
+    let left_alone = attach("net_vhost0");
+    std::thread::sleep(BEGINNING + Duration::from_millis(200));
+    let (answer, took) = ask(usize::from(left_alone.id().index()));
+    assert_eq!(answer, Json::Null);
+    assert!(took < Duration::from_secs(1), "{took:?}");
+
+    let pool = Mempool::packet_pool(eal, &PoolConfig::named("packets")).unwrap();
+    let config = PortConfig {
+        rx: vec![RxConfig::new(&pool)],
+        tx: vec![TxConfig::default()],
+        ..PortConfig::default()
+    };
+    let beginning = attach("net_vhost1");
+    let number = usize::from(beginning.id().index());
+    let configured = std::thread::scope(|scope| {
+        let asks = scope.spawn(|| ask(number));
+        std::thread::sleep(Duration::from_millis(300));
+        let configured = beginning.configure(&config).unwrap();
+        let (answer, took) = asks.join().unwrap();
+        assert_eq!(answer["ipackets"], 0, "{answer} after {took:?}");
+        configured
+    });
+    for port in [configured.unconfigure(), left_alone] {
+        eal.detach(port).unwrap();
+    }
 }

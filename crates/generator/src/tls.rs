@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The certificate with which the API is served over HTTPS.
 
-use std::fs::File;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -47,7 +45,7 @@ pub fn config(certificate: &Path, key: &Path) -> Result<RustlsConfig, TlsError> 
         return Err(TlsError::Empty(certificate.to_owned()));
     }
     let private = read(key).map_err(|error| TlsError::Key(key.to_owned(), error))?;
-    let opened = std::fs::File::open(key).ok();
+    let opened = host::files::open_to_read(key).ok();
     if let Some(exposure) = opened.and_then(|opened| host::files::exposure(&opened, key)) {
         tracing::warn!("--tls-key {}: {exposure}", key.display());
     }
@@ -62,15 +60,7 @@ pub fn config(certificate: &Path, key: &Path) -> Result<RustlsConfig, TlsError> 
 }
 
 fn read(path: &Path) -> Result<Vec<u8>, pem::Error> {
-    let mut data = Vec::new();
-    File::open(path)
-        .and_then(|file| file.take(MOST + 1).read_to_end(&mut data))
-        .map_err(pem::Error::Io)?;
-    if data.len() as u64 > MOST {
-        let why = format!("larger than {} MiB", MOST >> 20);
-        return Err(pem::Error::Io(io::Error::new(io::ErrorKind::InvalidData, why)));
-    }
-    Ok(data)
+    host::files::read(path, MOST).map_err(pem::Error::Io)
 }
 
 #[cfg(test)]
@@ -84,7 +74,12 @@ mod tests {
         let zero = Path::new("/dev/zero");
         let error = config(zero, zero).unwrap_err().to_string();
         assert!(error.starts_with("--tls-cert /dev/zero: "), "{error}");
+        assert!(error.contains("a device, not a regular file"), "{error}");
+        let directory = tempfile::tempdir().unwrap();
+        let large = directory.path().join("large.pem");
+        std::fs::File::create(&large).unwrap().set_len(MOST + 1).unwrap();
+        let error = config(&large, &large).unwrap_err().to_string();
         assert!(error.contains("larger than 1 MiB"), "{error}");
-        assert!(matches!(read(zero), Err(pem::Error::Io(_))));
+        assert!(matches!(read(&large), Err(pem::Error::Io(_))));
     }
 }

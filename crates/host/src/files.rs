@@ -1,25 +1,71 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Files that a program writes where its user says: whole or not at all, and never through a link that somebody
-//! else has put there.
+//! Files that a program reads or writes where its user says. What is read is a file with an end. What is written is there
+//! as a whole or not at all, and never through a link that somebody else has put there.
 //!
 //! A file is written beside its place, as `.NAME.PID.tmp`, and renamed into it. Neither step follows a link, so
 //! that whoever may write to the directory, as everybody may to `/tmp`, cannot have another file overwritten. A
 //! process that is killed in between leaves its temporary file behind, which the next one that writes the same file
 //! removes. Devices, pipes, and links of root's or the user's own, such as `/dev/stdout`, stay what they are
-//! and are written into.
+//! and are written into. Links in the middle of a path are followed if they are root's or the user's own (`way`).
 //!
 //! Nothing is forced to the disk: what counts is what readers see, not what survives a power cut.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
-use std::io::{self, ErrorKind, Write as _};
+use std::io::{self, ErrorKind, Read as _, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 
+use self::way::Way;
 use crate::{is_gone, user};
+
+mod way;
+
+/// A regular file, opened to read. A pipe is not waited for, and a device not acted on: both may have no end. A link that
+/// leads to a file is followed.
+///
+/// # Errors
+/// The kernel's, or what it is instead of a file.
+pub fn open_to_read(path: &Path) -> io::Result<File> {
+    refuse_others_than_files(&fs::metadata(path)?)?;
+    // Another one may have taken its place since.
+    let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
+    let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
+    refuse_others_than_files(&file.metadata()?)?;
+    Ok(file)
+}
+
+/// What is in a regular file of at most `most` bytes.
+///
+/// # Errors
+/// As [`open_to_read`], or that it is larger.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    let mut content = Vec::new();
+    open_to_read(path)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
+    if content.len() as u64 > most {
+        let most = match most >> 20 {
+            0 => format!("{most} bytes"),
+            mib => format!("{mib} MiB"),
+        };
+        return Err(io::Error::new(ErrorKind::InvalidData, format!("larger than {most}")));
+    }
+    Ok(content)
+}
+
+fn refuse_others_than_files(found: &fs::Metadata) -> io::Result<()> {
+    let kind = found.file_type();
+    let what = match kind {
+        _ if kind.is_file() => return Ok(()),
+        _ if kind.is_dir() => return Err(ErrorKind::IsADirectory.into()),
+        _ if kind.is_fifo() => "a pipe",
+        _ if kind.is_socket() => "a socket",
+        _ => "a device",
+    };
+    Err(io::Error::new(ErrorKind::InvalidInput, format!("{what}, not a regular file")))
+}
 
 /// What other users may do with a secret, such as a password, that is in this file; none if nothing.
 #[must_use]
@@ -47,6 +93,8 @@ enum Place {
 
 impl Place {
     fn of(path: &Path) -> io::Result<Self> {
+        let way = Way::to(path)?;
+        let path = &way.path;
         let found = match path.symlink_metadata() {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::File),
             found => found?,
@@ -121,8 +169,9 @@ pub fn create(path: &Path) -> io::Result<File> {
 
 /// Removes what [`write`] or [`create`] has made, and nothing else.
 pub fn remove(path: &Path) {
+    let Ok(way) = Way::to(path) else { return };
     if Place::of(path).is_ok_and(|place| place == Place::File) {
-        let _ = fs::remove_file(path);
+        let _ = fs::remove_file(&way.path);
     }
 }
 
@@ -135,7 +184,7 @@ fn open_other(path: &Path) -> io::Result<Option<File>> {
         Place::Link => how.write(true).create(true).truncate(true),
         Place::Special => how.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32),
     };
-    let file = how.open(path)?;
+    let file = how.open(&Way::to(path)?.path)?;
     let kind = file.metadata()?.file_type();
     // Another one since the look.
     if place == Place::Special
@@ -152,7 +201,7 @@ pub struct Temporary {
     /// Where to write.
     pub file: File,
     beside: PathBuf,
-    path: PathBuf,
+    way: Way,
     renamed: bool,
 }
 
@@ -162,12 +211,13 @@ impl Temporary {
     /// # Errors
     /// The kernel's.
     pub fn create(path: &Path) -> io::Result<Self> {
-        let (directory, name) = parts(path).ok_or(ErrorKind::InvalidInput)?;
+        let way = Way::to(path)?;
+        let (directory, name) = parts(&way.path).ok_or(ErrorKind::InvalidInput)?;
         let beside = directory.join(temporary_name(name, std::process::id()));
         // It may be one of an earlier process of this number.
         let _ = fs::remove_file(&beside);
         let file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
-        Ok(Self { file, beside, path: path.to_owned(), renamed: false })
+        Ok(Self { file, beside, way, renamed: false })
     }
 
     /// Puts it in its place.
@@ -176,7 +226,7 @@ impl Temporary {
     /// The kernel's. What was there before stays.
     pub fn rename(mut self) -> io::Result<File> {
         let file = self.file.try_clone()?;
-        fs::rename(&self.beside, &self.path)?;
+        fs::rename(&self.beside, &self.way.path)?;
         self.renamed = true;
         Ok(file)
     }
@@ -205,7 +255,8 @@ fn parts(path: &Path) -> Option<(&Path, &OsStr)> {
 
 /// Removes what processes that are gone were writing to be put in a file's place.
 pub fn remove_stale(path: &Path) {
-    let Some((directory, name)) = parts(path) else { return };
+    let Ok(way) = Way::to(path) else { return };
+    let Some((directory, name)) = parts(&way.path) else { return };
     for entry in fs::read_dir(directory).into_iter().flatten().flatten() {
         if writer(&entry.file_name(), name).is_some_and(is_gone) {
             let _ = fs::remove_file(entry.path());
@@ -324,6 +375,42 @@ mod tests {
         let hint = format!(": chmod 600 {}", path.display());
         assert_eq!(said(0o644), Some(format!("all users may read it (mode 644){hint}")));
         assert_eq!(said(0o666), Some(format!("all users may change it (mode 666){hint}")));
+    }
+
+    #[test]
+    fn only_files_with_an_end_are_read() {
+        let directory = tempfile::tempdir().unwrap();
+        let (file, pipe) = (directory.path().join("file"), directory.path().join("pipe"));
+        fs::write(&file, "content").unwrap();
+        symlink("file", directory.path().join("link")).unwrap();
+        rustix::fs::mknodat(
+            rustix::fs::CWD,
+            &pipe,
+            rustix::fs::FileType::Fifo,
+            rustix::fs::Mode::RWXU,
+            0,
+        )
+        .unwrap();
+        symlink("pipe", directory.path().join("to-pipe")).unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(directory.path().join("s")).unwrap();
+        assert_eq!(read(&file, 7).unwrap(), b"content");
+        assert_eq!(read(&directory.path().join("link"), 7).unwrap(), b"content");
+        // A pipe without a writer would be waited for.
+        for (name, most, why) in [
+            ("file", 6, "larger than 6 bytes"),
+            ("pipe", 6, "a pipe, not a regular file"),
+            ("to-pipe", 6, "a pipe, not a regular file"),
+            ("s", 6, "a socket, not a regular file"),
+            ("/dev/zero", 2 << 20, "a device, not a regular file"),
+            (".", 6, "is a directory"),
+        ] {
+            let error = read(&directory.path().join(name), most).unwrap_err().to_string();
+            assert_eq!(error, why, "{name}");
+        }
+        assert_eq!(read(&directory.path().join("no"), 6).unwrap_err().kind(), ErrorKind::NotFound);
+        let large = directory.path().join("large");
+        File::create(&large).unwrap().set_len((2 << 20) + 1).unwrap();
+        assert_eq!(read(&large, 2 << 20).unwrap_err().to_string(), "larger than 2 MiB");
     }
 
     #[test]

@@ -25,8 +25,10 @@ from linerate.host.cores.cpus import isolated, siblings
 from linerate.host.cores.leases import described, holders
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL
+from linerate.host.leftovers import inventory, xdp_programs
 from linerate.host.machine import first_line, text_of
 from linerate.host.places import project_root
+from linerate.host.text import printable
 
 State = Literal["ok", "warn", "missing"]
 APT = "sudo apt-get install --no-install-recommends"
@@ -409,6 +411,36 @@ def _tenants() -> Iterable[Finding]:
         )
 
 
+def _leftovers() -> Iterable[Finding]:
+    """What programs that were killed left outside their processes; nothing is changed."""
+    found = inventory.left()
+    meaning = "labs that were killed left it"
+    for name, what in found.items():
+        # Of namespaces and control groups any lab of root's: run directories are a user's own.
+        who = "" if name == "run directories" or os.geteuid() == 0 else " that root starts"
+        yield Finding(
+            "leftovers",
+            name,
+            "warn",
+            ", ".join(printable(each) for each in what),
+            meaning,
+            f"the next linerate run, duel or instructions{who} undoes it",
+        )
+    programs = xdp_programs.left()
+    for each in programs:
+        yield Finding(
+            "leftovers",
+            f"XDP program on {printable(each.interface)}",
+            "warn",
+            f"{each.program} (id {each.number}), which no process seen here has",
+            "a program with AF_XDP sockets was killed, as on DPDK's net_af_xdp, and nobody else "
+            "removes it",
+            f"sudo {printable(each.command)}",
+        )
+    if not found and not programs:
+        yield Finding("leftovers", "programs that were killed", "ok", "left nothing", meaning)
+
+
 SECTIONS: tuple[Callable[[], Iterable[Finding]], ...] = (
     _dpdk,
     _build_tools,
@@ -420,6 +452,7 @@ SECTIONS: tuple[Callable[[], Iterable[Finding]], ...] = (
     _kvm,
     _xdp,
     _tenants,
+    _leftovers,
 )
 
 

@@ -39,6 +39,14 @@ def hold(path: Path, flags: int = 0, *, shared: bool = False) -> int | None:
     return None
 
 
+def is_held(path: Path, flags: int = 0) -> bool:
+    """Whether somebody holds it, or it is gone; leaves it as it is."""
+    lock = hold(path, flags, shared=True)
+    if lock is not None:
+        os.close(lock)
+    return lock is None
+
+
 def hold_by(deadline: float, path: Path, flags: int = 0) -> int | None:
     """Try to hold a path until the deadline (time.monotonic), at least once."""
     while True:

@@ -18,14 +18,14 @@ import re
 import socket
 import struct
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
 
 from linerate.host.errors import LinkError, MachineError, MissingError
 from linerate.host.host import LOCAL, Host, InNamespace, inside
-from linerate.host.locks import PATIENCE_S, hold, hold_by
+from linerate.host.locks import PATIENCE_S, hold, hold_by, is_held
 from linerate.host.process import NAMESPACES, start_time
 
 _PREFIX = "linerate"
@@ -146,17 +146,23 @@ def _set(namespace: InNamespace, interface: str, what: str, command: int, *, on:
         raise LinkError(f"{interface}: {what} cannot be set: {error.strerror}") from error
 
 
+def stale() -> list[str]:
+    """The names of namespaces of labs that no longer run, as they are."""
+    found = []
+    for path in _without_process():
+        with contextlib.suppress(OSError):
+            if not is_held(path):
+                found.append(path.name)
+    return found
+
+
 def remove_stale() -> list[str]:
     """Remove namespaces of labs that no longer run; return their names."""
     removed = []
     deadline = time.monotonic() + PATIENCE_S
-    for path in NAMESPACES.glob(f"{_PREFIX}-*"):
-        try:
-            pid, started = (int(part) for part in path.name.split("-")[1:3])
-        except ValueError:  # not ours
-            continue
+    for path in _without_process():
         # Its owner may be in another container, or remove it at any moment.
-        if start_time(pid) == started or (lock := hold_by(deadline, path)) is None:
+        if (lock := hold_by(deadline, path)) is None:
             continue
         try:
             ip("netns", "del", path.name)
@@ -166,6 +172,15 @@ def remove_stale() -> list[str]:
         finally:
             os.close(lock)
     return removed
+
+
+def _without_process() -> Iterator[Path]:
+    """The lab's namespaces whose process is not seen here."""
+    for path in NAMESPACES.glob(f"{_PREFIX}-*"):
+        with contextlib.suppress(ValueError):  # not ours
+            pid, started = (int(part) for part in path.name.split("-")[1:3])
+            if start_time(pid) != started:
+                yield path
 
 
 class Namespaces:

@@ -34,7 +34,7 @@ from types import FrameType
 
 from linerate.host import sampler
 from linerate.host.errors import Interrupted, LinkError, MachineError, MissingError, ProcessError
-from linerate.host.locks import hold
+from linerate.host.locks import hold, is_held
 from linerate.host.sampler import Activity, Wanted
 from linerate.host.text import last_words
 
@@ -113,6 +113,16 @@ def base_directory() -> Path:
         if candidate and len(candidate) < 40 and os.access(candidate, os.W_OK | os.X_OK):
             return Path(candidate)
     return Path("/tmp")
+
+
+def stale() -> list[Path]:
+    """The run directories of this user's labs that no longer run, as they are."""
+    found = []
+    for path in base_directory().glob(f"{_PREFIX}-{os.getuid()}-*"):
+        with contextlib.suppress(OSError):
+            if _without_process(path) and not is_held(path, os.O_DIRECTORY):
+                found.append(path)
+    return found
 
 
 def remove_stale(base: Path | None = None) -> list[Path]:

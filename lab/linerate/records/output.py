@@ -13,11 +13,14 @@ import errno
 import fcntl
 import os
 import shutil
-import stat
 import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import BinaryIO
 
 from linerate.host.errors import LabError, OutputError, RunError, UsageError
+from linerate.records.output_paths import open_directory, reached, resolved
 from linerate.records.run_file import RUN
 from linerate.records.summary import SUMMARY
 from linerate.records.trial import RECORDS
@@ -45,7 +48,7 @@ class OutputDirectory:
         self._lock = -1
         self._refuse_a_run()
         try:
-            self._make(path)
+            self._make(path.absolute())
             self._hold()
             self._try_to_write()
             free = shutil.disk_usage(path).free
@@ -89,7 +92,7 @@ class OutputDirectory:
                 )
 
     def _hold(self) -> None:
-        self._lock = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self._lock = open_directory(self.path)
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
@@ -107,12 +110,15 @@ class OutputDirectory:
         """Remove the temporary files of a killed lab: the file itself has its old content."""
         for name in _ANY:
             for path in self.path.glob(f".{name}.*"):
-                path.unlink()
+                # No lab writes a directory: it is somebody else's.
+                with contextlib.suppress(IsADirectoryError):
+                    path.unlink()
 
     def _make(self, path: Path) -> None:
         for folder in reversed([path, *path.parents]):
             if not folder.exists():
-                folder.mkdir()
+                with reached(folder) as there:
+                    there.mkdir()
                 self._made.append(folder)
 
     def discard_if_empty(self) -> None:
@@ -149,42 +155,29 @@ class OutputFile:
         `OutputError`.
         """
         self.option = option
-        _refuse_others_link(path, option)
-        # For a symbolic link such as /dev/stdout, replace its target.
-        self.path = path.resolve()
-        if self.path.exists() and not self.path.is_file():
-            raise UsageError(f"{option} {path}: not a regular file", "name a file")
         try:
-            with tempfile.TemporaryFile(dir=self.path.parent) as probe:
+            # Not a symbolic link such as /dev/stdout would be replaced, but what it leads to.
+            self.path = resolved(path)
+            if self.path.exists() and not self.path.is_file():
+                raise UsageError(f"{option} {path}: not a regular file", "name a file")
+            with reached(self.path) as there, tempfile.TemporaryFile(dir=there.parent) as probe:
                 probe.write(b"x")
         except OSError as error:
-            raise _not_writable(path, error, f"choose another {option}") from error
+            raise _not_writable(path, error, f"choose another {option}", option) from error
 
     def remove(self) -> None:
-        """Remove the file of an earlier command, so that it is not taken for this one's."""
-        self.path.unlink(missing_ok=True)
+        """What an earlier command left there is not to be taken for this one's."""
+        with reached(self.path) as there:
+            there.unlink(missing_ok=True)
 
     def write(self, content: str) -> None:
         """Write the whole file, or leave the old one."""
         write_atomically(self.path, content, self.option)
 
 
-def _refuse_others_link(path: Path, option: str) -> None:
-    """Refuse another user's symbolic link: its owner could redirect the lab to a file that only the
-    lab may write.
-    """
-    with contextlib.suppress(OSError):
-        found = path.lstat()
-        if stat.S_ISLNK(found.st_mode) and found.st_uid not in (0, os.geteuid()):
-            raise UsageError(
-                f"{option} {path}: a link of user {found.st_uid}'s is not followed",
-                "remove it, or name another file",
-            )
-
-
-def _not_writable(path: Path, error: OSError, hint: str) -> LabError:
+def _not_writable(path: Path, error: OSError, hint: str, option: str = "") -> LabError:
     kind = UsageError if error.errno in _WRONGLY_NAMED else OutputError
-    return kind(f"cannot write to {path}: {error.strerror}", hint)
+    return kind(f"{option} cannot write to {path}: {error.strerror}".lstrip(), hint)
 
 
 def _new(path: str, flags: int) -> int:
@@ -197,17 +190,31 @@ def _new(path: str, flags: int) -> int:
 
 
 def write_atomically(path: Path, content: str, option: str = "--out") -> Path:
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    """Write a whole file in the place of what is there, be it a link, or leave that. On the way
+    there no link of another user's is followed.
+    """
+    with replacing(path, option) as file:
+        file.write(content.encode())
+    return path
+
+
+@contextmanager
+def replacing(path: Path, option: str = "--out") -> Iterator[BinaryIO]:
+    """A new file that takes the place of `path` when the context ends without an error."""
     try:
-        with open(temporary, "w", encoding="utf-8", opener=_new) as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
+        with reached(path) as there:
+            temporary = there.with_name(f".{path.name}.{os.getpid()}")
+            try:
+                with open(temporary, "wb", opener=_new) as file:
+                    yield file
+                    file.flush()
+                    os.fsync(file.fileno())
+                temporary.replace(there)
+            except BaseException:
+                with contextlib.suppress(OSError):
+                    temporary.unlink()
+                raise
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise OutputError(
             f"cannot write {path}: {error.strerror}", f"free some space, or choose another {option}"
         ) from error
-    return path

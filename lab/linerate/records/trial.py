@@ -37,6 +37,7 @@ from linerate.host.errors import OutputError, RunError
 from linerate.records import trial_1
 from linerate.records.cells import TrialCell
 from linerate.records.outcome import NO_FRAMES, Frames, Outcome
+from linerate.records.output_paths import reached
 from linerate.records.types import Count, Difference, Rate, Seconds, Strict
 
 RECORDS = "records.jsonl"
@@ -433,7 +434,8 @@ class RecordWriter:
         self.path = path
         try:
             flags = os.O_CREAT | os.O_RDWR | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-            self._fd = os.open(path, flags, 0o644)
+            with reached(path) as there:
+                self._fd = os.open(there, flags, 0o644)
         except OSError as error:
             raise OutputError(
                 f"cannot write {path}: {error.strerror}", "choose another --out"

@@ -8,32 +8,26 @@ their own.
 from __future__ import annotations
 
 import base64
-import contextlib
 import hashlib
 import json
-import os
 import re
 import shlex
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from importlib.metadata import version
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import jinja2
-import vl_convert
 from markupsafe import Markup
 
-from linerate.host.places import build_directory
 from linerate.host.text import counted
 from linerate.links import FindLink, Link, base_name
 from linerate.records.cells import AA_SUFFIX, cell_words, is_graph
 from linerate.records.summary import AA, Comparison, Summary
 from linerate.records.trial import DISTURBED, Trial
-from linerate.report import charts, console
+from linerate.report import charts, console, vega
 from linerate.verdict import sentences
 from linerate.verdict.metrics import METRICS, words_of
 
@@ -89,24 +83,28 @@ def render_page(
 def render(
     template: Path, placed: Charts, *, further: tuple[Path, ...] = (), **context: Any
 ) -> str:
-    """Return a whole page: `template`, which extends skeleton.html.j2, with its own `context`."""
+    """Return a whole page: `template`, which extends skeleton.html.j2, with its own `context`.
+
+    Raises `LookupError` where that lacks something.
+    """
     specifications = placed.specifications
     # Sorting and printing work without a chart.
     texts = [_resource("sort.js"), _resource("print.js")]
     if specifications:
-        texts += [_bundle(), _resource("charts.js")]
+        texts += [vega.script(), _resource("charts.js")]
     scripts = [_script_safe(text) for text in texts]
-    return (
-        _environment((template.parent, *further))
-        .get_template(template.name)
-        .render(
+    page = _environment((template.parent, *further)).get_template(template.name)
+    try:
+        return page.render(
             style=Markup(_resource("style.css")),
             charts_json=_json_safe(specifications) if specifications else "",
             scripts=scripts,
             policy=_policy(scripts),
             **context,
         )
-    )
+    except jinja2.UndefinedError as error:
+        # A table of a file that somebody changed: an entry that every lab writes is not there.
+        raise LookupError(str(error)) from error
 
 
 @cache
@@ -183,26 +181,6 @@ def _policy(scripts: list[Markup]) -> str:
         f"default-src 'none'; script-src {hashes}; style-src 'unsafe-inline'; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-
-
-def _bundle() -> str:
-    """Return Vega, Vega-Lite and vega-embed as one script. Building it takes two seconds, so it is
-    cached.
-    """
-    kept = build_directory() / f"vega-{version('vl-convert-python')}.js"
-    with contextlib.suppress(OSError):
-        return kept.read_bytes().decode()
-    # Its type stub wrongly requires the snippet.
-    made = str(cast(Any, vl_convert).javascript_bundle())
-    with contextlib.suppress(OSError):  # then the next report makes it again
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        # Whole or not at all: others may read and write it at the same time.
-        with tempfile.NamedTemporaryFile(dir=kept.parent) as new:
-            new.write(made.encode())
-            new.flush()
-            Path(new.name).chmod(0o644)
-            os.link(new.name, kept)
-    return made
 
 
 def _resource(name: str) -> str:

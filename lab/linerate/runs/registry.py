@@ -10,9 +10,12 @@ from __future__ import annotations
 
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from linerate.host.errors import RunError
+from linerate.host.errors import LabError, RunError
+from linerate.records import run_file
+from linerate.records.run_file import RUN, Run, made_of
 from linerate.runs.options import Options
 
 if TYPE_CHECKING:
@@ -45,6 +48,22 @@ def find(name: str) -> Experiment[Any, Any]:
     module, _, kind = _known(name).partition(":")
     found: Experiment[Any, Any] = getattr(import_module(module), kind)()
     return found
+
+
+def load(directory: Path) -> Run:
+    """The run of a directory, of a known experiment, with a design that is one of it: whatever may
+    be left out is put in. Raises `RunError` that names the file.
+    """
+    run = run_file.load(directory)
+    place = directory / RUN
+    try:
+        with made_of(directory, RUN):
+            run.design = find(run.experiment).stored(run.design)
+    except LabError as error:
+        why = error.message.removeprefix(f"{RUN}: ")
+        named = why if str(directory) in why else f"{place}: {why}"
+        raise RunError(named, error.hint) from error
+    return run
 
 
 def options_of(name: str) -> type[Options]:

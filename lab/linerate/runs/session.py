@@ -39,7 +39,7 @@ from linerate.runs.kept.stored import stored
 from linerate.runs.plans.blocks import too_few_blocks
 from linerate.runs.progress import say
 from linerate.runs.provenance import described, now, recall, refuse_to_resume, telling, versions
-from linerate.runs.registry import find
+from linerate.runs.registry import find, load
 
 # More than one void window of so many causes a warning.
 _MANY = 5
@@ -117,7 +117,7 @@ def resume(
     """
     _refuse_other_users(directory)
     with interruptible(), OutputDirectory.existing(directory) as output:
-        run = run_file.load(directory)
+        run = load(directory)
         experiment = find(run.experiment)
         if run.experiment != name:
             raise RunError(
@@ -135,8 +135,7 @@ def resume(
             others = {name: given[name] for name in given if name != "--blocks" or more is None}
             refuse_contradictions(directory, others, kept)
             design = experiment.design(run.options)
-            began_with = experiment.stored(run.design)
-        if design | _WORDING != began_with | _WORDING:
+        if design | _WORDING != run.design | _WORDING:
             raise RunError(
                 f"{directory}: this version of linerate would go on with another design than the "
                 "run began with",
@@ -193,7 +192,12 @@ def _extend(
         return publish(experiment, found.run, output, found.trials, console)
 
     with OutputDirectory.existing(place) as added:
-        run = run_file.load(place)
+        run = load(place)
+        if run.experiment != experiment.name:
+            raise RunError(
+                f"{place} is a run of the experiment {run.experiment}, not of {experiment.name}",
+                "the file was changed",
+            )
         earlier = extension.trials_in(place)
         blocks = extension.blocks_of(run)
         say(console, f"{output.path}: {counted(blocks, 'block')} more of each cell")

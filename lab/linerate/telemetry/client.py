@@ -21,7 +21,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
@@ -38,6 +38,7 @@ _LONGEST_VERSION = 200
 # The kernel's largest (PID_MAX_LIMIT).
 _LARGEST_PID = 1 << 22
 _CREDENTIALS = struct.Struct("iII")
+T = TypeVar("T")
 _NAMES = TypeAdapter(list[str])
 # Some drivers report lists, one figure for each queue.
 _Counter = Annotated[int, Field(ge=0, lt=2**64)]
@@ -152,6 +153,16 @@ class Telemetry:
         """Return the answer to `command` alone."""
         return self.read(command).value
 
+    def ask_as(self, kind: TypeAdapter[T], command: str) -> T:
+        """The same, of a type; another answer is a `TelemetryError`."""
+        return self._as(kind, command, self.ask(command))
+
+    def _as(self, kind: TypeAdapter[T], command: str, value: Any) -> T:
+        try:
+            return kind.validate_python(value)
+        except ValidationError as error:
+            raise TelemetryError(f"telemetry {self.path}: {command}: {complaint(error)}") from error
+
     def read_tight(self, command: str, within_ns: int = 400_000, attempts: int = 8) -> Reading:
         """Read until an answer came within `within_ns`; return the fastest of at most
         `attempts`.
@@ -176,10 +187,7 @@ class Telemetry:
         return self._counted(command, self.read_tight(command))
 
     def _counted(self, command: str, reading: Reading) -> Reading:
-        try:
-            counters = _STATS.validate_python(reading.value)
-        except ValidationError as error:
-            raise TelemetryError(f"telemetry {self.path}: {command}: {complaint(error)}") from error
+        counters = self._as(_STATS, command, reading.value)
         if lacking := {"ipackets", "opackets"} - counters.keys():
             raise TelemetryError(
                 f"telemetry {self.path}: {command}: lacks {', '.join(sorted(lacking))}"
@@ -228,10 +236,7 @@ class Telemetry:
         return pid, user, group
 
     def commands(self) -> list[str]:
-        try:
-            return _NAMES.validate_python(self.ask("/"))
-        except ValidationError as error:
-            raise TelemetryError(f"telemetry {self.path}: /: {complaint(error)}") from error
+        return self.ask_as(_NAMES, "/")
 
 
 def complaint(error: ValidationError) -> str:

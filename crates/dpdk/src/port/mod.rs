@@ -36,7 +36,7 @@ pub mod vdev;
 
 pub use callback::{CallbackId, Packets};
 pub use config::{PortConfig, RxConfig, TxConfig};
-pub(crate) use control::configuration::{may_be_closed, may_be_counted};
+pub(crate) use control::configuration::{began_within, may_be_closed, may_be_counted};
 pub use control::vlan::VlanModes;
 pub use control::xstats::{XstatIds, XstatNames, XstatsError};
 pub use control::{Link, PortControl, Stats};

@@ -88,7 +88,7 @@ impl Sink {
         file.write_all(&head).map_err(|source| {
             if file.metadata().is_ok_and(|about| about.is_file()) {
                 // The error that matters is the one before.
-                let _ = std::fs::remove_file(path);
+                host::files::remove(path);
             }
             create(source)
         })?;

@@ -6,8 +6,7 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -118,14 +117,7 @@ pub enum WriteError {
 /// [`WriteError`], which names the file.
 pub fn read_plan(file: &Path, limits: &config::Limits) -> Result<Plan, WriteError> {
     let failed = |source| WriteError::Io { path: file.to_owned(), source };
-    let mut text = Vec::new();
-    File::open(file)
-        .and_then(|opened| opened.take(MOST_CONFIGURATION + 1).read_to_end(&mut text))
-        .map_err(failed)?;
-    if text.len() as u64 > MOST_CONFIGURATION {
-        let why = format!("larger than {} MiB", MOST_CONFIGURATION >> 20);
-        return Err(failed(io::Error::new(io::ErrorKind::InvalidData, why)));
-    }
+    let text = host::files::read(file, MOST_CONFIGURATION).map_err(failed)?;
     let config: Value = serde_json::from_slice(&text).map_err(|error| failed(error.into()))?;
     let (plan, warnings) = config::validate(&config, limits)?;
     for warning in warnings {

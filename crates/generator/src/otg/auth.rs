@@ -72,7 +72,7 @@ impl Credentials {
         let mut text = String::new();
         let most = *PASSWORD.end() as u64 + 3;
         let unread = |error| AuthError::File(file.to_owned(), error);
-        let opened = std::fs::File::open(file).map_err(unread)?;
+        let opened = host::files::open_to_read(file).map_err(unread)?;
         if let Some(exposure) = host::files::exposure(&opened, file) {
             tracing::warn!("--otg-password-file {}: {exposure}", file.display());
         }

@@ -20,7 +20,6 @@
 mod parse;
 mod schedule;
 
-use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -195,7 +194,7 @@ impl Frames {
         let failed = |source| ReplayError::Io { path: path.to_owned(), source };
         let mut data = Vec::new();
         let most = limits.bytes as u64;
-        let file = File::open(path).map_err(failed)?;
+        let file = host::files::open_to_read(path).map_err(failed)?;
         file.take(most.saturating_add(1)).read_to_end(&mut data).map_err(failed)?;
         if data.len() > limits.bytes {
             let (path, limit) = (path.to_owned(), limits.bytes);

@@ -102,3 +102,15 @@ fn all(frames: &Frames) -> Vec<(u64, Vec<u8>)> {
 fn offsets(frames: &Frames) -> Vec<u64> {
     (0..frames.len()).map(|i| frames.offset(i).unwrap()).collect()
 }
+
+#[test]
+fn frames_are_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Nobody writes to it: it was waited for.
+    for (path, what) in [(pipe.as_path(), "a pipe"), (Path::new("/dev/zero"), "a device")] {
+        let error = Frames::open(path, Limits::default()).unwrap_err().to_string();
+        assert_eq!(error, format!("{}: {what}, not a regular file", path.display()));
+    }
+}

@@ -27,8 +27,8 @@ from linerate.forwarders.definition import Definition
 from linerate.forwarders.template import Template
 from linerate.host import foreign
 from linerate.host.builds import elf
-from linerate.host.errors import MissingError, OutputError, UsageError
-from linerate.records.output import OutputFile
+from linerate.host.errors import MissingError, UsageError
+from linerate.records.output import OutputFile, replacing
 from linerate.records.trial import first_complaint
 from linerate.records.types import Strict
 
@@ -210,13 +210,6 @@ def _private(executable: Path, definition: Definition) -> list[Path]:
 
 
 def _copy(executable: Path, to: Path) -> None:
-    temporary = to.with_name(f".{to.name}.{os.getpid()}")
-    try:
-        shutil.copyfile(executable, temporary)
-        temporary.chmod(0o755)
-        temporary.replace(to)
-    except OSError as error:
-        temporary.unlink(missing_ok=True)
-        raise OutputError(
-            f"cannot write {to}: {error.strerror}", f"free some space, or choose another {OPTION}"
-        ) from error
+    with replacing(to, OPTION) as file:
+        os.fchmod(file.fileno(), 0o755)
+        shutil.copyfile(executable, f"/proc/self/fd/{file.fileno()}")

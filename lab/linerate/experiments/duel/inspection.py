@@ -10,7 +10,7 @@ measured.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -21,6 +21,7 @@ from linerate.host.errors import TelemetryError
 from linerate.host.process import pause
 from linerate.host.text import counted
 from linerate.links import Frames, Link
+from linerate.telemetry import nearfree
 from linerate.telemetry.client import Telemetry
 from linerate.trial.starts.faults import KEPT, UNDER_WAY, FaultError
 from linerate.trial.starts.standing import standing
@@ -28,7 +29,6 @@ from linerate.trial.trial import Bench
 
 # The longest time for all frames of the file.
 _LOOK_S = 5.0
-_FLOWS_AT_ONCE = 256
 _WRONG = {
     "wrong_length": "lengths that are wrong",
     "wrong_header_checksum": "a wrong IPv4 checksum",
@@ -112,7 +112,7 @@ def inspect(
     """Return the work of each of the two programs. Raises `FaultError` if one sends wrong packets,
     or if their work differs.
     """
-    found = []
+    found: list[Work] = []
     with link.checking().open(bench.context(size)) as wire:
         for arm in range(len(programs)):
             with standing(bench, wire, programs, (arm,)) as (start,):
@@ -120,6 +120,8 @@ def inspect(
                 assert telemetry is not None  # programs on DPDK have one
                 try:
                     work = _look(telemetry, wire.ports)
+                    if arm:
+                        _refuse_other_flows(found[0], work, telemetry)
                 except TelemetryError as error:
                     start.check()
                     raise FaultError(arm, "silent", str(error.message)) from error
@@ -137,27 +139,31 @@ def _look(telemetry: Telemetry, ports: int) -> Work:
     names = [f"net_nearfree{port}" for port in range(ports)]
     ends = time.monotonic() + _LOOK_S
     while time.monotonic() < ends:
-        answers = [telemetry.ask(f"/net_nearfree/check,{name}") for name in names]
-        if all(answer["seen"] == answer["frames"] for answer in answers):
+        if all(nearfree.check(telemetry, name).whole for name in names):
             break
         pause(0.02)
     work = Work()
     for port, name in enumerate(names):
-        answer = telemetry.ask(f"/net_nearfree/check,{name}")
-        work.received += int(answer["received"])
-        work.missed += int(answer["frames"]) - int(answer["seen"])
+        found = nearfree.check(telemetry, name)
+        work.received += found.received
+        work.missed += found.frames - found.seen
         for kind in ("sent", "made", *_WRONG, *_DONE):
-            work.counts[kind] = work.counts.get(kind, 0) + int(answer[kind])
-            if example := int(answer.get(f"first_{kind}", 0)):
+            work.counts[kind] = work.counts.get(kind, 0) + found.count(kind)
+            if example := found.example(kind):
                 work.examples.setdefault(kind, (example, port))
-        work.flows.append(list(_by_flow(telemetry, "flows", name, int(answer["flows"]))))
-        work.left_by.append(list(_by_flow(telemetry, "ports", name, int(answer["flows"]))))
+        work.flows.append(nearfree.sent_by_flow(telemetry, name, found.flows))
+        work.left_by.append(nearfree.ports_by_flow(telemetry, name, found.flows))
     return work
 
 
-def _by_flow(telemetry: Telemetry, what: str, name: str, count: int) -> Iterator[int]:
-    for first in range(0, count, _FLOWS_AT_ONCE):
-        yield from telemetry.ask(f"/net_nearfree/{what},{name},{first}")
+def _refuse_other_flows(one: Work, other: Work, telemetry: Telemetry) -> None:
+    """Both programs got the same files: another number of flows is not the driver's answer."""
+    mine, its = ([len(flows) for flows in work.flows] for work in (one, other))
+    if mine != its:
+        raise TelemetryError(
+            f"telemetry {telemetry.path}: /net_nearfree/check: {its} flows by port, and {mine} in "
+            "the other program, of the same frames"
+        )
 
 
 def refuse_unknown(arm: int, work: Work) -> None:
@@ -175,11 +181,14 @@ def refuse_wrong(arm: int, work: Work) -> None:
     """Raise `FaultError` for packets that no receiver would accept."""
     for kind, words in _WRONG.items():
         if count := work.counts.get(kind):
-            frame, port = work.examples[kind]
+            first = ""
+            if kind in work.examples:
+                frame, port = work.examples[kind]
+                first = f", the first is made of frame {frame} of port {port}"
             raise FaultError(
                 arm, "wrong",
-                f"{count:,} of the {work.sent:,} packets that it sends have {words}, the first is "
-                f"made of frame {frame} of port {port}; --no-check compares it all the same",
+                f"{count:,} of the {work.sent:,} packets that it sends have {words}{first}; "
+                "--no-check compares it all the same",
             )  # fmt: skip
 
 
@@ -248,8 +257,8 @@ def _ports(bits: int) -> str:
 
 def _first(telemetry: Telemetry, port: int, flow: int) -> str:
     """Return words that name a flow as the first of some; empty if the driver cannot tell it."""
-    with suppress(TelemetryError, ValueError):
-        frame = bytes.fromhex(telemetry.ask(f"/net_nearfree/flow,net_nearfree{port},{flow}"))
+    with suppress(TelemetryError):
+        frame = nearfree.first_frame(telemetry, f"net_nearfree{port}", flow)
         return f", the first is {described(frame)}"
     return ""
 

@@ -206,7 +206,7 @@ class _Session:
         telemetry = self.start.running.telemetry
         assert telemetry is not None
         try:
-            told = telemetry.ask(f"/ethdev/stats,{port}")
+            told = telemetry.port_stats(port).value
         except TelemetryError:
             # A program that closes its telemetry has ended, or will soon: its end is the better
             # message.
@@ -214,17 +214,13 @@ class _Session:
                 child.wait(_END_S)
             self.start.running.check()
             raise
-        try:
-            received, sent = int(told["ipackets"]), int(told["opackets"])
-        except (KeyError, TypeError, ValueError) as error:
-            raise TelemetryError(f"/ethdev/stats lacks {error}") from error
         written = [int(path.suffix[1:]) for path in self.folder.glob(f"out.{self.start.pid}.*")]
         if not written:
             raise UncountableError(
                 f"callgrind does not find {_ENTERED} in it, at which packets are counted",
                 "with DPDK linked statically a program must keep its symbols: do not strip it",
             )
-        return Mark(received, sent, max(written), time.monotonic_ns())
+        return Mark(told["ipackets"], told["opackets"], max(written), time.monotonic_ns())
 
     def _round(self) -> Round:
         """Read all ports, one after the other."""

@@ -29,7 +29,7 @@ from linerate.host.cores import cgroup_files as files
 from linerate.host.cores.cgroup_mounts import Mount, has_cpu, mounts, own_directory
 from linerate.host.errors import MachineError
 from linerate.host.host import LOCAL, Host
-from linerate.host.locks import hold
+from linerate.host.locks import hold, is_held
 from linerate.host.process import start_time
 
 # Multiple of the default weight; version 2 allows no more.
@@ -191,15 +191,32 @@ def remove_stale(host: Host = LOCAL) -> list[Path]:
     return [] if found is None or _obstacle(found, host) else _remove_stale(found)
 
 
+def stale(host: Host = LOCAL) -> list[Path]:
+    """The groups of labs that no longer run, as they are."""
+    found = _mount(host)
+    left = []
+    for path in _without_process(found) if found else ():
+        with contextlib.suppress(OSError):
+            if not is_held(path, os.O_DIRECTORY):
+                left.append(path)
+    return left
+
+
 def _remove_stale(found: Mount) -> list[Path]:
     removed = []
+    for path in _without_process(found):
+        # Its owner may be in another container, or remove it at any moment.
+        with contextlib.suppress(OSError):
+            if (lock := hold(path, os.O_DIRECTORY)) is not None:
+                _remove(path, found.path)
+                os.close(lock)
+                removed.append(path)
+    return removed
+
+
+def _without_process(found: Mount) -> Iterator[Path]:
+    """The labs' groups whose process is not seen here."""
     for path in found.path.glob(f"{_PREFIX}-*"):
         named = _OURS.fullmatch(path.name)
         if named and start_time(int(named[1])) != int(named[2]):
-            # Its owner may be in another container, or remove it at any moment.
-            with contextlib.suppress(OSError):
-                if (lock := hold(path, os.O_DIRECTORY)) is not None:
-                    _remove(path, found.path)
-                    os.close(lock)
-                    removed.append(path)
-    return removed
+            yield path

@@ -95,57 +95,79 @@ def kept(names: Sequence[str]) -> Iterator[None]:
         yield
 
 
+def stale() -> list[str]:
+    """The names of interfaces that labs which no longer run left changed, as they are."""
+    found: list[str] = []
+    for path in _without_process():
+        with suppress(OSError, LinkError):
+            if (lock := hold(path, os.O_NONBLOCK, shared=True)) is not None:
+                try:
+                    found += [each.name for each, _ in _changed(_kept_in(lock) or ())]
+                finally:
+                    os.close(lock)
+    return found
+
+
 def remove_stale() -> list[str]:
     """Restore the interfaces that killed labs left changed; return their names."""
     restored: list[str] = []
-    for path in base_directory().glob(f"{_stem()}-*"):
-        named = _NAME.fullmatch(path.name.removeprefix(_stem()))
-        if not named or start_time(int(named[1])) == int(named[2]):
-            continue
+    for path in _without_process():
         # Its owner may be in another container, or remove it at any moment.
         with suppress(OSError):
             if (lock := hold(path, os.O_NONBLOCK)) is not None:
                 try:
-                    restored += _undo(path, lock)
+                    before = _kept_in(lock)
+                    if before is not None:
+                        restored += _restore(before)
+                        path.unlink()
                 finally:
                     os.close(lock)
     return restored
 
 
-def _undo(path: Path, lock: int) -> list[str]:
-    """Undo the changes recorded in the file open as `lock`; remove it, unless it is of another
-    network namespace.
+def _without_process() -> Iterator[Path]:
+    """The files of this user's labs whose process is not seen here."""
+    for path in base_directory().glob(f"{_stem()}-*"):
+        named = _NAME.fullmatch(path.name.removeprefix(_stem()))
+        if named and start_time(int(named[1])) != int(named[2]):
+            yield path
+
+
+def _kept_in(lock: int) -> list[_State] | None:
+    """The interfaces in the file that is open as `lock`; none where nothing of it is to be undone.
+    None: it is another's, or of another network namespace.
     """
     found = os.fstat(lock)
     if not stat.S_ISREG(found.st_mode) or found.st_uid != os.getuid():
-        return []
-    names: list[str] = []
+        return None
     # Half a file is of a lab that was killed before it changed anything.
     with suppress(ValueError, KeyError, TypeError):
         told = json.loads(os.pread(lock, _MOST_BYTES, 0))
         here = _here()
+        # Nothing outlives a start of the machine.
         if told["boot"] == here["boot"]:
             if told["namespace"] != here["namespace"]:
-                return []
-            before = [_State(**each) for each in told["interfaces"]]
-            names = _restore(before)
-    path.unlink()
-    return names
+                return None
+            return [_State(**each) for each in told["interfaces"]]
+    return []
+
+
+def _changed(before: Sequence[_State]) -> list[tuple[_State, _State]]:
+    """Those that are not as they were, with how they are now."""
+    now = {(each.index, each.name): each for each in _now()} if before else {}
+    pairs = [(each, now.get((each.index, each.name))) for each in before]
+    return [(each, found) for each, found in pairs if found is not None and found != each]
 
 
 def _restore(before: Sequence[_State]) -> list[str]:
     """Restore interfaces; return the names of those that had been changed."""
     try:
-        now = {(each.index, each.name): each for each in _now()}
+        changed = _changed(before)
     except LinkError:
         return []
-    changed = []
-    for each in before:
-        found = now.get((each.index, each.name))
-        if found is not None and found != each:
-            each.restore(found)
-            changed.append(each.name)
-    return changed
+    for each, found in changed:
+        each.restore(found)
+    return [each.name for each, _ in changed]
 
 
 def _now() -> list[_State]:

@@ -8,7 +8,8 @@ lab runs, so that objects of a lab in another container are left alone.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 
@@ -17,25 +18,33 @@ from linerate.host.errors import LabError
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of leftover. `remove`: the module and the function in it that removes leftovers of
-    labs that no longer run, and returns their names. Imported when called, because it may be an
-    experiment's.
+    """`module` is imported when it is asked: it may be an experiment's. `left`: the function in it
+    that lists what labs that no longer run left, and `remove` the one that undoes it, and tells
+    what that was.
     """
 
     name: str
-    remove: str
+    module: str
+    left: str = "stale"
+    remove: str = "remove_stale"
+
+    def call(self, function: str) -> list[str]:
+        """What it lists, in words."""
+        return [str(each) for each in getattr(import_module(self.module), function)()]
 
 
 # Kinds that may hold processes come first, because these use the others.
 KINDS = (
     Kind(
         "control groups of tenants",
-        "linerate.experiments.cloud.tenants.cgroups.cgroups:remove_all_stale",
+        "linerate.experiments.cloud.tenants.cgroups.cgroups",
+        "all_stale",
+        "remove_all_stale",
     ),
-    Kind("control groups of labs", "linerate.host.cores.weight:remove_stale"),
-    Kind("run directories", "linerate.host.process:remove_stale"),
-    Kind("network namespaces", "linerate.host.netns:remove_stale"),
-    Kind("changed interfaces", "linerate.host.leftovers.interfaces:remove_stale"),
+    Kind("control groups of labs", "linerate.host.cores.weight"),
+    Kind("run directories", "linerate.host.process"),
+    Kind("network namespaces", "linerate.host.netns"),
+    Kind("changed interfaces", "linerate.host.leftovers.interfaces"),
 )
 
 
@@ -47,17 +56,20 @@ def sentence(removed: Mapping[str, Sequence[str]]) -> str:
     return f"undone what labs that were killed had left: {told}"
 
 
+def left() -> dict[str, list[str]]:
+    """What labs that were killed left, by kind; changes nothing."""
+    return _by_kind(lambda kind: kind.call(kind.left))
+
+
 def remove() -> dict[str, list[str]]:
-    """Remove the leftovers of killed labs; return them by kind. Leaves those that this user may not
-    remove.
-    """
-    removed = {}
+    """Undo what labs that were killed left; returns it by kind. What this user may not stays."""
+    return _by_kind(lambda kind: kind.call(kind.remove))
+
+
+def _by_kind(ask: Callable[[Kind], list[str]]) -> dict[str, list[str]]:
+    told = {}
     for kind in KINDS:
-        module, _, function = kind.remove.partition(":")
-        try:
-            found = [str(each) for each in getattr(import_module(module), function)()]
-        except (LabError, OSError):
-            continue
-        if found:
-            removed[kind.name] = found
-    return removed
+        with suppress(LabError, OSError):
+            if found := ask(kind):
+                told[kind.name] = found
+    return told

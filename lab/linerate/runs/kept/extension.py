@@ -21,6 +21,7 @@ from linerate.records.output import OutputDirectory
 from linerate.records.run_file import RUN, Run
 from linerate.records.trial import RECORDS, Trial, scan
 from linerate.runs.experiment import Experiment
+from linerate.runs.registry import load
 
 _NAME = "more-{}"
 
@@ -47,7 +48,7 @@ def trials_in(directory: Path) -> list[Trial]:
 def unfinished(directory: Path) -> Path | None:
     """Return the directory whose added blocks are not all measured; None if all are."""
     for place in places(directory)[-1:]:
-        if not run_file.load(place).complete(len(trials_in(place))):
+        if not load(place).complete(len(trials_in(place))):
             return place
     return None
 
@@ -56,7 +57,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
     """Plan additional blocks so that the largest cell has `blocks` of them, and return their
     directory; measures nothing yet. Raises `UsageError`.
     """
-    there = sum(blocks_of(run_file.load(each)) for each in places(directory)) + blocks_of(run)
+    there = sum(blocks_of(load(each)) for each in places(directory)) + blocks_of(run)
     if not experiment.judged_in:
         raise UsageError(
             f"--blocks {blocks}: a run of {experiment.name} gets no more blocks",
@@ -79,7 +80,7 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
 
 
 def blocks_of(run: Run) -> int:
-    """Return the number of blocks of the largest cell."""
+    """Return the number of blocks of the largest cell, of a run as `load` returns it."""
     blocks: list[int] = [cell["blocks"] for cell in run.design["cells"]]
     if not blocks:
         raise RunError(f"{RUN}: the design has no cell", "the file was changed")

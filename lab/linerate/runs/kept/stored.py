@@ -17,12 +17,11 @@ from pathlib import Path
 
 from linerate.host.errors import RunError
 from linerate.host.text import counted
-from linerate.records import run_file
 from linerate.records.run_file import RUN, Part, Run
 from linerate.records.trial import RECORDS, Trial, scan
 from linerate.runs.kept import extension
 from linerate.runs.provenance import apart, changed_definitions, changed_programs, telling
-from linerate.runs.registry import find
+from linerate.runs.registry import find, load
 from linerate.verdict.stats import ALPHA, level_after
 
 
@@ -61,8 +60,7 @@ def stored(directory: Path) -> Stored:
 
 
 def _stored(directory: Path) -> Stored:
-    run = run_file.load(directory)
-    find(run.experiment)
+    run = load(directory)
     path = directory / RECORDS
     if not path.exists():
         raise RunError(f"{directory} has no {RECORDS}: no trial was finished")

@@ -13,7 +13,9 @@
 //! The set of extended statistics may change with each configuration, because it includes queues;
 //! so each configuration has a number.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use dpdk_sys::layout;
 
@@ -26,6 +28,11 @@ use crate::port::info;
 /// under the lock of ports.
 static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
     [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
+
+/// When each configuration began, in ms of [`CLOCK`]; 0: none did.
+static BEGAN: [AtomicU64; layout::MAX_ETHPORTS] =
+    [const { AtomicU64::new(0) }; layout::MAX_ETHPORTS];
+static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
 
 /// All of its queues are set up.
 const COMPLETE: u32 = 1;
@@ -49,6 +56,19 @@ fn set(id: PortId, to: u32) {
 /// holds the lock.
 pub(in crate::port) fn begin(id: PortId) {
     set(id, (state(id) & !COMPLETE).wrapping_add(NUMBER));
+    if let Some(began) = BEGAN.get(usize::from(id.0)) {
+        began.store(1 + now_ms(), Ordering::Relaxed);
+    }
+}
+
+fn now_ms() -> u64 {
+    CLOCK.elapsed().as_millis() as u64
+}
+
+/// Whether the port with this number came, or was being configured, within this time: it may get its queues in a moment.
+pub(crate) fn began_within(port: u16, time: Duration) -> bool {
+    let began = BEGAN.get(usize::from(port)).map_or(0, |began| began.load(Ordering::Relaxed));
+    began != 0 && u128::from(now_ms().saturating_sub(began - 1)) < time.as_millis()
 }
 
 /// Notes that all queues of the configuration are set up. The caller holds the lock.

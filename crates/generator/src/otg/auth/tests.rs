@@ -181,3 +181,16 @@ fn bad_credentials_name_their_option() {
     let missing = Credentials::read("u", Path::new("/nonexistent")).unwrap_err();
     assert!(missing.to_string().starts_with("--otg-password-file /nonexistent: "));
 }
+
+#[test]
+fn a_password_is_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let pipe = directory.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    // Nobody writes to it: it was waited for.
+    let error = Credentials::read("Aladdin", &pipe).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        format!("--otg-password-file {}: a pipe, not a regular file", pipe.display())
+    );
+}

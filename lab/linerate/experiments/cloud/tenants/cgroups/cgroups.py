@@ -29,7 +29,7 @@ from linerate.host.cores import cgroup_files as files
 from linerate.host.cores import cgroup_mounts
 from linerate.host.errors import MachineError, MissingError, UsageError
 from linerate.host.host import LOCAL, Host
-from linerate.host.locks import PATIENCE_S, hold, hold_by
+from linerate.host.locks import PATIENCE_S, hold, hold_by, is_held
 from linerate.host.process import start_time
 
 __all__ = [
@@ -255,6 +255,17 @@ def remove_all_stale() -> list[Path]:
     """The same in all hierarchies in which this user may make groups."""
     found = hierarchy()
     return [] if found is None or missing(found) else remove_stale(found)
+
+
+def all_stale() -> list[Path]:
+    """The groups of labs that no longer run, as they are, wherever they are in the tree."""
+    found = hierarchy()
+    left = []
+    for path in [each for root in found.roots for each in _labs(root)] if found else ():
+        with contextlib.suppress(OSError):
+            if not is_held(path, os.O_DIRECTORY):
+                left.append(path)
+    return left
 
 
 def _labs(root: Path) -> list[Path]:
