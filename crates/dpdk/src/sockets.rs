@@ -4,23 +4,31 @@
 //! Another process with the same file prefix puts its telemetry socket into the same directory, under
 //! another name when the first is taken.
 
-use std::collections::HashSet;
+use std::collections::{BTreeSet, HashSet};
 use std::ffi::OsStr;
 use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// The socket files in `dir` that this process has bound and holds open.
+///
+/// The kernel writes its table a page at a time. While other programs make and close sockets, a line may be there
+/// twice, or be left out: so the table is read twice, and each path is returned once.
 pub(crate) fn own(dir: &Path) -> Vec<PathBuf> {
     let held = held_inodes();
     // Bytes: paths, and names of other programs' sockets, need be no UTF-8.
-    let table = fs::read("/proc/net/unix").unwrap_or_default();
-    table
-        .split(|byte| *byte == b'\n')
+    let read = || fs::read("/proc/net/unix").unwrap_or_default();
+    within(dir, &held, &[read(), read()])
+}
+
+fn within(dir: &Path, held: &HashSet<u64>, tables: &[Vec<u8>]) -> Vec<PathBuf> {
+    let lines = tables.iter().flat_map(|table| table.split(|byte| *byte == b'\n'));
+    let own: BTreeSet<PathBuf> = lines
         .filter_map(bound)
         .filter(|(inode, path)| held.contains(inode) && path.parent() == Some(dir))
         .map(|(_, path)| path)
-        .collect()
+        .collect();
+    own.into_iter().collect()
 }
 
 /// Inode and path of a line `Num RefCount Protocol Flags Type St Inode Path`; a path may hold spaces.
@@ -59,6 +67,19 @@ mod tests {
         assert_eq!(bound(b"00000000c31cd69a: 00000003 00000000 00000000 0001 03 709145"), None);
         assert_eq!(bound(b"Num       RefCount Protocol Flags    Type St Inode Path"), None);
         assert_eq!(bound(b""), None);
+    }
+
+    #[test]
+    fn a_line_may_be_there_twice_or_in_one_table_only() {
+        let line = |inode: u64, name: &str| {
+            format!("0: 00000002 00000000 00010000 0005 01 {inode} /run/{name}\n")
+        };
+        let tables = [
+            format!("{0}{1}{0}", line(7, "a"), line(8, "other's")).into_bytes(),
+            format!("{}{}", line(9, "b"), line(7, "a")).into_bytes(),
+        ];
+        let found = within(Path::new("/run"), &HashSet::from([7, 9]), &tables);
+        assert_eq!(found, [Path::new("/run/a"), Path::new("/run/b")]);
     }
 
     #[test]
