@@ -16,7 +16,7 @@ CRATES = ("dpdk", "graph", "packet")
 # What the crates call for reasons of their own; nobody who comes from C looks for it.
 UNDERNEATH = re.compile(
     r"rte_(acl_find_existing|bus_name|dev_bus|eal_iova_mode|eth_call_[rt]x_callbacks|eth_dev_is_valid_port|free"
-    r"|graph_id_to_name|graph_lookup|malloc_virt2iova|mbuf_best_mempool_ops|mem_virt2iova|mempool_create_empty"
+    r"|graph_id_to_name|graph_lookup|intr_\w+|malloc_virt2iova|mbuf_best_mempool_ops|mem_virt2iova|mempool_create_empty"
     r"|mempool_obj_iter|mempool_set_ops_byname|node_edge_\w+|node_from_name|pktmbuf_pool_init"
     r"|rcu_qsbr_get_memsize|rib6?_\w+|ring_lookup|tel_data_\w+|zmalloc_socket)"
 )

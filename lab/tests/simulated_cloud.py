@@ -61,7 +61,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Windows:
     found = Windows()
     simulated.install_machine(monkeypatch, _NOTHING, _NOTHING)
     for name in ("Groups", "bridge"):
-        monkeypatch.setattr(plan, name, nullcontext)
+        monkeypatch.setattr(plan, name, lambda **_: nullcontext())
     monkeypatch.setattr(plan, "Exclusive", nullcontext)
     monkeypatch.setattr(needs, "check", lambda _: None)
     monkeypatch.setattr(Cloud, "room", Room(forwarder=1, spare=None))
