@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 import json
 import os
 import random
@@ -56,13 +57,14 @@ def _changed(source: random.Random, value: Any) -> Any:
     if kind == 0:
         del inside[key]
     elif kind == 1 and isinstance(inside, list):
-        inside.insert(source.randrange(len(inside) + 1), inside[key])
+        inside.insert(source.randrange(len(inside) + 1), copy.deepcopy(inside[key]))
     elif kind == 1:
-        inside[source.choice(("x", STEERS, "kind", "schema", "0"))] = inside[key]
+        inside[source.choice(("x", STEERS, "kind", "schema", "0"))] = copy.deepcopy(inside[key])
     elif kind == 2:
         other, name = source.choice(places)
         if _is_there(other, name) and not _holds(other[name], inside):
-            inside[key] = other[name]
+            # One value in two places would be in itself after the next change.
+            inside[key] = copy.deepcopy(other[name])
     elif kind == 3 and isinstance(inside[key], int | float):
         factor = source.choice((-1, 0, 10, 10**6, 0.001))
         # A change before may have put 10^400 there, which is no float.
