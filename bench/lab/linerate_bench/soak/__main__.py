@@ -43,7 +43,7 @@ def rows() -> list[Row]:
 
 
 def commit() -> str:
-    """Of the checkout."""
+    """Return the checkout's commit, with `+` if files were changed."""
     known = machine.first_line("git", "-C", str(project_root()), "rev-parse", "--short=12", "HEAD")
     changed = machine.first_line(
         "git", "-C", str(project_root()), "status", "--porcelain", "--untracked-files=no"

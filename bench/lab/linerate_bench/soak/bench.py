@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all parts share: where programs run, their starts and ends, and how an end is judged.
+"""The parts' common ground: run directory and CPU, starts and ends of programs, verdicts on ends.
 
 Lifecycle: a `Bench` lives as long as the soak; its run directory goes with it. A `Started` lives
 inside its context and is killed at its end, if it has not ended by then.
@@ -24,7 +24,7 @@ from linerate.host.text import last_words
 from linerate.links.eal import Memory
 from linerate.telemetry.client import Telemetry, connect, socket_path
 
-# Beside a machine full of other work, too.
+# Long enough on a machine that is full of other work.
 TIMEOUT_S = 120.0
 # More words of one turn say nothing new.
 MOST_FAULTS = 20
@@ -69,7 +69,7 @@ class Started:
         return connect(self.socket, TIMEOUT_S, self.child.check)
 
     def hears(self, number: signal.Signals) -> bool:
-        """Whether the program has a handler of its own for the signal."""
+        """Return True if the program handles the signal itself."""
         with suppress(OSError):
             return hears(Path(f"/proc/{self.child.pid}/status").read_text(), number)
         return False
@@ -87,7 +87,7 @@ class Started:
 
 
 def hears(status: str, number: signal.Signals) -> bool:
-    """By the text of /proc/PID/status."""
+    """Return True if the text of /proc/PID/status has a handler for the signal."""
     caught = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
     return bool(caught) and bool(int(caught[0], 16) >> (number - 1) & 1)
 
@@ -116,7 +116,7 @@ def started(
 def wrong_end(
     code: int | None, number: signal.Signals, heard: bool, after_signal: int = 0
 ) -> str | None:
-    """What is wrong with an exit code; None: nothing.
+    """Return words for a wrong exit code; None if it is right.
 
     `heard`: the program had a handler when the signal was sent; without one the signal itself may
     end it. `after_signal`: the exit code that the program promises then.
@@ -130,7 +130,7 @@ def wrong_end(
 
 
 class Looks:
-    """What is there before, for a look at what is left afterwards."""
+    """Compares the machine before and after a start, and names what was left behind."""
 
     def __init__(self, bench: Bench, patience_s: float = 10.0) -> None:
         self._runtime, self._patience_s = bench.run.path, patience_s
@@ -143,7 +143,7 @@ class Looks:
 
 
 class Until:
-    """The end of a turn: so many seconds, or so many of what is counted, or too many faults."""
+    """Ends a turn after its time, after its number of counts, or after too many faults."""
 
     def __init__(self, seconds: float, wanted: int) -> None:
         self._deadline, self._wanted = time.monotonic() + seconds, wanted

@@ -46,8 +46,8 @@ def rules_that_deny(host: IPv4Address) -> str:
 
 
 def judged_rules(before: Frames, after: Frames, denied: int) -> str | None:
-    """By how many frames of each flow had been sent, the denied one among them, when the new rules
-    were in force and some time later.
+    """Judge new rules by the frames of each flow, sent when they came into force (`before`) and
+    some time later (`after`). `denied`: the index of the flow that may send none.
     """
     if after[denied] != before[denied]:
         return f"{after[denied] - before[denied]} frames of the denied flow were sent"
@@ -57,7 +57,7 @@ def judged_rules(before: Frames, after: Frames, denied: int) -> str | None:
 
 
 def judged_books(packets: dict[str, int]) -> str | None:
-    """What l3fwd-graph's nodes counted: each packet that came was sent or denied."""
+    """Check the counts of l3fwd-graph's nodes: each received packet was sent or denied."""
     came, sent, denied = packets["rx"], packets["tx"], packets["denied"]
     if came != sent + denied:
         lost = came - sent - denied
@@ -76,7 +76,7 @@ def _exchange_rules(telemetry: Telemetry, running: Started, file: Path, denied: 
         return f"refused: {''.join(told['error'])}"
 
     def asked() -> bool:
-        """Whether the worker asks the new rules, whose counters begin anew."""
+        """Return True if the worker uses the new rules: their counters started at 0."""
         return all(telemetry.ask("/linerate/rules/hits,ipv4")["hits"])
 
     running.child.wait_until(asked, PATIENCE_S, "new rules: not asked")
@@ -127,8 +127,8 @@ def count_rules(bench: Bench, seconds: float, wanted: int) -> Counted:
 
 # -- XDP programs ---------------------------------------------------------------------------------
 
-# Where a frame that came to f0 is heard next, by action and way of XDP. A veth's own XDP_TX wakes
-# nobody at an end without a program.
+# The interface that receives a frame after f0, by XDP mode and action. XDP_TX of a native veth does
+# not wake a peer that has no program.
 PLACES = {
     "native": {"redirect": "r0", "pass": "f0"},
     "generic": {"redirect": "r0", "tx": "l0", "pass": "f0"},
@@ -146,7 +146,7 @@ _NEXT = (
 
 
 def judged_places(expected: str, found: dict[str, bool]) -> str | None:
-    """Where the frame was heard, of `l0`, `f0` and `r0`."""
+    """Judge the interfaces (`l0`, `f0`, `r0`) that received the frame."""
     if found == {place: place == expected for place in found}:
         return None
     at = [place for place, here in found.items() if here]

@@ -94,10 +94,10 @@ def _measure(bench: Bench, setup: LinkSetup, trials: Sequence[Trial]) -> None:
             watch.enter(others_wanted=True)
         refuse(windows)
         singles = [] if in_turns else by_itself(starts, source)
-    for trial, window in zip(trials, windows, strict=True):
+    for number, (trial, window) in enumerate(zip(trials, windows, strict=True)):
         trial.outcome = _frames(window)
-    for trial, single in zip(trials, singles, strict=False):
-        trial.frames.alone_pps = single.pps
+        if singles:
+            trial.outcome.alone_pps = singles[number].pps
 
 
 def _frames(window: Window) -> Frames:
