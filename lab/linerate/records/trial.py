@@ -445,7 +445,7 @@ class RecordWriter:
         except OSError as error:
             self.close()
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
-        self._end = _whole_lines(content)
+        self._end = end_of_lines(content)
         self.torn = len(content) - self._end
         os.ftruncate(self._fd, self._end)
 
@@ -471,7 +471,7 @@ class RecordWriter:
             self._fd = -1
 
 
-def _whole_lines(content: bytes) -> int:
+def end_of_lines(content: bytes) -> int:
     """Return the length up to the last newline: a line cut off by a crash does not count."""
     return content.rfind(b"\n") + 1
 

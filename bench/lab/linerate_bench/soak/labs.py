@@ -15,12 +15,12 @@ from pathlib import Path
 from linerate.host.leftovers.traces import Traces, left_behind
 from linerate.host.process import base_directory, pause
 from linerate.records.run_file import RUN
+from linerate.records.trial import RECORDS, end_of_lines
 from linerate_bench.soak.bench import TIMEOUT_S, Bench, Until
 from linerate_bench.soak.plan import Row
 from linerate_bench.soak.records import Counted
 from linerate_bench.soak.starts import KILLS
 
-RECORDS = "records.jsonl"
 # More blocks than a turn has time for; a rate low enough for any machine.
 OPTIONS = (
     "--link", "null,memif", "--blocks", "500", "--forwarders", "c-l2fwd,rust-l2fwd", "--line-rate",
@@ -31,7 +31,7 @@ OPTIONS = (
 def whole_lines(path: Path) -> bytes:
     """Records that are complete; none where there is no file."""
     content = path.read_bytes() if path.exists() else b""
-    return content[: content.rfind(b"\n") + 1]
+    return content[: end_of_lines(content)]
 
 
 def begin(out: Path, runtime: Path) -> subprocess.Popen[bytes]:

@@ -14,6 +14,7 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from linerate.host.errors import UsageError
+from linerate.records.trial import end_of_lines
 
 
 @dataclass(frozen=True)
@@ -51,12 +52,9 @@ def read(path: Path) -> list[Turn]:
     """All turns of a file, none where there is no file. Raises `UsageError` with the line."""
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    if lines and not text.endswith("\n"):
-        lines.pop()
+    content = path.read_bytes()
     turns = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(content[: end_of_lines(content)].splitlines(), 1):
         try:
             turns.append(_READER.validate_json(line))
         except ValidationError as error:
@@ -72,8 +70,7 @@ def append(path: Path, turn: Turn) -> None:
     """Add a line; half a line at the end goes first."""
     with path.open("a+b") as file:
         file.seek(0)
-        whole = file.read()
-        file.truncate(whole.rfind(b"\n") + 1)
+        file.truncate(end_of_lines(file.read()))
         file.write(json.dumps(asdict(turn)).encode() + b"\n")
 
 
