@@ -10,7 +10,9 @@ be faster than the graph, for it does the same work without one. `cloud` compare
 itself.
 
 Runs are started as a user starts them, alone and beside a compiler on each CPU. Each run is a line
-of FILE: those that are there are not made again. `cloud` takes root and `make cloud-packages`.
+of FILE: those that are there are not made again. A run that somebody ended by a signal is no
+answer: it is not recorded, and the next call makes it again. `cloud` takes root and
+`make cloud-packages`.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -47,6 +50,8 @@ WRONG_ANSWERS: dict[Truth, set[str]] = {
 MOST_S = 1200
 GOAL_S = 600
 RUNS = 3
+# Signals by which somebody ends a run. A run that crashed counts: it left its question open.
+ENDINGS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGKILL)
 # Goals: the share of planted differences that are found, and of comparisons with a wrong answer.
 ANSWERED, WRONG = 0.9, 0.01
 
@@ -242,6 +247,11 @@ class Answers:
     wrong: int = 0
     unanswered: tuple[str, ...] = ()
 
+    @property
+    def interrupted(self) -> bool:
+        """True if somebody ended the run by a signal (exit status 128 + N)."""
+        return self.status - 128 in ENDINGS
+
 
 def judged(
     study: Study,
@@ -273,8 +283,12 @@ def _words(found: Comparison | TakeawayEntry) -> str:
 
 
 def asked(study: Study, seed: int, beside: bool, run: RunDirectory, keep: Path) -> Answers:
-    """One run, as a user starts it; what it found stays in `keep`."""
-    directory = keep / f"{study.name}-{seed}-{'beside' if beside else 'alone'}"
+    """Make one run, as a user starts it; what it found stays in `keep`."""
+    name = f"{study.name}-{seed}-{'beside' if beside else 'alone'}"
+    attempt = 1
+    # An interrupted run left its directory.
+    while (directory := keep / f"{name}-{attempt}").exists():
+        attempt += 1
     directory.mkdir(parents=True)
     files = []
     for program in study.programs:
@@ -366,6 +380,14 @@ def main() -> None:
                            for each in done):  # fmt: skip
                         continue
                     found = asked(study, seed, beside, run, keep)
+                    if found.interrupted:
+                        print(
+                            f"{_of(done, study, beside)[0]}, seed {seed}: interrupted by "
+                            f"{signal.Signals(found.status - 128).name}, not recorded; the next "
+                            "call makes it again",
+                            flush=True,
+                        )
+                        continue
                     done.append(found)
                     out.write(json.dumps(asdict(found)) + "\n")
                     out.flush()
