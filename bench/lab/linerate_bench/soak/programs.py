@@ -4,12 +4,11 @@
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
-from linerate.host.errors import LabError, ProcessError
+from linerate.host.errors import LabError
 from linerate.host.host import LOCAL, Host
 from linerate.host.places import rust_binary
 from linerate.host.process import pause
@@ -105,8 +104,8 @@ def surroundings(program: Program) -> Iterator[tuple[Host, Wires | None]]:
 
 
 def await_moment(bench: Bench, program: Program, running: Started) -> str:
-    """Wait until some moment: before EAL is up, when telemetry begins, or under traffic. Raises
-    `ProcessError` when the program ended before.
+    """Wait for a random moment: before EAL is up, when telemetry begins, or under traffic. Raises
+    `LinkError` if it does not come in time, and `ProcessError` if the program ended.
     """
     moment = bench.source.choice(("early", "socket", "traffic"))
     if moment == "early" or not program.prefixed:
@@ -115,26 +114,21 @@ def await_moment(bench: Bench, program: Program, running: Started) -> str:
     if moment == "traffic" and program.forwards:
         await_traffic(running)
     else:
-        deadline = time.monotonic() + TIMEOUT_S
-        while not running.socket.exists():
-            running.child.check()
-            if time.monotonic() >= deadline:
-                raise ProcessError(f"no telemetry within {TIMEOUT_S:g} s")
-            time.sleep(0.001)
+        running.child.wait_until(running.socket.exists, TIMEOUT_S, "no telemetry")
     pause(bench.source.uniform(0, LATE_S))
     return moment
 
 
 def await_traffic(running: Started) -> None:
-    """Until port 0 has received. Raises `ProcessError` when nothing came in time."""
-    deadline = time.monotonic() + TIMEOUT_S
+    """Wait until port 0 has received packets. Raises `LinkError` if it has not in time, and
+    `ProcessError` if the program ended.
+    """
     with running.connect() as telemetry:
-        while True:
-            running.child.check()
+
+        def received() -> bool:
+            # Until the port is attached and configured there is no answer.
             with suppress(LabError):
-                # Nobody has configured the port yet, or not attached it.
-                if telemetry.ask("/ethdev/stats,0")["ipackets"] > 0:
-                    return
-            if time.monotonic() >= deadline:
-                raise ProcessError(f"no traffic within {TIMEOUT_S:g} s")
-            time.sleep(0.005)
+                return int(telemetry.ask("/ethdev/stats,0")["ipackets"]) > 0
+            return False
+
+        running.child.wait_until(received, TIMEOUT_S, "no traffic")
