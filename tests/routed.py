@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address
 from pathlib import Path
 
+from linerate.host.builds import c_examples
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links.flows import checksum
 from linerate.telemetry.client import Telemetry, connect, socket_path
@@ -179,3 +180,20 @@ def through(
         # What an lcore received it also sends before it looks whether it is to end.
         assert child.stop() == 0, child.output()
     return [[frame for queue in port for frame in read_capture(queue)] for port in sent]
+
+
+def through_c_l3fwd(
+    run: RunDirectory,
+    frames: Sequence[Sequence[bytes]],
+    options: Sequence[str],
+    *,
+    sending: int = 0,
+) -> list[list[bytes]]:
+    """The same of DPDK's l3fwd, unmodified, whose main lcore polls one queue of each port.
+
+    `options`: how it looks routes up, and the files of its rules.
+    """
+    program = c_examples.build("l3fwd", include="linerate_ports.h").program
+    queues = ",".join(f"({port},0,0)" for port in range(len(frames)))
+    ports = ["-p", f"{(1 << len(frames)) - 1:x}", "-P", "--config", queues, "--parse-ptype"]
+    return through(run, program, frames, [*ports, *options], workers=0, sending=sending)

@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from routed import ETHERNET, IPV4, MEMORY, TIMEOUT_S, ipv6, of_every_kind, through
+from routed import (
+    ETHERNET,
+    IPV4,
+    MEMORY,
+    TIMEOUT_S,
+    ipv6,
+    of_every_kind,
+    through,
+    through_c_l3fwd,
+)
 
 from linerate.forwarders import forwarder
-from linerate.host.builds import c_examples
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory
 from linerate.links.flows import checksum
@@ -149,11 +157,9 @@ def test_it_lets_pass_what_the_c_l3fwd_does(
     ipv6_rules = tmp_path / "ipv6"
     nobody = "0000:0000:0000:0000:0000:0000:0000:0000/0"
     ipv6_rules.write_text(f"R{nobody} {nobody} 0 : 65535 0 : 65535 0/0 0\n")
-    options = ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=acl", "--parse-ptype"]
     files = [f"--rule_ipv4={drawn.file}", f"--rule_ipv6={ipv6_rules}"]
-    program = c_examples.build("l3fwd", include="linerate_ports.h").program
     with RunDirectory() as run:
-        made = through(run, program, drawn.frames, [*options, *files], workers=0)
+        made = through_c_l3fwd(run, drawn.frames, ["--lookup=acl", *files])
     passed, expected = (
         {end(frame) for port in each for frame in port} & drawn.numbered for each in (in_c, made)
     )

@@ -27,6 +27,7 @@ from routed import (
     of_every_kind,
     routing,
     through,
+    through_c_l3fwd,
     write_capture,
 )
 
@@ -215,14 +216,8 @@ def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> 
         for _ in range(2)
     ]
     with RunDirectory() as run:
-        expected = through(
-            run,
-            c_examples.build("l3fwd", include="linerate_ports.h").program,
-            frames,
-            ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=lpm", "--parse-ptype",
-             f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"],
-            workers=0,
-        )  # fmt: skip
+        files = [f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"]
+        expected = through_c_l3fwd(run, frames, ["--lookup=lpm", *files])
         options = [
             "--routes_ipv4",
             str(routes4),
@@ -258,15 +253,8 @@ def test_routes_are_read_as_the_c_l3fwd_reads_them(executor: str, tmp_path: Path
         for port in range(2)
     ]
     with RunDirectory() as run:
-        expected = through(
-            run,
-            c_examples.build("l3fwd", include="linerate_ports.h").program,
-            frames,
-            ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=lpm", "--parse-ptype",
-             f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"],
-            workers=0,
-            sending=550,
-        )  # fmt: skip
+        files = [f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"]
+        expected = through_c_l3fwd(run, frames, ["--lookup=lpm", *files], sending=550)
         options = [*BOTH, "--routes_ipv6", str(routes6), "--executor", executor]
         made = through(run, rust_binary("l3fwd-graph"), frames, options)
         refused = l3fwd_graph_says(["-p", "3", "--routes_ipv6", str(routes6), "--strict"])
@@ -499,15 +487,8 @@ def test_flags_of_classbench_are_checked_and_a_rule_twice_is_read(
         return sorted(frame[family.headers :] for port in made for frame in port)
 
     with RunDirectory() as run:
-        in_c = through(
-            run,
-            c_examples.build("l3fwd", include="linerate_ports.h").program,
-            [coming],
-            ["-p", "1", "-P", "--config", "(0,0,0)", "--lookup=acl", "--parse-ptype",
-             *(f"--rule_{name}={file}" for name, file in files.items())],
-            workers=0,
-            sending=len(passing[True]),
-        )  # fmt: skip
+        options = ["--lookup=acl", *(f"--rule_{name}={file}" for name, file in files.items())]
+        in_c = through_c_l3fwd(run, [coming], options, sending=len(passing[True]))
         assert carried(in_c) == carried([passing[True]])
         for as_c, expected in passing.items():
             options = [*mine, "-P", *(["--acl-as-c"] if as_c else [])]
