@@ -18,8 +18,10 @@ from linerate.experiments.graph.design import cells_of, planned
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.running.conversation import Asked, CellOffer, Conversation, Slice
-from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, find
+from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, PROGRAM, find
 from linerate.host.cores import cpus
+from linerate.host.errors import MissingError
+from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
 from linerate.runs.plans.blocks import too_few_blocks
@@ -44,6 +46,15 @@ class Bench:
 
     def ask(self, **request: Any) -> dict[str, Any]:
         return self.tell(json.dumps(request))
+
+
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """CI builds it, and does not allow this skip (.ci/allowed-skips)."""
+    try:
+        rust_binary(PROGRAM, target="graph-bench")
+    except MissingError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
 
 
 @pytest.fixture(scope="module")
