@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How each program is started for the soak: with ports that need nobody else, and traffic."""
+"""Starts each program for the soak, on ports that need no other program, and under traffic."""
 
 from __future__ import annotations
 
@@ -15,15 +15,18 @@ from linerate.host.process import pause
 from linerate_bench.soak.bench import TIMEOUT_S, Bench, Started
 from linerate_bench.soak.wires import Wires, traffic, wires
 
-# Starting takes some tenths of a second: moments from before EAL is up to long after.
+# The longest random waits after a start. EAL needs some tenths of a second, so a moment may be
+# before EAL is up or long after.
 EARLY_S, LATE_S = 0.5, 0.2
 
 
 @dataclass(frozen=True)
 class Program:
-    """`argv`: its command line, by its file prefix. `prefixed`: it acts like a program on EAL.
-    `forwards`: port 0 has traffic. `on_interfaces`: of the kernel (`wires`). `after`: its exit code
-    after a signal.
+    """A program under test.
+
+    `argv` returns its command line for a file prefix. `forwards`: its port 0 receives traffic.
+    `prefixed`: it has a telemetry socket, as programs on EAL do. `on_interfaces`: its ports are
+    interfaces of the kernel (`wires`). `after` returns its exit code after a signal.
     """
 
     name: str
@@ -35,12 +38,12 @@ class Program:
 
     @property
     def goal(self) -> int:
-        """Of starts and stops."""
+        """The number of starts and stops to count."""
         return 10_000 if self.name in ("l2fwd", "generator", "generator-server") else 1000
 
 
 def _on_null(name: str, *options: str) -> Program:
-    """Of DPDK, between two ports that make packets up."""
+    """A DPDK program between two net_null ports, which make packets up."""
 
     def argv(bench: Bench, prefix: str) -> list[str]:
         devices = bench.eal(prefix, "net_null0", "net_null1")
@@ -50,6 +53,8 @@ def _on_null(name: str, *options: str) -> Program:
 
 
 def _on_interfaces(name: str, driver: str, *options: str) -> Program:
+    """A program between the interfaces f0 and f1 of `wires`."""
+
     def argv(bench: Bench, prefix: str) -> list[str]:
         return [
             str(rust_binary(name)), "-l", str(bench.cpu), "--no-pci", "--no-huge", "-m", "512",
@@ -95,7 +100,9 @@ PROGRAMS = (
 
 @contextmanager
 def surroundings(program: Program) -> Iterator[tuple[Host, Wires | None]]:
-    """Where it runs: with traffic, where it is one on interfaces."""
+    """Yield the host that the program runs on. If it runs on interfaces, make them and send traffic
+    to f0; yield them as well.
+    """
     if not program.on_interfaces:
         yield LOCAL, None
         return
