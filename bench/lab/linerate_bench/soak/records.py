@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was counted: a line of JSON for each turn, in a file that only grows.
+"""The records of the soak: one line of JSON for each turn, in a file that only grows.
 
-A soak that is killed while it writes leaves half a line at the end: that turn is made again.
+A soak that is killed while it writes leaves half a line at the end: that turn is run again.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from linerate.records.trial import end_of_lines
 
 @dataclass(frozen=True)
 class Counted:
-    """What one turn found. `number`: of what is counted; `faults`: in words, none when the promise
-    was kept.
+    """The result of one turn. `number`: how much it counted; `faults`: in words, none if the
+    promise was kept.
     """
 
     number: int
@@ -29,9 +29,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Turn:
-    """A line. `part` and `subject`: what was counted, such as `starts` of `l2fwd`; `unit`: in what
-    (`frames`); `seconds`: for which it ran; `commit`: of the checkout, with `+` where files were
-    changed since; `machine`: its CPU, kernel and DPDK.
+    """A line of the file. `part` and `subject`: what was counted, such as `starts` of `l2fwd`;
+    `unit`: what `number` counts (`frames`); `seconds`: how long the turn took; `commit`: that of
+    the checkout, with `+` if files were changed since; `machine`: its CPU, kernel and DPDK.
     """
 
     part: str
@@ -49,7 +49,9 @@ _READER = TypeAdapter(Turn)
 
 
 def read(path: Path) -> list[Turn]:
-    """All turns of a file, none where there is no file. Raises `UsageError` with the line."""
+    """Return all turns of a file; empty if there is no file. Raises `UsageError` with the number of
+    a line that is not a turn.
+    """
     if not path.exists():
         return []
     content = path.read_bytes()
@@ -67,7 +69,7 @@ def read(path: Path) -> list[Turn]:
 
 
 def append(path: Path, turn: Turn) -> None:
-    """Add a line; half a line at the end goes first."""
+    """Append a line; half a line at the end is removed first."""
     with path.open("a+b") as file:
         file.seek(0)
         file.truncate(end_of_lines(file.read()))
@@ -75,5 +77,5 @@ def append(path: Path, turn: Turn) -> None:
 
 
 def done(turns: Sequence[Turn], part: str, subject: str) -> int:
-    """How many of a subject are counted."""
+    """Return how much was counted for a subject."""
     return sum(each.number for each in turns if (each.part, each.subject) == (part, subject))
