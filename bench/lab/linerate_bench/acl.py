@@ -45,10 +45,10 @@ from linerate_bench.goal_table import Row, gated, lines
 ROUNDS, RULES, PACKETS, BATCH = 20, 1000, 1024, 256
 GOAL = 0.9
 WINDOW_S, TIMEOUT_S = 0.5, 20.0
-# Lookups of all packets that dpdk-test-acl makes: about half a second.
+# How often dpdk-test-acl looks all packets up: about half a second.
 ITERATIONS = 8000
 ALONE = "rte_acl_classify"
-# The same once more.
+# The control: the same program again.
 AGAIN = ALONE + AA_SUFFIX
 _UDP = 17
 _MAX_PORT = 65_535

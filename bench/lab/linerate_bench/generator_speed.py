@@ -48,9 +48,10 @@ FCS = 4
 ROUNDS = 20
 SETTLE_S, WINDOW_S = 0.2, 1.0
 START_TIMEOUT_S = 15.0
-# What a ring holds and the generator's queues may: accepted and not yet received at the end.
+# The greatest number of frames that are accepted and not yet received at the end: those in a ring
+# and in the generator's queues.
 UNDER_WAY = 8192
-# Who sends beside ours, and receives.
+# The peer that sends instead of ours, and may receive.
 PEER = "testpmd-io"
 
 OURS, FLOWGEN, TXONLY = "generator", "flowgen", "txonly"
@@ -65,7 +66,7 @@ class Bed:
     words: str
     goals: dict[str, float]
     receivers: frozenset[str]
-    # What is sent comes back.
+    # Sent frames come back.
     echoes: bool = False
 
     @property
@@ -211,7 +212,7 @@ def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> 
         "--auto-start",
         "--nb-cores=1",
         "--port-topology=loop",
-        # Without huge pages its own choice does not fit.
+        # Without huge pages testpmd's default does not fit.
         "--total-num-mbufs=16384",
         "--no-flush-rx",
     ]

@@ -18,7 +18,7 @@ from linerate.verdict.judgement import unsound
 from linerate.verdict.stats import Paired
 
 COLUMNS = ("cell", "forwarder", "against", "blocks", "ratio", "95 % interval", "goal")
-# Of these, the first hold words, the others figures.
+# The first columns have words, the others figures.
 _WORDS = 3
 
 

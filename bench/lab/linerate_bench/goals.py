@@ -25,7 +25,7 @@ from linerate_bench.goal_table import Row, gated, lines
 
 C_BUILDS = ("c-l2fwd", "c-l2fwd-native", "c-l2fwd-clang", "c-l2fwd-clang-native")
 ARMS = ("plain-c", "plain-c-burst", "rust-l2fwd", "rust-l2fwd-burst", "raw-rust", "raw-rust-burst")
-# Lower bounds by arm and link.
+# The goals for lower ends of intervals, by arm and link.
 GOALS = {
     ("rust-l2fwd", "null2"): 1.02,
     ("rust-l2fwd", "nearfree2"): 1.2,

@@ -21,7 +21,7 @@ from linerate_bench.goal_table import Row, gated, lines
 from linerate_bench.goals import row
 
 BASELINE = "c-graph"
-# What mechanisms that pass objects several at a time begin with.
+# The names of mechanisms that pass several objects at a time begin with these.
 BULK = ("copy", "assign2", "assign4")
 
 

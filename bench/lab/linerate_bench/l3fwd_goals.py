@@ -23,7 +23,7 @@ from linerate_bench.goals import best_build, row
 C_BUILDS = (
     "c-l3fwd-graph", "c-l3fwd-graph-native", "c-l3fwd-graph-clang", "c-l3fwd-graph-clang-native",
 )  # fmt: skip
-# For the lower end of the interval.
+# The goals for the lower end of the interval.
 GOALS = {"rust-l3fwd-graph": 1.0, "rust-l3fwd-graph-fused": 1.15}
 
 

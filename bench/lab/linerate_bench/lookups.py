@@ -51,16 +51,16 @@ BLOCKS, TIMES, WINDOW_MS, TIMEOUT_S = 40, 8, 3, 60.0
 GOAL = 0.97
 PROGRAM = "lookup-bench"
 RUST = "rust"
-# What the cells of the program for this processor are called besides.
+# The end of the names of cells of the program for this processor.
 NATIVE_CELL = " native"
 # The arm that runs twice.
 CONTROL = "c/gcc"
 _MEMORY_MIB = 512
-# Rounds under valgrind, some fifty times slower.
+# Rounds under valgrind, which is some fifty times slower.
 _COUNTED = {"pool": 200, "ring": 200, "ring-single": 200}
 _COUNTED_LOOKUPS = 3
 
-# Cycles per operation by cell and arm, of a block.
+# The cycles per operation of a block, by cell and arm.
 Block = dict[str, dict[str, float]]
 
 
@@ -156,7 +156,7 @@ def measure(benches: Sequence[Bench], rng: random.Random, found: dict[str, str])
         for cell in bench.operations
         for arm in [*bench.arms, *([CONTROL + AA_SUFFIX] if CONTROL in bench.arms else [])]
     ]
-    # In the order in which they are told.
+    # The order of the table.
     block: Block = {cell + bench.suffix: {} for bench, cell, _ in windows}
     for _ in range(TIMES):
         rng.shuffle(windows)
@@ -207,7 +207,7 @@ def table(blocks: Sequence[Block]) -> tuple[list[Row], list[str]]:
 
 
 def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> list[str]:
-    """Return a line for each cell and arm: median and least cycles per operation, and instructions."""
+    """Return a line for each cell and arm: median and least cycles, and instructions."""
     told = [f"{'':18} {'':14} {'cycles':>8} {'least':>8} {'instructions':>13}"]
     for cell, arms in blocks[0].items():
         for arm in sorted(arms):

@@ -33,7 +33,7 @@ from linerate_bench.goal_table import Row, gated, lines
 BLOCKS, GOAL, TIMEOUT_S = 40, 1.0, 600.0
 OURS = "linerate"
 BY_HAND = ", RFC 1624 by hand"
-# Sweeps of the two runs whose difference callgrind is asked for.
+# Sweeps of the two runs; the difference of their callgrind counts is used.
 _SWEEPS = (4, 24)
 
 
@@ -94,7 +94,7 @@ def table(timed: Sequence[Timed]) -> tuple[list[Row], list[str]]:
 
 
 def cost_lines(timed: Sequence[Timed], instructions: dict[tuple[str, str], float]) -> list[str]:
-    """Return the median time of each arm in each cell, and its instructions if they were counted."""
+    """Return the median time of each arm in each cell, and its instructions if counted."""
     told = [f"{'':58}{'ns/frame':>10}{'instructions':>14}"]
     for cell, arm in dict.fromkeys((each.cell, each.arm) for each in timed):
         if arm.endswith(AA_SUFFIX):

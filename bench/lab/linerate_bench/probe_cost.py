@@ -40,7 +40,7 @@ PROCESSES = 40
 ROUNDS, WINDOW_S = 12, 0.025
 START_TIMEOUT_S = 10.0
 
-# What each way of measuring asks of the probe, in this order.
+# The probe's settings for each mode, in this order.
 MODES: dict[str, tuple[str, ...]] = {
     "off": ("polling=off",),
     "off again": ("polling=off",),
@@ -66,7 +66,7 @@ QUESTIONS = (
     Question("both", "latency", "off", None),
 )
 
-# TSC cycles per packet in each mode, in one round.
+# TSC cycles per packet of one round, by mode.
 Cycles = dict[str, float]
 
 
@@ -182,7 +182,7 @@ def main() -> None:
             forwarder(name).prepare()
         with leased(), RunDirectory() as run:
             bench = Bench(run, Cores.choose(), Memory.choose(), random.Random(1))
-            # One process of each in turn: what the machine does in an hour, it does to all.
+            # One process of each in turn, so that changes of the machine affect all alike.
             every = [[measure(bench, name) for name in names] for _ in range(count)]
     except LabError as error:
         fail(f"the probe's cost: {error}")
