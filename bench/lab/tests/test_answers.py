@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which answers of a run are right, from what was planted."""
+"""Which answers of a run count as right, given what was planted."""
 
 from __future__ import annotations
 
@@ -140,7 +140,7 @@ def test_the_goal(counts: dict[str, Any], word: str) -> None:
 
 
 def ending_with(*statuses: int) -> Callable[..., int]:
-    """Stands for runs: they end with these exit statuses in turn, and find nothing."""
+    """Return a stand-in for runs, which end with these exit statuses in turn and find nothing."""
     left = iter(statuses)
 
     def attended(argv: Sequence[str]) -> int:
@@ -151,7 +151,7 @@ def ending_with(*statuses: int) -> Callable[..., int]:
 
 
 def recorded(path: Path, monkeypatch: pytest.MonkeyPatch, *statuses: int) -> list[tuple[int, int]]:
-    """Call it for two runs of one study; returns seed and status of each run in the file."""
+    """Run two seeds of one study; return seed and status of each run in the file."""
     monkeypatch.setattr(answers, "attended", ending_with(*statuses))
     words = ["answers", "--records", str(path), "--only", "graph", "--where", "alone"]
     monkeypatch.setattr("sys.argv", [*words, "--count", "2"])

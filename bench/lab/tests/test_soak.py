@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The soak's turns: whose is next, what is resumed, and what the table says."""
+"""The soak's turns: which row is next, what is resumed, and what the table says."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each part of the soak finds the fault that is planted for it, and none where there is none."""
+"""Each part of the soak finds the fault that is planted for it, and no fault if none is planted."""
 
 from __future__ import annotations
 
@@ -80,8 +80,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def planted(script: str, end: str = "exit 0") -> Program:
-    """A shell that acts like a program on EAL: it does this, then its telemetry is there, which it
-    removes when it is told to end.
+    """Return a shell script that acts like a program on EAL: it runs `script`, then makes its
+    telemetry socket, and removes it when it is asked to end.
     """
 
     def argv(bench: Bench, prefix: str) -> list[str]:
@@ -113,7 +113,7 @@ def test_a_file_that_is_left_is_found(bench: Bench) -> None:
 
 
 def test_a_socket_that_is_left_is_found(bench: Bench) -> None:
-    """Its process goes on, in a session of its own."""
+    """The process that owns it goes on, in a session of its own."""
     path = f"{bench.run.path}/s"
     left = f"import socket, time; s = socket.socket(1); s.bind('{path}'); time.sleep(60)"
     script = f'setsid {sys.executable} -c "{left}" &\nwhile [ ! -S {path} ]; do sleep 0.01; done'
