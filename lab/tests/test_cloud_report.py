@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page and the tables of experiment `cloud`, of summaries that no run made."""
+"""The page and the tables of experiment `cloud`, with made-up summaries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def text() -> str:
 
 
 def section(text: str, caption: str) -> str:
-    """A table by the beginning of its caption."""
+    """Return a table by the beginning of its caption."""
     begin = text.index(f"<caption>{caption}")
     return text[begin : text.index("</table>", begin)]
 
@@ -56,7 +56,7 @@ def section(text: str, caption: str) -> str:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_link_has_its_place(shape: str) -> None:
-    """Those of the page, and those of summary.json."""
+    """This holds for the links of the page and those of summary.json."""
     summary = SHAPES[shape]()
     text = rendered(summary)
     places = re.findall(r'\bid="([^"]+)"', text)
@@ -108,7 +108,7 @@ def test_without_answers_there_is_a_page() -> None:
 
 
 def test_the_study_is_answered_first(text: str) -> None:
-    """As published, with its source, and no figure beside it."""
+    """It appears as published, with its source, and without figures."""
     published = text.index('<span class="tag">published</span> The effect of neighbours')
     first = text.index('<li class="held"><span class="verdict">held</span>')
     assert published < first < text.index("<h2>The test bed</h2>")
@@ -185,7 +185,7 @@ def test_undecided_ones_beside_the_study_s_are_folded_away(text: str) -> None:
 
 
 def test_of_each_metric_the_largest_effects_are_open() -> None:
-    """And everything is there."""
+    """And the page has all others."""
     many = [
         made.takeaway(f"thing {number}", "loss", ["load"], verdict, origin="tested")
         for number, verdict in enumerate(["held"] * 9 + ["not held"] * 2)
@@ -201,7 +201,7 @@ def test_of_each_metric_the_largest_effects_are_open() -> None:
 
 
 def test_cells_are_in_the_design_s_order() -> None:
-    """However they were drawn, and whatever came first."""
+    """In whatever order they were drawn and measured."""
     summary = made.full()
     assert summary.cloud
     asked = [cell for cell in summary.cloud.cells if cell.rate == 0.9]
@@ -322,7 +322,9 @@ def test_command_lines_of_searches_and_of_tenants_alone() -> None:
 
 
 def test_an_average_is_over_what_was_measured_alike() -> None:
-    """Only one part has several rates: others do not weigh on the rate that both have."""
+    """Only one part has several rates: the others do not change the average at the rate that both
+    have.
+    """
     cells = (made.full().cloud or CloudAnswers(factors={}, reference="")).cells
     loss = shown("loss")
     assert loss

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A session of experiment cloud before its first block: its budget, and what it goes on with."""
+"""A session of experiment cloud before its first block: its budget, and what it continues with."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ BLANK = {
 
 
 class Session:
-    """Two frameworks and two sizes; an attempt is a minute of a clock that nothing else moves."""
+    """Two frameworks and two sizes; an attempt takes a minute of a simulated clock."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 0.0
@@ -71,8 +71,8 @@ class Session:
         return comes_to
 
     def searches(self, run: RunDirectory, minutes: float) -> tuple[tuple[int, int], bool]:
-        """How many own rates are looked for within a budget, and of how many it is asked what is
-        kept; and whether the session ended before its first block.
+        """Return how many own rates are searched within a budget, how many are tried beside
+        tenants, and whether the session ended before its first block.
         """
         self.plan.minutes = minutes
 
@@ -124,7 +124,7 @@ def own_core() -> CloudDesign:
 def test_a_session_without_the_tenants_core_is_refused(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They would be on the forwarder's, in cells that say otherwise."""
+    """They would be on the forwarder's core, in cells that say otherwise."""
     session.plan.design = own_core()
     monkeypatch.setattr(Cloud, "room", Room(forwarder=1, spare=None))
     with pytest.raises(LabError, match=r"18 cells of this run .* no other core") as raised:
@@ -140,8 +140,8 @@ Script = dict[tuple[str, int], list[float | None]]
 
 
 class Scripted:
-    """A session on a machine on which attempts come to what is written down, and to a window that
-    is void where that is nothing, or less than was asked for: a compiler had the sender's CPU.
+    """A session on a machine with scripted results of attempts. A missing result, or one below what
+    was asked for, is a void window: a compiler had the sender's CPU.
     """
 
     def __init__(
@@ -211,7 +211,7 @@ class Scripted:
         return found
 
     def measure(self) -> dict[tuple[str, int], float]:
-        """A session until its first block: what is 100 % of each."""
+        """Run a session until its first block, which decides what 100 % of each is."""
         self.session += 1
         earlier = read(self.records) if self.records.exists() else []
         writer = RecordWriter(self.records)
@@ -247,7 +247,7 @@ def test_all_sizes_are_offered_the_share_that_is_kept_of_each(
 def test_a_share_is_tried_again_where_strangers_had_the_senders_cpu(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Within one budget for all of them, so that it ends where they stay."""
+    """All attempts share one budget, so that this ends if the other processes stay."""
     kept: Script = {(XDP, SMALL): [0.25, None, 1.0]}
     lab = Scripted(tmp_path, monkeypatch, rates=FOUND, kept=kept)
     assert lab.measure()[XDP, SMALL] == XDP_NDR
@@ -321,7 +321,7 @@ def test_another_framework_that_is_lost_is_named(
 
 
 def test_tenants_are_no_strangers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """They have the forwarder's CPU because the study gives it to them; nobody else is to have the
+    """They have the forwarder's CPU because the study gives it to them; nobody else may have the
     generator's.
     """
 
