@@ -291,7 +291,7 @@ def test_one_sentence_for_whatever_was_decided(run: tuple[Summary, str]) -> None
 
 
 def flooded_veth() -> Summary:
-    """One link that waits, and one on which half is lost in front of each forwarder."""
+    """A link on which the generator waits, and one on which half is lost before each forwarder."""
     setup, trials = simulated_run([Cell("memif", 64, 8), Cell("veth", 64, 8)])
     found = summarise(setup, trials, interrupted=False)
     (veth,) = [cell for cell in found.cells if cell.link == "veth"]
