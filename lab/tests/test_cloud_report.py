@@ -261,7 +261,7 @@ def test_what_was_not_drawn_says_so() -> None:
 
 
 def test_what_was_not_run_is_listed(text: str) -> None:
-    told = section(text, "What was asked for and not measured")
+    told = section(text, "Requested cells that were not measured")
     assert "a core of the forwarder's own beside tenants" in told
     assert "<td>8</td><td>96</td>" in told
     assert "<dd>20 cells</dd>" in text
@@ -276,7 +276,7 @@ def test_emulation_is_said(text: str) -> None:
 def test_the_own_rates_and_the_control(text: str) -> None:
     rates = section(text, "What 100 % is for each framework")
     assert "<td>320.5</td><td>310.5</td>" in rates
-    assert "The non-drop rate (NDR) of each was found in this run" in text
+    assert "The non-drop rate (NDR) of each framework was found in this run" in text
     assert '<td>-</td><td class="text prose">the search found no rate</td>' in rates
     control = section(text, "The A/A control: c-l2fwd against itself")
     assert "ratio 1.001 (95 % interval 0.995 to 1.006)" in control
@@ -290,8 +290,8 @@ def test_rates_that_were_given_are_no_ndr() -> None:
     for own in summary.cloud.own_rates:
         own.ndr_pps, own.pps = None, 10_000.0
     told = rendered(summary)
-    assert "No NDR was looked for: 100&nbsp;% of all was given" in told
-    assert "(NDR) of each was found" not in told
+    assert "No NDR was searched for: <code>--line-rate</code> gave the 100&nbsp;% of all" in told
+    assert "(NDR) of each framework was found" not in told
 
 
 def test_what_late_is_stands_in_the_method(text: str) -> None:
