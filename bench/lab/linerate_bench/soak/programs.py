@@ -100,8 +100,8 @@ PROGRAMS = (
 
 @contextmanager
 def surroundings(program: Program) -> Iterator[tuple[Host, Wires | None]]:
-    """Yield the host that the program runs on. If it runs on interfaces, make them and send traffic
-    to f0; yield them as well.
+    """Yield the host that the program runs on, and the interfaces that it uses; None: it uses none.
+    A program that forwards between them receives traffic on f0.
     """
     if not program.on_interfaces:
         yield LOCAL, None
