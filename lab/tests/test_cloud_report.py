@@ -100,7 +100,7 @@ def test_the_console_prints_every_shape(shape: str) -> None:
 
 def test_without_answers_there_is_a_page() -> None:
     summary = made.full().model_copy(update={"cloud": None, "takeaways": []})
-    assert "No conclusion of the study could be held against this run" in rendered(summary)
+    assert "No conclusion of the study could be tested by this run" in rendered(summary)
     print_summary(quiet(), summary)
 
 
@@ -295,7 +295,7 @@ def test_rates_that_were_given_are_no_ndr() -> None:
 
 
 def test_what_late_is_stands_in_the_method(text: str) -> None:
-    assert "A frame is late when it is sent more than 5 ms after its time" in text
+    assert "Frames that a delay of the generator of more than 5 ms disturbed are left out" in text
 
 
 def test_the_drawing_shows_who_shares_the_core(text: str) -> None:

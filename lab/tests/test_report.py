@@ -108,8 +108,8 @@ def test_every_rate_has_its_unit(run: tuple[Summary, str]) -> None:
 
 
 CYCLES_LEAD = "the verdict is that of cycles per packet at 25 % load"
-COST_LEADS = "so the cost of a packet leads"
-LOWER_TABLE = "load, of the ceiling"
+COST_LEADS = "so the cost of a packet is compared first"
+LOWER_TABLE = "load, share of the ceiling"
 
 
 def test_the_cost_of_a_packet_leads_where_the_link_is_the_limit() -> None:
@@ -149,7 +149,7 @@ def test_an_unknown_cost_does_not_lead() -> None:
     page = render(found, trials, link)
     assert COST_LEADS not in page
     assert LOWER_TABLE in page
-    assert "lost is the share of all frames of the valid trials together" in page
+    assert '"Lost" is the share of all frames of all valid trials.' in page
     assert CYCLES_LEAD not in on_console(found)
 
 
@@ -317,7 +317,9 @@ def test_a_flood_that_drops_stands_beside_the_published_one() -> None:
     page = render(found, [], link)
     assert "This run: veth, 64 B. " in page
     found.cells = [each for each in found.cells if each.link == "memif"]
-    assert "a link that makes the generator wait" in render(found, [], link)
+    assert "64 B, where the generator waits: no frames are lost before the forwarder" in render(
+        found, [], link
+    )
     found.cells = []
     assert like_published(found.cells) is None
 
