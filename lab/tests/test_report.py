@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from typing import Any
 
 import pytest
 from chart_specs import valid_charts
@@ -21,6 +22,7 @@ from linerate.links import link
 from linerate.records.cells import Cell
 from linerate.records.summary import Summary
 from linerate.records.trial import Invalid
+from linerate.report import charts as report_charts
 from linerate.report import page as report_page
 from linerate.report.console import own_share
 from linerate.report.in_short import in_short
@@ -289,6 +291,46 @@ def test_one_sentence_for_whatever_was_decided(run: tuple[Summary, str]) -> None
     assert in_short(found) == f"{only.arm} against {only.baseline}: equal in 4 of 4 decided."
     found.comparisons = []
     assert in_short(found) is None
+
+
+def test_comparisons_open_for_one_reason_are_one_statement_for_all_sizes(
+    run: tuple[Summary, str],
+) -> None:
+    (first, *_) = run[0].comparisons
+    open_at = {"verdict": "undecided", "reason": "too few blocks", "link": "memif"}
+    cells = [
+        first.model_copy(update={**open_at, "size": size, "ratio": ratio, "smallest_detectable": d})
+        for size, ratio, d in ((64, 1.0, None), (128, 1.004, 0.03), (1518, 0.99, 0.05))
+    ]
+    (found,) = report_page.untold([*cells, cells[0].model_copy(update={"link": "veth"})])
+    told = f"{first.arm} against {first.baseline} on "
+    by = f"by {METRICS[first.metric].words}"
+    assert found.statements == [
+        f"{told}memif at 64, 128 and 1518 B {by} "
+        "(ratios 0.990 to 1.004; could find 3.00 % to 5.00 %)",
+        f"{told}veth at 64 B {by} (ratio 1.000)",
+    ]
+    # Graphs have a name, which says everything.
+    graph = cells[0].model_copy(update={"link": "linear/4", "size": 0, "ratio": None})
+    (found,) = report_page.untold([graph])
+    assert found.statements == [f"{told}linear/4 {by}"]
+
+
+def test_rows_without_an_interval_keep_their_place(run: tuple[Summary, str]) -> None:
+    found = run[0].model_copy(deep=True)
+    found.comparisons = [
+        found.comparisons[0].model_copy(update={"size": size, "primary": True, "ci_low": low})
+        for size, low in ((64, 0.9), (128, None), (256, 0.9))
+    ]
+    chart = report_charts.ratios(found)
+    assert chart
+    (order,) = {tuple(y["sort"]) for y in _encodings(chart, "y") if y.get("field") == "what"}
+    assert [each.rsplit(" ", 2)[1] for each in order] == ["64", "128", "256"]
+
+
+def _encodings(chart: dict[str, Any], channel: str) -> list[dict[str, Any]]:
+    layers = chart.get("layer", [chart])
+    return [each["encoding"][channel] for each in layers if channel in each.get("encoding", {})]
 
 
 def flooded_veth() -> Summary:
