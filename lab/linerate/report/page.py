@@ -174,7 +174,8 @@ def _figures(same: Sequence[Comparison]) -> str:
         return ""
     least = [each.smallest_detectable for each in same if each.smallest_detectable is not None]
     would = f"; could find {_range(least, console.share)}" if least else ""
-    return f" ({'ratio' if len(ratios) == 1 else 'ratios'} {_range(ratios, _ratio)}{would})"
+    told = _range(ratios, _ratio)
+    return f" ({'ratios' if ' ' in told else 'ratio'} {told}{would})"
 
 
 def _ratio(value: float) -> str:
