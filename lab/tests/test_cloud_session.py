@@ -96,7 +96,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Session
 
 @pytest.mark.parametrize(
     ("minutes", "found", "kept"),
-    [(0.5, 1, 0), (3, 3, 0), (3.5, 4, 0), (6, 4, 2), (7.5, 4, 4), (8.5, 4, 4)],
+    [(0.5, 1, 0), (3, 3, 0), (7.5, 8, 0), (10, 8, 2), (11.5, 8, 4), (12.5, 8, 4)],
 )
 def test_searches_are_within_the_budget(
     tmp_path: Path, session: Session, minutes: float, found: int, kept: int
@@ -104,16 +104,16 @@ def test_searches_are_within_the_budget(
     with RunDirectory(tmp_path) as run:
         counts, unfinished = session.searches(run, minutes)
     assert counts == (found, kept)
-    assert unfinished == (found + kept < 8)
+    assert unfinished == (found + kept < 12)
 
 
 def test_what_is_on_record_is_passed_without_a_budget(tmp_path: Path, session: Session) -> None:
-    earlier = [made_trial(**BLANK, position=n) for n in range(8)]
+    earlier = [made_trial(**BLANK, position=n) for n in range(12)]
     session.journal = Journal(session.writer, earlier, 2)
     with RunDirectory(tmp_path) as run:
         counts, unfinished = session.searches(run, 0.0)
     assert counts == (0, 0)
-    assert len(session.journal.trials) == 8
+    assert len(session.journal.trials) == 12
     assert not unfinished
 
 
@@ -268,6 +268,26 @@ def test_what_a_framework_carries_is_looked_for_again(
     assert lab.measure()[DPDK, SMALL] == DPDK_NDR
     assert lab.rests == list(RESTS_S[:2])
     assert not lab.plan.warnings
+
+
+def test_a_rate_is_searched_until_two_agree_and_the_highest_counts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    rates = FOUND | {(XDP, SMALL): [0.5 * XDP_NDR, None, XDP_NDR, 0.95 * XDP_NDR]}
+    lab = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
+    assert lab.measure()[XDP, SMALL] == XDP_NDR
+    assert not lab.plan.warnings
+    # A rate that is known is not waited for.
+    assert not lab.rests
+
+
+def test_rates_that_do_not_agree_are_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    rates = FOUND | {(XDP, SMALL): [500.0, 1100.0, 2000.0, 3000.0]}
+    lab = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
+    assert lab.measure()[XDP, SMALL] == XDP_NDR
+    (warning,) = lab.plan.warnings
+    assert "xdp-tx, 64 B: what it carries alone is not known, for searches found" in warning
+    assert "0.5, 1.1, 2.0 and 3.0 kpps" in warning
 
 
 @pytest.mark.parametrize("what", ["rates", "kept"])

@@ -493,6 +493,40 @@ def test_sizes_that_were_offered_different_shares_are_not_compared() -> None:
     assert study(alike) == ["held"] * 8
 
 
+def searched_again(again: float) -> Takeaways:
+    """Return what is said if the second highest rate found for XDP at 64 B is this share of the
+    highest.
+    """
+    of = design()
+    trials = records(of, NOISY)
+    for trial in trials:
+        if full_pps := trial.request.maximum_pps:
+            unsure = (trial.forwarder, trial.cell.key[1]) == (XDP, 64)
+            trial.request.alone_pps = full_pps
+            trial.request.alone_again_pps = full_pps * (again if unsure else 0.95)
+    return takeaways(windows_of(trials), of, metrics=["loss"], permutations=199)
+
+
+@pytest.mark.parametrize(
+    ("again", "found"),
+    [
+        (0.5, "the highest two searches found 500.0 and 250.0 kpps"),
+        (0.0, "only one search found a rate"),
+    ],
+)
+def test_searches_that_do_not_agree_forbid_statements_on_sizes(again: float, found: str) -> None:
+    """A compiler halved the rate of one size, and the page claimed that size matters for loss."""
+    unsure = searched_again(again)
+    for each in unsure.entries:
+        if {SIZE, FRAMEWORK} & set(each.about):
+            assert each.verdict == "undecided"
+            assert each.reason.startswith(
+                f"what xdp-tx carries alone at 64 B is not known: {found}"
+            )
+    assert one(unsure, "the kind of load matters for loss").verdict == "held"
+    assert one(searched_again(0.92), "packet size matters for loss").verdict == "held"
+
+
 def test_frameworks_that_were_offered_different_shares_are_not_compared() -> None:
     unlike = offered({(XDP, 64): 0.25, (XDP, 1518): 0.25})
     assert one(unlike, "DPDK and XDP differ in loss").reason.startswith("frameworks at 64 B were")

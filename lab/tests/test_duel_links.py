@@ -23,10 +23,11 @@ from linerate.experiments.duel import choosing
 from linerate.experiments.duel.choosing import Choice, choose
 from linerate.experiments.duel.programs import Side, program_of, side_of
 from linerate.experiments.duel.rounds import Asked, Duel
-from linerate.experiments.duel.sentences import altogether, listed, side_called
+from linerate.experiments.duel.sentences import altogether, side_called
 from linerate.forwarders import forwarder
 from linerate.host.errors import BusyError, MachineError
 from linerate.host.exit_status import BisectStatus, ExitStatus
+from linerate.host.text import listed
 from linerate.links import LINKS, Ports, link
 from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError

@@ -200,6 +200,11 @@ class Request(Strict):
         "searched; `maximum_pps` is less if the generator keeps a lower rate "
         "beside tenants",
     )
+    alone_again_pps: Rate | None = Field(
+        default=None,
+        description="experiment cloud: the second highest rate that searches for `alone_pps` "
+        "found, 0 if only one found any; absent if it was searched once, as in older runs",
+    )
     pps: Rate | None = Field(default=None, description="frames per second")
     seconds: Seconds | None = Field(default=None, description="duration of sending")
     frames: Count | None = Field(default=None, description="number of frames of a burst")

@@ -184,7 +184,7 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     # The cell below the two names: labels are half as wide.
     in_lines = alt.Axis(labelExpr="split(datum.label, ', ')", labelOffset=-7)
     # By name: rows without an interval are missing in the first layer, and would come last.
-    order = [row["what"] for row in rows]
+    order = [str(row["what"]) for row in rows]
     y = alt.Y("what:N", title=None, sort=order, axis=in_lines)
     colour = verdict_colour("verdict")
     tips = [
