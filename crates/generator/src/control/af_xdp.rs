@@ -12,8 +12,8 @@ const MOST_QUEUES: u16 = 32;
 /// Ports that could not be set up, and that stay, before no more are made.
 const MOST_STUCK: usize = 4;
 /// How long the kernel may take to give a queue free after its socket has been closed: it does so later, on
-/// a thread of its own, and until then refuses another socket. Some milliseconds are usual, on a busy machine more than 200
-/// have been seen. So long is waited where the kernel does not say which queues have sockets.
+/// a thread of its own, and until then refuses another socket. Some milliseconds are usual, a busy machine may take longer.
+/// Waited for where the kernel does not say which queues have sockets.
 const RELEASE: Duration = Duration::from_secs(1);
 /// How long another socket may have a queue before it counts as another program's.
 const TAKEN: Duration = Duration::from_secs(5);
