@@ -5,8 +5,8 @@ A flood gives the starting point, then MLRsearch (RFC 9971) searches for the gre
 loss, by short windows of which up to half may lose: a shared machine is quiet for a part of a
 second at a time. If the sender is late at the greatest load, it searches below that.
 
-Who uses the forwarder's CPU only lowers the rate. So it is searched until two searches agree, and
-the highest rate counts.
+Other programs on the forwarder's CPU only lower the rate. So it is searched until two searches
+agree, and the highest rate counts.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ LIMIT_S = 60.0
 # Multiples of a flood's received rate: an overloaded forwarder may carry less than its maximum.
 TOPS = (1.2, 0.9, 0.7, 0.5, 0.3, 0.15)
 FLOOD_S = 0.3
-# The most searches of one rate, and what the second highest of them has of the highest at least if
-# they agree: the goal's width is 2 %, and NDRs of two starts differ by some per cent.
+# A rate is searched at most this often. Searches agree if the second highest rate is at least this
+# share of the highest: the goal's width is 2 %, and NDRs of two starts differ by some per cent.
 SEARCHES = 4
 _AGREE = 0.9
 _WINDOWS = 8
