@@ -51,8 +51,8 @@ _SETTLE_S = 0.2
 @dataclass(frozen=True)
 class Site:
     """The shared context of all cells of a run. `warn`: receives remarks on all of them. By
-    framework and frame size, as far as they were searched: `ndrs`, and the next lower rates that
-    were found, `again`.
+    framework and frame size, as far as they were searched: `ndrs`, and the rates of the searches
+    that confirm them, `again`.
     """
 
     bench: Bench
