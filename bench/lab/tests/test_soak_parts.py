@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import os
 import random
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,9 +20,11 @@ import pytest
 from linerate.host.errors import LabError
 from linerate.host.leftovers.traces import Traces, left_behind
 from linerate.host.process import RunDirectory
+from linerate.host.sampler import Activity
 from linerate.links.eal import Memory
+from linerate_bench.soak import bench as bench_module
 from linerate_bench.soak import exchanges, frames, fuzz, generator, labs
-from linerate_bench.soak.bench import Bench, Until, hears, wrong_end
+from linerate_bench.soak.bench import MOST_TIMES, Bench, Patience, Until, hears, wrong_end
 from linerate_bench.soak.programs import Program
 from linerate_bench.soak.starts import counted, killed, stopped
 from linerate_bench.soak.wires import changes
@@ -134,6 +138,57 @@ def test_ends_are_judged_by_what_was_promised() -> None:
     assert wrong_end(-11, term, heard=False) == "was ended by SIGSEGV after SIGTERM, not with 0"
     assert wrong_end(1, term, heard=False) == "ended with 1 after SIGTERM, not with 0"
     assert wrong_end(None, term, heard=True) == "did not end within 120 s of SIGTERM"
+
+
+SPIN = [sys.executable, "-c", "while True: pass"]
+
+
+@contextlib.contextmanager
+def spinning(nice: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that wants the last CPU all the time."""
+    with subprocess.Popen(SPIN) as process:
+        try:
+            os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
+            usual = os.getpriority(os.PRIO_PROCESS, process.pid)
+            os.setpriority(os.PRIO_PROCESS, process.pid, min(usual + nice, 19))
+            yield process
+        finally:
+            process.kill()
+
+
+def test_time_that_others_take_from_a_program_is_not_counted() -> None:
+    with spinning(0), spinning(15) as starved:
+        time.sleep(0.5)
+        patience = Patience(starved.pid, 1.0)
+        time.sleep(1.3)
+        assert not patience.over
+    with subprocess.Popen(["sleep", "60"]) as idle:
+        patience = Patience(idle.pid, 0.2)
+        assert not patience.over
+        time.sleep(0.3)
+        assert patience.over
+        assert str(patience) == "0.2 s"
+        idle.kill()
+
+
+def test_a_limit_grows_to_its_multiple_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = [0.0]
+    monkeypatch.setattr(
+        bench_module, "activity", lambda pid: Activity(0, 0, 0.0, 0.0, {1: (0.0, waited[0])})
+    )
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    patience = Patience(1, 30.0)
+    now[0], waited[0] = 135.0, 20.0
+    assert not patience.over
+    now[0] = 149.0
+    assert not patience.over
+    waited[0] = 10_000.0
+    now[0] = 100.0 + MOST_TIMES * 30.0 - 1
+    assert not patience.over
+    now[0] += 2
+    assert patience.over
+    assert str(patience) == "30 s, and 270.0 s in which other processes had its CPU"
 
 
 def test_a_handler_is_seen_in_a_process_s_status() -> None:

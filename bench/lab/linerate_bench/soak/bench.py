@@ -17,15 +17,19 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from linerate.host import sampler
 from linerate.host.host import LOCAL, Host
 from linerate.host.leftovers.traces import Traces, left_behind
 from linerate.host.process import Child, Command, RunDirectory, pause
+from linerate.host.sampler import Activity, Wanted
 from linerate.host.text import last_words
 from linerate.links.eal import Memory
 from linerate.telemetry.client import Telemetry, connect, socket_path
 
 # Long enough on a machine that is full of other work.
 TIMEOUT_S = 120.0
+# A time limit grows to so many times its length while others have the program's CPU.
+MOST_TIMES = 10
 # More words of one turn say nothing new.
 MOST_FAULTS = 20
 
@@ -54,6 +58,44 @@ class Bench:
         return options + [f"--vdev={vdev}" for vdev in vdevs]
 
 
+class Patience:
+    """A time limit for a program: the time in which it wanted to run while other processes had its
+    CPU is added, up to `MOST_TIMES` the limit.
+
+    A lab that measures has a hundred times the CPU weight of other processes, and a thousand times
+    or more that of processes under `nice`: beside it, a program may run for milliseconds in half a
+    minute.
+    """
+
+    def __init__(self, pid: int, limit_s: float) -> None:
+        self._pid, self._limit_s = pid, limit_s
+        self._before = activity(pid)
+        self._began = time.monotonic()
+        self._waited_s = 0.0
+
+    @property
+    def over(self) -> bool:
+        """Return True if the time is over."""
+        passed = time.monotonic() - self._began
+        if passed < self._limit_s + self._waited_s:
+            return False
+        self._waited_s = min(
+            activity(self._pid).waited_for_others_s(self._before),
+            (MOST_TIMES - 1) * self._limit_s,
+        )
+        return passed >= self._limit_s + self._waited_s
+
+    def __str__(self) -> str:
+        """Return the limit in words, for what did not happen `within` it."""
+        others = f", and {self._waited_s:.1f} s in which other processes had its CPU"
+        return f"{self._limit_s:g} s{others if self._waited_s >= 1 else ''}"
+
+
+def activity(pid: int) -> Activity:
+    """Return how long each thread of a process ran, and waited for a CPU."""
+    return sampler.take(Wanted((pid,))).processes[pid]
+
+
 class Started:
     """A program that runs."""
 
@@ -64,6 +106,9 @@ class Started:
     @property
     def running(self) -> bool:
         return self.child.running
+
+    def patience(self, limit_s: float) -> Patience:
+        return Patience(self.child.pid, limit_s)
 
     def connect(self) -> Telemetry:
         return connect(self.socket, TIMEOUT_S, self.child.check)

@@ -79,18 +79,25 @@ def _exchange_rules(telemetry: Telemetry, running: Started, file: Path, denied: 
         """Return True if the worker uses the new rules: their counters started at 0."""
         return all(telemetry.ask("/linerate/rules/hits,ipv4")["hits"])
 
-    running.child.wait_until(asked, PATIENCE_S, "new rules: not asked")
+    patience = running.patience(PATIENCE_S)
+    while not asked():
+        running.child.check()
+        if patience.over:
+            return f"new rules: not asked within {patience}"
+        time.sleep(QUIET_S)
 
     def sent() -> Frames:
         return tuple(telemetry.ask("/net_nearfree/flows,net_nearfree0,0"))
 
     before = sent()
-    deadline = time.monotonic() + PATIENCE_S
+    patience = running.patience(PATIENCE_S)
     while True:
         time.sleep(QUIET_S)
         wrong = judged_rules(before, sent(), denied)
-        if wrong is None or not wrong.startswith("no frame") or time.monotonic() >= deadline:
+        if wrong is None or not wrong.startswith("no frame"):
             return wrong
+        if patience.over:
+            return f"{wrong} within {patience}"
 
 
 def count_rules(bench: Bench, seconds: float, wanted: int) -> Counted:

@@ -115,11 +115,11 @@ def await_moment(bench: Bench, program: Program, running: Started) -> str:
     if moment == "traffic" and program.forwards:
         await_traffic(running)
     else:
-        deadline = time.monotonic() + TIMEOUT_S
+        patience = running.patience(TIMEOUT_S)
         while not running.socket.exists():
             running.child.check()
-            if time.monotonic() >= deadline:
-                raise ProcessError(f"no telemetry within {TIMEOUT_S:g} s")
+            if patience.over:
+                raise ProcessError(f"no telemetry within {patience}")
             time.sleep(0.001)
     pause(bench.source.uniform(0, LATE_S))
     return moment
@@ -127,7 +127,7 @@ def await_moment(bench: Bench, program: Program, running: Started) -> str:
 
 def await_traffic(running: Started) -> None:
     """Until port 0 has received. Raises `ProcessError` when nothing came in time."""
-    deadline = time.monotonic() + TIMEOUT_S
+    patience = running.patience(TIMEOUT_S)
     with running.connect() as telemetry:
         while True:
             running.child.check()
@@ -135,6 +135,6 @@ def await_traffic(running: Started) -> None:
                 # Nobody has configured the port yet, or not attached it.
                 if telemetry.ask("/ethdev/stats,0")["ipackets"] > 0:
                     return
-            if time.monotonic() >= deadline:
-                raise ProcessError(f"no traffic within {TIMEOUT_S:g} s")
+            if patience.over:
+                raise ProcessError(f"no traffic within {patience}")
             time.sleep(0.005)
