@@ -17,14 +17,16 @@ from typing import Any
 
 import pytest
 
-from linerate.host.errors import LabError
+from linerate.host.errors import LabError, ProcessError
+from linerate.host.host import Host
 from linerate.host.leftovers.traces import Traces, left_behind
 from linerate.host.process import RunDirectory
 from linerate.host.sampler import Activity
 from linerate.links.eal import Memory
+from linerate.telemetry.client import socket_path
 from linerate_bench.soak import bench as bench_module
 from linerate_bench.soak import exchanges, frames, fuzz, generator, labs
-from linerate_bench.soak.bench import MOST_TIMES, Bench, Patience, Until, hears, wrong_end
+from linerate_bench.soak.bench import MOST_TIMES, Bench, Patience, Until, hears, started, wrong_end
 from linerate_bench.soak.programs import Program
 from linerate_bench.soak.starts import counted, killed, stopped
 from linerate_bench.soak.wires import changes
@@ -107,6 +109,39 @@ def test_a_program_that_leaves_nothing_has_no_faults(bench: Bench) -> None:
     assert (found.number, found.faults) == (3, ())
     found = counted(bench, planted(""), killed, Until(60, 2))
     assert (found.number, found.faults) == (2, ())
+
+
+def test_what_was_counted_before_an_error_stays_counted(bench: Bench) -> None:
+    done: list[str] = []
+
+    def once(bench: Bench, program: Program, host: Host) -> list[str]:
+        done.append(program.name)
+        if len(done) == 3:
+            raise ProcessError("it has gone")
+        return []
+
+    found = counted(bench, planted(""), once, Until(60, 9))
+    assert (found.number, found.faults) == (2, ("it has gone",))
+
+
+def test_answers_are_waited_for_as_long_as_programs_are(tmp_path: Path) -> None:
+    """An exchange of XDP programs took more than the five seconds of other answers."""
+    script = (
+        "import socket, sys, time, pathlib\n"
+        "path = pathlib.Path(sys.argv[1]); path.parent.mkdir(parents=True)\n"
+        "server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+        "server.bind(str(path)); server.listen(1)\n"
+        "peer = server.accept()[0]\n"
+        'peer.send(b\'{"version": "DPDK 22.11", "pid": 1, "max_output_len": 16384}\')\n'
+        "peer.recv(100); time.sleep(6); peer.send(b'{\"/slow\": 7}'); time.sleep(60)\n"
+    )
+    # A path of pytest's is longer than a socket's may be.
+    with RunDirectory() as run:
+        bench = Bench(run, random.Random(1), tmp_path / "soak.jsonl", Memory(False))
+        prefix = run.new_prefix("slow")
+        argv = [sys.executable, "-c", script, str(socket_path(run.path, prefix))]
+        with started(bench, argv, prefix) as running, running.connect() as telemetry:
+            assert telemetry.ask("/slow") == 7
 
 
 def test_a_file_that_is_left_is_found(bench: Bench) -> None:

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host import sampler
+from linerate.host.errors import LabError, MachineError, MissingError
 from linerate.host.host import LOCAL, Host
 from linerate.host.leftovers.traces import Traces, left_behind
 from linerate.host.process import Child, Command, RunDirectory, pause
@@ -111,7 +112,10 @@ class Started:
         return Patience(self.child.pid, limit_s)
 
     def connect(self) -> Telemetry:
-        return connect(self.socket, TIMEOUT_S, self.child.check)
+        """Connect to its telemetry. Beside a lab that measures, the answer to an exchange of XDP
+        programs was seen to take more than the usual five seconds.
+        """
+        return connect(self.socket, TIMEOUT_S, self.child.check, answer_s=TIMEOUT_S)
 
     def hears(self, number: signal.Signals) -> bool:
         """Return True if the program handles the signal itself."""
@@ -194,6 +198,18 @@ class Until:
         self._deadline, self._wanted = time.monotonic() + seconds, wanted
         self.number = 0
         self.faults: list[str] = []
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Count an error as a fault, which ends the block; what was counted before stays counted.
+        An error that says that the row cannot run on this machine is raised.
+        """
+        try:
+            yield
+        except (MissingError, MachineError):
+            raise
+        except LabError as error:
+            self.faults.append(str(error))
 
     @property
     def on(self) -> bool:

@@ -119,7 +119,11 @@ def count_rules(bench: Bench, seconds: float, wanted: int) -> Counted:
         "-p", "3", "-P", "--config", "(0,0,1),(1,0,1)", "--rule_ipv4", str(files[0]),
     ]  # fmt: skip
     until = Until(seconds, wanted)
-    with started(bench, argv, prefix) as running, running.connect() as telemetry:
+    with (
+        until.going_on(),
+        started(bench, argv, prefix) as running,
+        running.connect() as telemetry,
+    ):
         ask_when_known(telemetry, "/linerate/rules", TIMEOUT_S, running.child.check)
         await_traffic(running)
         while until.on:
@@ -198,7 +202,11 @@ def count_programs(bench: Bench, seconds: float, wanted: int) -> Counted:
     mode = bench.source.choice(tuple(PLACES))
     actions = PLACES[mode]
     until = Until(seconds, wanted)
-    with wires() as made, _xdp(bench, made, "--mode", mode) as (running, telemetry):
+    with (
+        until.going_on(),
+        wires() as made,
+        _xdp(bench, made, "--mode", mode) as (running, telemetry),
+    ):
         with (
             traffic(made.left, "l0"),
             packet_socket(made.left, "l0") as left,
@@ -259,7 +267,7 @@ def _routed(number: int, to: bytes) -> bytes:
 
 def count_routes(bench: Bench, seconds: float, wanted: int) -> Counted:
     until = Until(seconds, wanted)
-    with wires() as made:
+    with until.going_on(), wires() as made:
         for interface in ("all", "f0", "f1"):
             path = f"/proc/sys/net/ipv4/conf/{interface}/forwarding"
             netns.set_value(made.middle, path, "1")

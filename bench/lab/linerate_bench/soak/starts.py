@@ -74,7 +74,7 @@ def counted(
     bench: Bench, program: Program, once: Once, until: Until, patience_s: float = 10.0
 ) -> Counted:
     """So many as there is time for, each with a look at what is left."""
-    with surroundings(program) as (host, made):
+    with until.going_on(), surroundings(program) as (host, made):
         while until.on:
             looks = Looks(bench, patience_s)
             until.faults += once(bench, program, host)
