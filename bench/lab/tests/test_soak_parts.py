@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import contextlib
 import copy
+import itertools
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -29,7 +31,7 @@ from linerate_bench.soak import exchanges, frames, fuzz, generator, labs
 from linerate_bench.soak.bench import MOST_TIMES, Bench, Patience, Until, hears, started, wrong_end
 from linerate_bench.soak.programs import Program
 from linerate_bench.soak.starts import counted, killed, stopped
-from linerate_bench.soak.wires import changes
+from linerate_bench.soak.wires import changes, heard, marked
 
 # -- frames ----------------------------------------------------------------------------------------
 
@@ -304,6 +306,21 @@ def test_an_action_is_judged_by_where_a_frame_is_heard() -> None:
     assert exchanges.judged_places("r0", everywhere) == "a frame for r0 was heard at none"
     told = exchanges.judged_places("f0", dict.fromkeys(everywhere, True))
     assert told == "a frame for f0 was heard at l0 and f0 and r0"
+
+
+def test_a_frame_that_came_while_others_had_the_cpu_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far, near = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    near.setblocking(False)
+    # Others have the CPU for ten seconds at a time.
+    times = itertools.count(100.0, 10.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
+    with far, near:
+        far.send(b"of others")
+        far.send(marked(7))
+        assert heard(near, marked(7)[14:], 5.0) == marked(7)
+        assert heard(near, marked(7)[14:], 5.0) is None
 
 
 def test_a_frame_without_a_counter_is_found() -> None:
