@@ -22,7 +22,7 @@ import pytest
 from linerate.host.errors import LabError, ProcessError
 from linerate.host.host import Host
 from linerate.host.leftovers.traces import Traces, left_behind
-from linerate.host.process import RunDirectory
+from linerate.host.process import RunDirectory, thread_states
 from linerate.host.sampler import Activity
 from linerate.links.eal import Memory
 from linerate.telemetry.client import socket_path
@@ -85,15 +85,15 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(run, random.Random(1), tmp_path / "soak.jsonl", Memory(False))
 
 
-def planted(script: str, end: str = "exit 0") -> Program:
+def planted(script: str, end: str = "exit 0", before: str = "") -> Program:
     """A shell that acts like a program on EAL: it does this, then its telemetry is there, which it
-    removes when it is told to end.
+    removes when it is told to end. `before`: what it does before it handles signals.
     """
 
     def argv(bench: Bench, prefix: str) -> list[str]:
         place = f"{bench.run.path}/dpdk/{prefix}"
         whole = (
-            f"trap 'rm -rf {place}; {end}' TERM INT\n{script}\nmkdir -p {place}\n"
+            f"{before}\ntrap 'rm -rf {place}; {end}' TERM INT\n{script}\nmkdir -p {place}\n"
             f": >{place}/dpdk_telemetry.v2\nwhile :; do sleep 0.01; done\n"
         )
         return ["sh", "-c", whole]
@@ -146,6 +146,12 @@ def test_answers_are_waited_for_as_long_as_programs_are(tmp_path: Path) -> None:
             assert telemetry.ask("/slow") == 7
 
 
+def test_a_start_after_a_kill_is_told_to_end_when_it_handles_signals(bench: Bench) -> None:
+    """Where it is slow, the socket of the killed one is there before it runs."""
+    found = counted(bench, planted("", before="sleep 0.6"), killed, Until(60, 5), patience_s=0.3)
+    assert (found.number, found.faults) == (5, ())
+
+
 def test_a_file_that_is_left_is_found(bench: Bench) -> None:
     faults = starts(bench, planted(": >$RUNTIME_DIRECTORY/left"))
     assert f"left file {bench.run.path}/left" in faults
@@ -196,16 +202,31 @@ def spinning(nice: int) -> Iterator[subprocess.Popen[bytes]]:
 def test_time_that_others_take_from_a_program_is_not_counted() -> None:
     with spinning(0), spinning(15) as starved:
         time.sleep(0.5)
-        patience = Patience(starved.pid, 1.0)
-        time.sleep(1.3)
-        assert not patience.over
+        patience, end = Patience(starved.pid, 1.0), time.monotonic() + 1.3
+        while time.monotonic() < end:
+            assert not patience.over
+            time.sleep(0.01)
     with subprocess.Popen(["sleep", "60"]) as idle:
+        while "R" in thread_states(idle.pid):
+            time.sleep(0.01)
         patience = Patience(idle.pid, 0.2)
         assert not patience.over
         time.sleep(0.3)
         assert patience.over
         assert str(patience) == "0.2 s"
         idle.kill()
+
+
+def test_a_program_that_runs_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = itertools.count(1.0, 0.01)
+    monkeypatch.setattr(
+        bench_module, "activity", lambda pid: Activity(0, 0, n := next(ran), 0.0, {1: (n, 0.0)})
+    )
+    monkeypatch.setattr(bench_module, "thread_states", lambda pid: iter("R"))
+    patience = Patience(1, 0.1)
+    time.sleep(0.15)
+    assert not patience.over, "whether it waits is known from two looks"
+    assert patience.over
 
 
 def test_a_limit_grows_to_its_multiple_at_most(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -21,7 +21,7 @@ from linerate.host import sampler
 from linerate.host.errors import LabError, MachineError, MissingError
 from linerate.host.host import LOCAL, Host
 from linerate.host.leftovers.traces import Traces, left_behind
-from linerate.host.process import Child, Command, RunDirectory, pause
+from linerate.host.process import Child, Command, RunDirectory, pause, thread_states
 from linerate.host.sampler import Activity, Wanted
 from linerate.host.text import last_words
 from linerate.links.eal import Memory
@@ -73,17 +73,23 @@ class Patience:
         self._before = activity(pid)
         self._began = time.monotonic()
         self._waited_s = 0.0
+        self._ran_s: float | None = None
 
     @property
     def over(self) -> bool:
-        """Return True if the time is over."""
+        """Return True if the time is over; to be asked over and over."""
         passed = time.monotonic() - self._began
         if passed < self._limit_s + self._waited_s:
             return False
-        self._waited_s = min(
-            activity(self._pid).waited_for_others_s(self._before),
-            (MOST_TIMES - 1) * self._limit_s,
-        )
+        now, before = activity(self._pid), self._ran_s
+        self._ran_s = now.ran_s
+        longest_s = MOST_TIMES * self._limit_s
+        # The kernel adds what a thread waited when it runs again.
+        waits = before in (None, now.ran_s) and "R" in thread_states(self._pid)
+        if waits and passed < longest_s:
+            return False
+        waited_s = now.waited_for_others_s(self._before)
+        self._waited_s = min(waited_s, longest_s - self._limit_s)
         return passed >= self._limit_s + self._waited_s
 
     def __str__(self) -> str:

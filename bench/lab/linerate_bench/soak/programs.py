@@ -125,6 +125,18 @@ def await_moment(bench: Bench, program: Program, running: Started) -> str:
     return moment
 
 
+def await_handler(running: Started) -> None:
+    """Wait until the program handles SIGTERM: before, the signal ends it, and files of a killed one
+    stay. Raises `ProcessError` when it does not in time.
+    """
+    patience = running.patience(TIMEOUT_S)
+    while not running.hears(signal.SIGTERM):
+        running.child.check()
+        if patience.over:
+            raise ProcessError(f"no handler of SIGTERM within {patience}")
+        time.sleep(0.005)
+
+
 def await_traffic(running: Started) -> None:
     """Until port 0 has received. Raises `ProcessError` when nothing came in time."""
     patience = running.patience(TIMEOUT_S)

@@ -14,6 +14,7 @@ from linerate_bench.soak.plan import Row
 from linerate_bench.soak.programs import (
     PROGRAMS,
     Program,
+    await_handler,
     await_moment,
     await_traffic,
     surroundings,
@@ -65,6 +66,7 @@ def killed(bench: Bench, program: Program, host: Host) -> list[str]:
                 await_traffic(running)
             else:
                 await_moment(bench, program, running)
+                await_handler(running)
         except LabError as error:
             return [f"start after a kill: {error}"]
         return _ended(running, signal.SIGTERM, program, "after a kill")
