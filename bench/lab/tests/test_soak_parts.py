@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each part of the soak finds the fault that is planted for it, and none where there is none."""
+"""Each part of the soak finds the fault that is planted for it, and no fault if none is planted."""
 
 from __future__ import annotations
 
@@ -14,22 +14,32 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from linerate.host.errors import LabError, ProcessError
-from linerate.host.host import Host
+from linerate.host.errors import LabError, ProcessError, TelemetryError
+from linerate.host.host import LOCAL, Host
 from linerate.host.leftovers.traces import Traces, left_behind
-from linerate.host.process import RunDirectory, thread_states
+from linerate.host.process import Child, Command, RunDirectory, thread_states
 from linerate.host.sampler import Activity
 from linerate.links.eal import Memory
 from linerate.telemetry.client import socket_path
 from linerate_bench.soak import bench as bench_module
 from linerate_bench.soak import exchanges, frames, fuzz, generator, labs
-from linerate_bench.soak.bench import MOST_TIMES, Bench, Patience, Until, hears, started, wrong_end
-from linerate_bench.soak.programs import Program
+from linerate_bench.soak.bench import (
+    MOST_TIMES,
+    Bench,
+    Patience,
+    Started,
+    Until,
+    hears,
+    started,
+    wrong_end,
+)
+from linerate_bench.soak.programs import Program, await_traffic
 from linerate_bench.soak.starts import counted, killed, stopped
 from linerate_bench.soak.wires import changes, heard, marked
 
@@ -158,7 +168,7 @@ def test_a_file_that_is_left_is_found(bench: Bench) -> None:
 
 
 def test_a_socket_that_is_left_is_found(bench: Bench) -> None:
-    """Its process goes on, in a session of its own."""
+    """The process that owns it goes on, in a session of its own."""
     path = f"{bench.run.path}/s"
     left = f"import socket, time; s = socket.socket(1); s.bind('{path}'); time.sleep(60)"
     script = f'setsid {sys.executable} -c "{left}" &\nwhile [ ! -S {path} ]; do sleep 0.01; done'
@@ -272,6 +282,39 @@ def test_who_is_just_ending_is_waited_for(tmp_path: Path) -> None:
         assert left_behind(tmp_path, before, patience_s=0.0) == [f"process {process.pid}"]
         # A zombie has no environment.
         assert left_behind(tmp_path, before, patience_s=10.0) == []
+
+
+class Receiving(Started):
+    """A `Started` whose port 0 answers with these numbers of packets in turn; None: an error."""
+
+    def __init__(self, child: Child, *ipackets: int | None) -> None:
+        super().__init__(child, Path(), "planted")
+        self._ipackets = iter(ipackets)
+
+    def connect(self) -> Any:
+        return nullcontext(self)
+
+    def ask(self, command: str) -> dict[str, int]:
+        assert command == "/ethdev/stats,0"
+        found = next(self._ipackets)
+        if found is None:
+            raise TelemetryError("no such port")
+        return {"ipackets": found}
+
+
+def test_traffic_is_awaited_until_port_0_has_received(bench: Bench) -> None:
+    with LOCAL.start(Command("planted", ("sleep", "60"), (bench.cpu,)), bench.run) as child:
+        running = Receiving(child, None, 0, 3)
+        await_traffic(running)
+        with pytest.raises(StopIteration):
+            running.ask("/ethdev/stats,0")
+
+
+def test_traffic_of_a_program_that_ended_is_not_awaited(bench: Bench) -> None:
+    with LOCAL.start(Command("planted", ("false",), (bench.cpu,)), bench.run) as child:
+        running = Receiving(child, *[None] * 1000)
+        with pytest.raises(ProcessError, match="planted ended with exit code 1"):
+            await_traffic(running)
 
 
 def test_less_memory_is_found() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts and stops, and kills, of each program: nothing may be left."""
+"""Starts and stops each program, and kills it: nothing may be left."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ from linerate_bench.soak.wires import Wires
 KILLS = 500
 PATIENCE_S = 2.0
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
-# One of these, by a program that has begun to run.
+# Runs a program once and returns the faults (`stopped`, `killed`).
 Once = Callable[[Bench, Program, Host], list[str]]
 
 
 def stopped(bench: Bench, program: Program, host: Host) -> list[str]:
-    """A start, and a stop at a random moment; what was wrong."""
+    """Start a program and stop it at a random moment; return the faults."""
     number = bench.source.choice(ENDINGS)
     prefix = bench.run.new_prefix("soak")
     with started(bench, program.argv(bench, prefix), prefix, host) as running:
@@ -49,8 +49,8 @@ def _ended(running: Started, number: signal.Signals, program: Program, moment: s
 
 
 def killed(bench: Bench, program: Program, host: Host) -> list[str]:
-    """A SIGKILL at a random moment; the next start with the same names clears away, runs and ends
-    in order.
+    """Kill a program (SIGKILL) at a random moment and start it again with the same names; return
+    the faults. The second one has to remove what was left, run, and end in order.
     """
     prefix = bench.run.new_prefix("soak")
     argv = program.argv(bench, prefix)
@@ -86,7 +86,9 @@ def counted(
 
 
 def _on(made: Wires | None) -> list[str]:
-    """What is left on interfaces; the kernel takes programs off them some time after the end."""
+    """Describe what is left on interfaces. The kernel detaches XDP programs some time after their
+    owner has ended.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while made is not None and (found := made.changed()):
         if time.monotonic() >= deadline:
@@ -96,7 +98,7 @@ def _on(made: Wires | None) -> list[str]:
 
 
 def rows() -> list[Row]:
-    """Of both parts."""
+    """Return the rows of both parts."""
 
     def row(part: str, unit: str, program: Program, goal: int, once: Once) -> Row:
         def count(bench: Bench, seconds: float, wanted: int) -> Counted:
