@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The C library's heap, which Rust, DPDK and its drivers share. DPDK's own heap on huge pages is another.
+//! The C library's heap, which Rust, DPDK and its drivers share. DPDK's own heap on huge pages is
+//! separate.
 
-/// Gives pages of the heap that hold nothing back to the kernel (`malloc_trim`), and says whether there were any.
+/// Returns unused pages of the heap to the kernel (`malloc_trim`); returns true if there were any.
 ///
-/// glibc keeps what is freed below something that is still in use: hundreds of megabytes, where much was allocated at a
-/// time. Any thread may call this, but not one that sends or receives packets: it takes some milliseconds for each hundred
-/// megabytes, and other threads that allocate wait. Other C libraries decide for themselves, and it does nothing there.
+/// glibc keeps freed memory that lies below memory in use: hundreds of megabytes, if much was
+/// allocated at a time. Any thread may call this, except one that sends or receives packets: it
+/// takes some milliseconds for each hundred megabytes, and other threads that allocate wait. With
+/// other C libraries it does nothing.
 pub fn trim_heap() -> bool {
     #[cfg(target_env = "gnu")]
     // SAFETY: has no precondition; it frees nothing that is in use, and takes the locks of the heap.
