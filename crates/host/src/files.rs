@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Files that a program reads or writes where its user says. What is read is a file with an end. What is written is there
-//! as a whole or not at all, and never through a link that somebody else has put there.
+//! Files that a program reads or writes at paths that its user gives. Only regular files are read.
+//! A file is written as a whole or not at all, and never through another user's link.
 //!
-//! A file is written beside its place, as `.NAME.PID.tmp`, and renamed into it. Neither step follows a link, so
-//! that whoever may write to the directory, as everybody may to `/tmp`, cannot have another file overwritten. A
-//! process that is killed in between leaves its temporary file behind, which the next one that writes the same file
-//! removes. Devices, pipes, and links of root's or the user's own, such as `/dev/stdout`, stay what they are
-//! and are written into. Links in the middle of a path are followed if they are root's or the user's own (`way`).
+//! A file is written in the same directory as `.NAME.PID.tmp`, and then renamed. Neither step
+//! follows a link, so a user who may write to the directory, as everybody may to `/tmp`, cannot
+//! cause another file to be overwritten. If the process is killed in between, its temporary file is
+//! left; the next process that writes the same file removes it. Devices, pipes, and links owned by
+//! root or the user, such as `/dev/stdout`, stay what they are and are written into. Links in the
+//! middle of a path are followed if root or the user owns them (`way`).
 //!
-//! Nothing is forced to the disk: what counts is what readers see, not what survives a power cut.
+//! Nothing is synced to the disk: readers see whole files, but a file may not survive a power
+//! failure.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
@@ -24,24 +26,24 @@ use crate::{is_gone, user};
 
 mod way;
 
-/// A regular file, opened to read. A pipe is not waited for, and a device not acted on: both may have no end. A link that
-/// leads to a file is followed.
+/// Opens a regular file to read. It does not wait for a pipe and does nothing to a device: both may
+/// have no end. A link to a file is followed.
 ///
 /// # Errors
-/// The kernel's, or what it is instead of a file.
+/// The kernel's, or an error that names what it is instead of a file.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     refuse_others_than_files(&fs::metadata(path)?)?;
-    // Another one may have taken its place since.
+    // It may have been replaced since the check.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
     refuse_others_than_files(&file.metadata()?)?;
     Ok(file)
 }
 
-/// What is in a regular file of at most `most` bytes.
+/// Reads a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open_to_read`], or that it is larger.
+/// As for [`open_to_read`]; also if it is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open_to_read(path)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
@@ -67,7 +69,8 @@ fn refuse_others_than_files(found: &fs::Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{what}, not a regular file")))
 }
 
-/// What other users may do with a secret, such as a password, that is in this file; none if nothing.
+/// Describes what other users may do with this file, which holds a secret such as a password; none
+/// if nothing.
 #[must_use]
 pub fn exposure(file: &File, path: &Path) -> Option<String> {
     let mode = file.metadata().ok()?.mode();
@@ -118,17 +121,18 @@ impl Place {
     }
 }
 
-/// Whether a link may be followed by `user`: who has made it could have written what it leads to.
+/// Returns true if `user` may follow a link: its owner could have written the target's content as
+/// well.
 fn is_trusted(owner: u32, user: u32) -> bool {
     owner == 0 || owner == user
 }
 
-/// Whether a file can be written there, as far as can be said without doing it.
+/// Checks that a file can be written there, as far as that is possible without writing.
 ///
 /// # Errors
-/// The kernel's, or that somebody else's link is there.
+/// The kernel's, or that another user's link is there.
 pub fn check(path: &Path) -> io::Result<()> {
-    // A pipe would be opened, and its reader see it closed again.
+    // A pipe is not opened: its reader would see it closed again.
     if Place::of(path)? == Place::File {
         remove_stale(path);
         drop(Temporary::create(path)?);
@@ -136,10 +140,11 @@ pub fn check(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file whole or not at all; into a device, a pipe or what a link leads to, as it comes.
+/// Writes a file as a whole or not at all; a device, a pipe or the target of a link is written
+/// into.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     match open_other(path)? {
         Some(mut other) => other.write_all(content.as_ref()),
@@ -152,11 +157,11 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     }
 }
 
-/// An empty file to write into, in the place of what was there; or a device, a pipe or what a link leads to,
-/// opened.
+/// Creates an empty file to write into, which replaces an existing one; opens a device, a pipe or
+/// the target of a link instead.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn create(path: &Path) -> io::Result<File> {
     match open_other(path)? {
         Some(other) => Ok(other),
@@ -167,7 +172,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes what [`write`] or [`create`] has made, and nothing else.
+/// Removes a file made by [`write`] or [`create`], and nothing else.
 pub fn remove(path: &Path) {
     let Ok(way) = Way::to(path) else { return };
     if Place::of(path).is_ok_and(|place| place == Place::File) {
@@ -175,7 +180,7 @@ pub fn remove(path: &Path) {
     }
 }
 
-/// What is at a path, opened to write, if it is no file that may be replaced.
+/// Opens what is at a path to write, if it is not a file that may be replaced.
 fn open_other(path: &Path) -> io::Result<Option<File>> {
     let place = Place::of(path)?;
     let mut how = OpenOptions::new();
@@ -186,7 +191,7 @@ fn open_other(path: &Path) -> io::Result<Option<File>> {
     };
     let file = how.open(&Way::to(path)?.path)?;
     let kind = file.metadata()?.file_type();
-    // Another one since the look.
+    // It was replaced since the check.
     if place == Place::Special
         && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo())
     {
@@ -195,10 +200,10 @@ fn open_other(path: &Path) -> io::Result<Option<File>> {
     Ok(Some(file))
 }
 
-/// A file that is being written beside its place. Dropped, it is removed.
+/// A temporary file, which will replace the real one. Removed on drop.
 #[derive(Debug)]
 pub struct Temporary {
-    /// Where to write.
+    /// The open temporary file.
     pub file: File,
     beside: PathBuf,
     way: Way,
@@ -206,7 +211,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// An empty one.
+    /// Creates an empty one.
     ///
     /// # Errors
     /// The kernel's.
@@ -214,16 +219,16 @@ impl Temporary {
         let way = Way::to(path)?;
         let (directory, name) = parts(&way.path).ok_or(ErrorKind::InvalidInput)?;
         let beside = directory.join(temporary_name(name, std::process::id()));
-        // It may be one of an earlier process of this number.
+        // It may be left from an earlier process with this ID.
         let _ = fs::remove_file(&beside);
         let file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
         Ok(Self { file, beside, way, renamed: false })
     }
 
-    /// Puts it in its place.
+    /// Renames it to its real name.
     ///
     /// # Errors
-    /// The kernel's. What was there before stays.
+    /// The kernel's. The existing file is then unchanged.
     pub fn rename(mut self) -> io::Result<File> {
         let file = self.file.try_clone()?;
         fs::rename(&self.beside, &self.way.path)?;
@@ -253,7 +258,7 @@ fn parts(path: &Path) -> Option<(&Path, &OsStr)> {
     Some((directory.unwrap_or(Path::new(".")), path.file_name()?))
 }
 
-/// Removes what processes that are gone were writing to be put in a file's place.
+/// Removes temporary files of processes that have ended.
 pub fn remove_stale(path: &Path) {
     let Ok(way) = Way::to(path) else { return };
     let Some((directory, name)) = parts(&way.path) else { return };
@@ -264,7 +269,7 @@ pub fn remove_stale(path: &Path) {
     }
 }
 
-/// The process that writes `name` by way of a file called `temporary`, if that is what it is.
+/// The process that writes `name` through the file `temporary`, if that is such a file.
 fn writer(temporary: &OsStr, name: &OsStr) -> Option<u32> {
     let rest = temporary.as_bytes().strip_prefix(b".")?.strip_prefix(name.as_bytes())?;
     let pid = rest.strip_prefix(b".")?.strip_suffix(b".tmp")?;
@@ -277,7 +282,7 @@ mod tests {
 
     use super::*;
 
-    /// A number that no process has: it is larger than the kernel's limit.
+    /// A process ID that no process has: it is larger than the kernel's limit.
     const NOBODY: u32 = 1 << 23;
 
     fn names(directory: &Path) -> Vec<String> {
@@ -337,7 +342,7 @@ mod tests {
         fs::write(&file, "precious").unwrap();
         symlink(&file, &link).unwrap();
         if lchown(&link, Some(65534), None).is_err() {
-            // Only root gives links away; `is_trusted` was looked at.
+            // Only root can give links to other users; `is_trusted` was tested.
             return;
         }
         for refused in [check(&link), write(&link, "x"), create(&link).map(drop)] {
@@ -350,7 +355,7 @@ mod tests {
         remove(&link);
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
-        // Nor is one in the way of the temporary file.
+        // A link at the temporary file's name is not followed either.
         let path = directory.path().join("new");
         let beside = directory.path().join(temporary_name(OsStr::new("new"), std::process::id()));
         symlink(&file, &beside).unwrap();
@@ -395,7 +400,7 @@ mod tests {
         let _socket = std::os::unix::net::UnixListener::bind(directory.path().join("s")).unwrap();
         assert_eq!(read(&file, 7).unwrap(), b"content");
         assert_eq!(read(&directory.path().join("link"), 7).unwrap(), b"content");
-        // A pipe without a writer would be waited for.
+        // Opening a pipe without a writer would block.
         for (name, most, why) in [
             ("file", 6, "larger than 6 bytes"),
             ("pipe", 6, "a pipe, not a regular file"),

@@ -8,12 +8,12 @@ use std::path::Path;
 
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
 
-/// Where `ip netns` names them.
+/// Where `ip netns` puts named namespaces.
 const NAMED: &str = "/run/netns";
 
-/// Moves the calling thread into a network namespace: one that `ip netns` has named, or a file such as
-/// `/proc/PID/ns/net`. Sockets and threads that it makes from then on are there; those that it has stay
-/// where they were made.
+/// Moves the calling thread into a network namespace: one that `ip netns` has named, or a file such
+/// as `/proc/PID/ns/net`. Sockets and threads that it creates from then on are there; existing ones
+/// stay where they are.
 ///
 /// # Errors
 /// There is no such namespace, or the process may not enter it.
@@ -31,7 +31,7 @@ mod tests {
     fn what_is_no_namespace_is_not_entered() {
         let missing = enter_network_namespace("no-such-namespace").unwrap_err();
         assert_eq!(missing.kind(), io::ErrorKind::NotFound);
-        // A file, but none of a namespace.
+        // A file, but not of a namespace.
         assert!(enter_network_namespace("/proc/self/status").is_err());
     }
 }
