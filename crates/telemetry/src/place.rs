@@ -9,16 +9,16 @@ use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 const SOCKET: &str = "dpdk_telemetry.v2";
-/// Longest path of a socket: `sun_path` without the 0 at its end.
+/// Longest path of a socket: `sun_path` without the NUL.
 const LONGEST_PATH: usize = 107;
 
-/// Why there is no place for a socket.
+/// Why there is no path for a socket.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// It would be elsewhere.
-    #[error("--file-prefix {0:?}: name a word without slashes")]
+    /// The path would be in another directory.
+    #[error("--file-prefix {0:?}: must be a word without slashes")]
     Prefix(String),
-    /// Another process has it.
+    /// Another process uses the path.
     #[error("--file-prefix {prefix}: a running program answers on {}; give each program its own", .socket.display())]
     Taken {
         /// The prefix.
@@ -26,7 +26,7 @@ pub enum PlaceError {
         /// Its socket.
         socket: PathBuf,
     },
-    /// The kernel takes no path of that length.
+    /// The path is too long for the kernel.
     #[error("{}: longer than 107 bytes, the most for a socket; shorten --file-prefix or the run-time directory", .0.display())]
     Long(PathBuf),
     /// The directory cannot be made.
@@ -34,13 +34,13 @@ pub enum PlaceError {
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// A directory that is one program's own. Dropped, it removes the socket, if the program has bound it, and the directory
-/// when it is empty then.
+/// A directory for one program. On drop it removes the socket, if this program has bound it, and
+/// then the directory if it is empty.
 #[derive(Debug)]
 pub struct Place {
     directory: PathBuf,
@@ -86,8 +86,8 @@ impl Place {
         self.directory.join(SOCKET)
     }
 
-    /// Says that the socket was bound for this place. Until then it may be that of another program, which began
-    /// at the same time and was faster.
+    /// Records that the socket was bound by this program. Until then it may belong to another
+    /// program, which started at the same time and was faster.
     pub(crate) fn is_ours(&mut self) {
         self.has_socket = true;
     }
@@ -98,7 +98,7 @@ impl Drop for Place {
         if self.has_socket {
             let _ = fs::remove_file(self.socket());
         }
-        // Files of others stay, and then the directory stays, too.
+        // Other processes' files stay, and then the directory stays, too.
         let _ = fs::remove_dir(&self.directory);
     }
 }
