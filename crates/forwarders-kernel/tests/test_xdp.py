@@ -285,7 +285,7 @@ def test_without_native_xdp_the_stack_runs_it(directory: Path) -> None:
         ip("-n", MIDDLE, "link", "set", f"b{number}", "up")
     words = [word.replace("iface=f", "iface=b") for word in XDP.command()]
     told = refused(directory, [*words, "--mode", "native"])
-    assert "net_xdp0: the driver of b0 takes no XDP programs; use --mode generic" in told
+    assert "net_xdp0: the driver of b0 does not support native XDP; use --mode generic" in told
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout is not None

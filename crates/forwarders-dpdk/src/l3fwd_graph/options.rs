@@ -176,7 +176,7 @@ impl Options {
         if self.reading != Reading::default() && self.reading != reading {
             return Err(not_here(
                 option,
-                "cannot be combined with --drop-fragments: it does not detect fragments",
+                "--drop-fragments and --acl-as-c exclude each other: with --acl-as-c fragments are not detected",
             ));
         }
         self.reading = reading;
@@ -323,8 +323,8 @@ mod tests {
             ("--executor c", "--executor"),
             ("--model one", "--model takes rtc"),
             ("--model dispatch", "--model dispatch: each lcore"),
-            ("--drop-fragments --acl-as-c", "--acl-as-c: either --drop-fragments"),
-            ("--acl-as-c --drop-fragments", "--drop-fragments: either"),
+            ("--drop-fragments --acl-as-c", "--acl-as-c: --drop-fragments and"),
+            ("--acl-as-c --drop-fragments", "--drop-fragments: --drop-fragments and"),
             ("--pcap-enable", "--pcap-enable: this program"),
             ("--pcap-num-cap 3", "--pcap-num-cap: "),
             ("--pcap-file-name=x", "--pcap-file-name: "),

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The file system in which libxdp keeps what is attached by it, and whose of ours that is.
+//! The BPF file system in which libxdp pins what it attaches, and which of these belong to this
+//! project's programs.
 //!
-//! Where none is mounted, the first program of ours mounts one, and the last one that leaves takes it away. In its
-//! directory `linerate` each program on an interface has a directory that its process holds a lock on: whoever
-//! comes next sees by that which are left over from processes that were killed.
+//! If none is mounted, the first of these programs mounts one, and the last one that ends unmounts
+//! it. In its directory `linerate` each program on an interface has a directory, on which its
+//! process holds a lock: so later programs see which are left over from processes that were killed.
 
 use std::ffi::OsStr;
 use std::fs::{self, File};
@@ -14,29 +15,30 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{FlockOperation, flock, statfs};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// Where libxdp looks, and what tells it to look elsewhere.
+/// Where libxdp looks for it, and the environment variable that changes that.
 const PLACE: &str = "/sys/fs/bpf";
 const VARIABLE: &str = "LIBXDP_BPFFS";
 // linux/magic.h.
 const BPF_FS_MAGIC: u32 = 0xcafe_4a11;
-/// What the kernel itself puts into new ones.
+/// What the kernel itself creates in a new one.
 const KERNELS: [&str; 2] = ["maps.debug", "progs.debug"];
 
-/// A mounted one.
+/// A BPF file system.
 #[derive(Clone, Debug)]
 pub(super) struct Bpffs {
     path: PathBuf,
-    /// The network namespace, by the number of its file: interfaces elsewhere have the same numbers.
+    /// The network namespace, by its inode: interfaces in other namespaces have the same numbers.
     namespace: u64,
 }
 
-/// What keeps others of our programs from changing anything meanwhile.
+/// Keeps other programs of this project from changing anything meanwhile.
 pub(super) struct Locked<'b> {
     bpffs: &'b Bpffs,
     _lock: File,
 }
 
-/// Says, as long as it lives or until it is given up, that this process owns a program on an interface.
+/// Claims, as long as it lives or until it is given up, that this process owns a program on an
+/// interface.
 #[derive(Debug)]
 pub(super) struct Claim {
     path: PathBuf,
@@ -44,7 +46,7 @@ pub(super) struct Claim {
 }
 
 impl Bpffs {
-    /// Where libxdp will look.
+    /// Finds where libxdp will look.
     pub(super) fn find() -> io::Result<Self> {
         let path = std::env::var_os(VARIABLE).map_or_else(|| PLACE.into(), PathBuf::from);
         let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
@@ -67,7 +69,8 @@ impl Bpffs {
         Ok(statfs(&self.path)?.f_type as u32 == BPF_FS_MAGIC)
     }
 
-    /// Waits until no other program of ours is at it. The lock is on the directory that it is mounted in.
+    /// Waits until no other program of this project uses it. The lock is on the directory that it
+    /// is mounted on.
     pub(super) fn lock(&self) -> io::Result<Locked<'_>> {
         let lock = File::open(self.path.parent().unwrap_or(&self.path))?;
         flock(&lock, FlockOperation::LockExclusive)?;
@@ -76,7 +79,7 @@ impl Bpffs {
 }
 
 impl Locked<'_> {
-    /// Mounts it, if it is not there.
+    /// Mounts it, if it is not mounted.
     pub(super) fn enter(&self) -> io::Result<()> {
         let bpffs = self.bpffs;
         if !bpffs.is_mounted()? {
@@ -88,7 +91,8 @@ impl Locked<'_> {
         Ok(())
     }
 
-    /// Removes the claims in this network namespace of processes that are gone: interfaces and programs.
+    /// Removes the claims in this network namespace of processes that have ended: returns
+    /// interfaces and programs.
     pub(super) fn orphans(&self) -> io::Result<Vec<(u32, u32)>> {
         let mut found = Vec::new();
         for path in entries(&self.bpffs.own()) {
@@ -105,8 +109,8 @@ impl Locked<'_> {
         Ok(found)
     }
 
-    /// Removes what libxdp keeps of a dispatcher whose interface is gone: the one of those with the
-    /// interface's number, which another namespace may use too, that keeps a certain program.
+    /// Removes what libxdp pins for a dispatcher whose interface is gone. Several namespaces may
+    /// use the interface's number: it is the dispatcher that has a certain program.
     pub(super) fn forget(&self, interface: u32, has_it: impl Fn(&Path) -> bool) -> io::Result<()> {
         let start = format!("dispatch-{interface}-");
         for directory in entries(&self.bpffs.path.join("xdp")) {
@@ -133,18 +137,18 @@ impl Locked<'_> {
         Ok(Claim { path, _lock: lock })
     }
 
-    /// Whether a process claims it, after [`Locked::orphans`].
+    /// Returns true if a process claims it, after [`Locked::orphans`].
     pub(super) fn is_claimed(&self, interface: u32, id: u32) -> bool {
         self.claim_path(interface, id).is_dir()
     }
 
-    /// Gives a claim up.
+    /// Gives up a claim.
     pub(super) fn give_up(&self, claim: &Claim) -> io::Result<()> {
         fs::remove_dir(&claim.path)
     }
 
-    /// Takes away what this and others of our programs made, if it was the last one: the directory, and
-    /// the mount unless somebody keeps something there.
+    /// Removes what this and other programs of this project made, if this was the last one: the
+    /// directory, and the mount unless it is used otherwise.
     pub(super) fn leave(&self) -> io::Result<()> {
         let bpffs = self.bpffs;
         let has_claims = entries(&bpffs.own()).any(|path| path != bpffs.mark());
@@ -175,7 +179,7 @@ fn claimed(path: &Path) -> Option<(u64, u32, u32)> {
     parts.next().is_none().then_some(claim)
 }
 
-/// What is in a directory; nothing where there is none.
+/// The entries of a directory; none if it does not exist.
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
