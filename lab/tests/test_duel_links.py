@@ -81,7 +81,7 @@ def test_one_duel_on_each_link_and_a_sentence_about_all(
 
 
 def test_json_of_several_links_is_what_a_directory_keeps(linerate: Linerate, fights: Fight) -> None:
-    """Also for a link on which there was no duel."""
+    """This includes links on which there was no duel."""
     fights({"null": SLOWER, "null2": EQUAL, "nearfree2": MachineError("no room")})
     links = "null,null2,nearfree2"
     done = linerate("duel", "rust-l2fwd", "rust-l2fwd-burst", "--link", links, "--json")
@@ -113,7 +113,7 @@ def test_an_error_on_one_link_leaves_the_others(
 def test_cpus_that_stay_busy_are_waited_for_once(
     monkeypatch: pytest.MonkeyPatch, linerate: Linerate
 ) -> None:
-    """Three links took three times --wait, and ended as if a program were missing."""
+    """With three links it took three times --wait, and ended as if a program were missing."""
     waits = []
 
     def busy(session: DuelSession, directory: object) -> Duel:
@@ -254,7 +254,7 @@ def test_all_builds_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_start_has_the_frames_in_memory_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are in small pages, whatever the rest is in."""
+    """They are in small pages, wherever the other memory is."""
     file = tmp_path / "frames.pcap"
     with file.open("wb") as sparse:
         sparse.truncate(100 << 20)
@@ -284,7 +284,7 @@ def test_a_page_is_made_anew_from_the_record(
     done = linerate("report", "kept")
     assert done.returncode == 0
     assert page.read_text() == before
-    # The answer is the first in the page, and the last on the screen.
+    # The answer comes first on the page, and last on the screen.
     assert before.index('class="faster"') < before.index("The differences")
     assert done.stdout.splitlines()[-1].startswith("B (rust-l2fwd-burst) against A (rust-l2fwd): ")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that somebody else may have made: no regular file, too large, or of another user."""
+"""Files that may be from other users: not regular, too large, or owned by another user."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _traffic(path: Path) -> object:
     return frame_files.frame_files([str(path)], 2, path.parent)
 
 
-# By the name that a file must have: who reads it.
+# The readers, by the name that their file must have.
 READERS: dict[str, Callable[[Path], object]] = {
     RUN: lambda path: run_file.load(path.parent),
     RECORDS: scan,
@@ -60,7 +60,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "too large"])
 def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: str) -> None:
-    """At once: it would wait for a pipe without a writer, and read a device for ever."""
+    """Immediately: it would wait for a pipe without a writer, and read a device for ever."""
     path = tmp_path / name
     if kind == "pipe":
         os.mkfifo(path)
@@ -162,7 +162,7 @@ def test_complaints_about_long_names_are_short(run: Path) -> None:
 def test_nobody_goes_on_with_another_user_s_run(
     run: Path, monkeypatch: pytest.MonkeyPatch, how: str, what: str
 ) -> None:
-    """Its commands would be started; it can be reported, which starts nothing."""
+    """Its commands would be run; reporting it is allowed, because that runs nothing."""
     path = run / what
     if how == "all may write":
         path.chmod(0o777)
@@ -210,7 +210,7 @@ def test_nobody_starts_another_user_s_baseline(
 
 
 def test_what_is_written_follows_no_link(run: Path, tmp_path: Path) -> None:
-    """Another user's directory may have links of the names that are written."""
+    """Another user's directory may contain links with the names of the output files."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     for name in (SUMMARY, REPORT):
@@ -283,7 +283,7 @@ def test_an_error_message_steers_nothing(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_names_in_a_run_steer_nothing(run: Path) -> None:
-    """A forwarder is called so in run.json and in all records."""
+    """A forwarder's name in run.json and in all records contains control characters."""
     for name in (RUN, RECORDS):
         text = (run / name).read_text()
         (run / name).write_text(text.replace('"rust-l2fwd"', json.dumps(f"[/x]{STEERS}")))

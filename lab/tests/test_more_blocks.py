@@ -43,7 +43,7 @@ def test_blocks_are_added(tmp_path: Path, simulation: Simulation) -> None:
     console = quiet()
     more(run, 10, console)
     assert "4 blocks more of each cell" in printed(console)
-    # What was measured first is as it was, and four blocks of three arms and two peers are new.
+    # The first records are unchanged, and four blocks of three arms and two peers are new.
     assert (run / RECORDS).read_bytes() == records
     new = [plan for plan in simulation.ran[before:] if plan.role == "measure"]
     assert [plan.block for plan in new] == [block for block in range(4) for _ in range(3)]
@@ -54,7 +54,7 @@ def test_blocks_are_added(tmp_path: Path, simulation: Simulation) -> None:
     by_schema.check(json.loads((run / "more-1" / RUN).read_text()), "run-1.json")
     found = stored(run)
     assert (found.run.looks, found.run.complete(len(found.trials))) == (2, True)
-    # Each in an order of its own.
+    # Each new block has its own order.
     assert {trial.seed for trial in found.trials} == {1, 2}
     written = (run / SUMMARY).read_text()
     report([run], None, quiet())
@@ -99,7 +99,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, simulation: Simulation) ->
         more(run, 12)
     resume(run)
     assert summary_of(run)["cells"][0]["blocks"] == 10
-    # Nothing is left to be run, and what is said is of all.
+    # Nothing is left to run, and the statements are about all blocks.
     ran = len(simulation.ran)
     resume(run)
     assert len(simulation.ran) == ran
@@ -126,6 +126,6 @@ def test_other_programs_add_no_blocks(tmp_path: Path, simulation: Simulation) ->
     simulation.digests = {**simulation.digests, "rust-l2fwd": "f" * 64}
     with pytest.raises(RunError, match="rust-l2fwd"):
         more(run, 10)
-    # Nothing half done is left.
+    # Nothing unfinished is left.
     assert not extension.places(run)
     assert not (run / "more-1").exists()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a generator is told: the model that goes over OTG."""
+"""What a generator is sent: the OTG model."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\
 
 @contextmanager
 def answering(send: Callable[[socket.socket], None]) -> Iterator[str]:
-    """The URL of a server that takes one request and answers it so."""
+    """The URL of a server that accepts one request and answers with this."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
