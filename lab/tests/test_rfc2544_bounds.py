@@ -31,9 +31,7 @@ KEPT_PPS = 3e6
 
 
 def busy(kept_pps: float) -> SimulatedLab:
-    """Return a machine that is quiet in the self-test; in the searches the sender keeps only this
-    share.
-    """
+    """Return a machine that is quiet only in the self-test; later the sender keeps this share."""
     lab = SimulatedLab()
     searching = [False]
 
@@ -66,7 +64,7 @@ def test_what_the_sender_kept_is_a_lower_bound(bounded: tuple[Path, Found]) -> N
             assert KEPT_PPS * 0.97 < bound.pps.median <= KEPT_PPS < CAPACITY[name]
             assert bound.share == pytest.approx(bound.pps.median / CEILING_PPS)
             assert bound.l1_bps == pytest.approx(bound.pps.median * 84 * 8)
-        # The other tests are made at it.
+        # The other tests are run at it.
         assert [each.share for each in figures.latency] == list(
             presets.preset("quick").latency_loads
         )

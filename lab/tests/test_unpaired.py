@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Unpaired statistics: a published worked example, scipy, and what they promise."""
+"""Unpaired statistics: a published worked example, scipy, and the promised coverage."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_the_interval_covers_as_often_as_it_says(spread: float) -> None:
         found = unpaired.compare(first, second).interval
         assert found is not None
         covered += found.low <= 0 <= found.high
-    # 95 % of 300 is 285; below 272 is one in a thousand, and always covering would be no test.
+    # 95 % of 300 is 285; below 272 is one in a thousand; always covering would be no test.
     assert 272 <= covered < 300
 
 
