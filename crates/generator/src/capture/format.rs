@@ -24,11 +24,11 @@ pub enum Format {
     PcapNg,
 }
 
-/// Most bytes that a record takes besides those captured, in either format.
+/// The most bytes of a record besides the captured ones, in either format.
 pub(super) const RECORD_OVERHEAD: usize = 32 + 3 + 16;
 
 impl Format {
-    /// What stands before the first record.
+    /// Writes what precedes the first record.
     pub(super) fn head(self, out: &mut Vec<u8>, port: &str, snap: usize) {
         let snap = snap as u32;
         match self {
@@ -80,7 +80,7 @@ impl Format {
         }
     }
 
-    /// What stands behind the last record of a capture that ran from `started` to `ended`, in
+    /// Writes what follows the last record of a capture that ran from `started` to `ended`, in
     /// nanoseconds since the epoch.
     pub(super) fn tail(self, out: &mut Vec<u8>, started: u64, ended: u64, figures: &Figures) {
         if self == Format::Pcap {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Captured frames kept in memory, as OTG's capture buffer.
+//! Captured frames in memory: OTG's capture buffer.
 
 use capture_file::ring::Record;
 
@@ -10,7 +10,7 @@ use super::{Figures, Settings, format};
 /// Most bytes of a file's head and tail, without the port's name.
 const AROUND: usize = 1024;
 
-/// Keeps what the taps of a port captured, up to its limits.
+/// Keeps the captured frames of a port's taps, up to its limits.
 #[derive(Debug)]
 pub struct Recorder {
     settings: Settings,
@@ -18,9 +18,9 @@ pub struct Recorder {
     store: Store,
     overwritten: u64,
     refused: u64,
-    /// Whether a frame was refused for its limits; none is taken after it.
+    /// True if a frame was refused because of the limits; no more are taken then.
     full: bool,
-    /// When it was stopped, in nanoseconds since the epoch, and the taps' figures then.
+    /// When it was stopped, in nanoseconds since the epoch, and the taps' counts at that time.
     ended: Option<(u64, Figures)>,
     started: u64,
 }
@@ -45,8 +45,8 @@ impl Recorder {
         (recorder, taps)
     }
 
-    /// Takes what waits in the rings. To be called often enough that they do not fill; ends even when
-    /// the taps fill them faster.
+    /// Takes the frames that wait in the rings. Call it often enough that they do not fill. It ends
+    /// even if the taps fill them faster.
     pub fn collect(&mut self) {
         for (lane, inlet) in self.inlets.iter_mut().enumerate() {
             let mut left = inlet.ring.waiting();
@@ -69,14 +69,15 @@ impl Recorder {
                 left = left.saturating_sub(taken + 1);
                 if !wanted {
                     self.refused += 1;
-                    // What is there stays without gaps: no smaller frame slips in later.
+                    // The stored frames have no gaps: a smaller frame is not added later.
                     self.full = !self.settings.overwrite;
                 }
             }
         }
     }
 
-    /// Collects the last frames and ends the capture at the TSC `now`. What its taps see then is lost.
+    /// Collects the last frames and ends the capture at the TSC `now`. Later frames of its taps are
+    /// lost.
     pub fn stop(&mut self, now: u64) {
         if self.ended.is_none() {
             self.collect();
@@ -85,12 +86,12 @@ impl Recorder {
         }
     }
 
-    /// Whether it was stopped.
+    /// Returns true if it was stopped.
     pub fn is_stopped(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// What became of the frames.
+    /// The counts of the frames.
     pub fn figures(&self) -> Figures {
         Figures {
             refused: self.refused,
@@ -107,15 +108,15 @@ impl Recorder {
         self.store.iter().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// Most bytes of [`file`](Self::file).
+    /// An upper bound of the size of [`file`](Self::file).
     pub fn file_len(&self, slice: Option<(u64, u64)>) -> usize {
         let most = |record: &Record| record.captured as usize + format::RECORD_OVERHEAD;
         let records: usize = self.records(slice).map(|(record, ..)| most(record)).sum();
         records + self.settings.port.len() + AROUND
     }
 
-    /// The capture file as of the last [`collect`](Self::collect), in the order of time; only the
-    /// frames from `slice.0` (the oldest is 1), at most `slice.1` of them, when a slice is given.
+    /// The capture file as of the last [`collect`](Self::collect), in order of time. With a slice,
+    /// only the frames from `slice.0` (the oldest is 1) on, at most `slice.1` of them.
     pub fn file(&self, slice: Option<(u64, u64)>) -> Vec<u8> {
         let (format, clock) = (self.settings.format, &self.settings.clock);
         let mut out = Vec::with_capacity(self.file_len(slice));
