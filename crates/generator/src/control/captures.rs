@@ -15,7 +15,7 @@ use crate::otg::sending::{File, Sending};
 use crate::otg::server::Answer;
 use crate::plan::Plan;
 
-/// What is captured, or was, by port.
+/// What is or was captured, by port.
 #[derive(Default)]
 pub(super) struct Captures(Vec<Slot>);
 
@@ -42,30 +42,30 @@ impl Captures {
         self.0.get(port).is_some_and(Slot::is_running)
     }
 
-    /// What each port may keep: the configuration's captures share the memory.
+    /// The limits of each port: the configuration's captures share the memory.
     fn limits(&self) -> Limits {
         let kept = |slot: &&Slot| slot.plan.as_ref().is_some_and(|plan| plan.file.is_none());
         Limits::of_one_of(self.0.iter().filter(kept).count())
     }
 
-    /// Takes over what the lcores have seen.
+    /// Takes over what the lcores have captured.
     pub fn collect(&mut self) {
         for keeper in self.0.iter_mut().filter_map(|slot| slot.keeper.as_mut()) {
             keeper.collect();
         }
     }
 
-    /// What became of the frames of a port that is or was captured.
+    /// Counts of stored and dropped frames of a port that is or was captured.
     pub fn figures(&self, port: usize) -> Option<capture::Figures> {
         Some(self.0.get(port)?.keeper.as_ref()?.figures())
     }
 
-    /// Why the file of a port has not all that it should.
+    /// Why a port's file is incomplete.
     pub fn error(&self, port: usize) -> Option<String> {
         self.0.get(port)?.keeper.as_ref()?.error()
     }
 
-    /// The file of a port, as far as it is and if there is room for a copy.
+    /// The port's capture file so far, if there is memory for a copy.
     pub fn file(&self, request: &Request, sending: &Sending) -> Result<File, ApiError> {
         let slot = self.0.get(request.port);
         match slot.and_then(|slot| slot.keeper.as_ref()) {
@@ -99,7 +99,7 @@ impl Control<'_, '_> {
         start: bool,
         ports: &[usize],
     ) -> Result<Answer, ApiError> {
-        // A list of all ports means those that have a capture.
+        // An empty list of ports means all ports that have a capture.
         let all = ports.len() == self.active.captures.0.len();
         let planned = |port: &&usize| {
             self.active.captures.0.get(**port).is_some_and(|slot| slot.plan.is_some())
