@@ -26,8 +26,8 @@ use serde_json::json;
 use arms::{ARMS, Arm};
 use frames::{CELLS, COUNT, Cell, Frames, Nat};
 
-/// An arm's turn in a block is timed in this many pieces of `SWEEPS` sweeps; the fastest one counts, because other
-/// work on the machine can only slow a piece down.
+/// An arm's turn in a block is timed in this many pieces of `SWEEPS` sweeps; the fastest one counts,
+/// because other work on the machine can only slow a piece down.
 const PIECES: u32 = 12;
 const SWEEPS: u32 = 40;
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random rules and packets: librte_acl against a matcher that compares each rule with each packet.
+//! Random rules and packets: compares librte_acl with a matcher that tests each packet against each
+//! rule.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
@@ -11,8 +12,8 @@ use dpdk::acl::{
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Rules and packets of a case. Wide rules that overlap at random need a multiple of the tables that
-/// people's rules need.
+/// Rules and packets of a case. Wide random rules that overlap need several times as many tables as
+/// realistic ones.
 const FEW_FIELDS: (usize, usize) = (150, 200);
 const MANY_FIELDS: (usize, usize) = (30, 900);
 const CASES: u32 = 60;
@@ -42,7 +43,7 @@ const IPV6: [Shape; 11] = [
     (40, 2, Range),
     (42, 2, Range),
 ];
-/// Every kind in every size that it has, words in no order.
+/// Every kind in every size that it supports, with words in arbitrary order.
 const MIXED: [Shape; 14] = [
     (30, 1, Range),
     (0, 4, Bits),
@@ -92,7 +93,7 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// A rule in the making: for each field two numbers and whether it is left open.
+/// A rule before it is complete: for each field two numbers, and whether it matches anything.
 type Draft = (u32, i32, Vec<(u64, u64, bool)>);
 
 fn draft(fields: usize) -> impl Strategy<Value = Draft> {
@@ -123,7 +124,7 @@ fn rule<const FIELDS: usize>(
     Rule { categories, ..Rule::new(userdata, *priority, fields) }
 }
 
-/// A packet of random numbers, of which many are those of a rule.
+/// A packet of random numbers, many of which occur in a rule.
 fn packet<const FIELDS: usize>(
     numbers: &[u64],
     of: &Rule<FIELDS>,
@@ -150,7 +151,7 @@ fn packet<const FIELDS: usize>(
     bytes
 }
 
-/// The plain matcher.
+/// The simple matcher.
 fn matches<const FIELDS: usize>(
     rule: &Rule<FIELDS>,
     packet: &[u8],
@@ -222,7 +223,7 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
                     let best = candidates.clone().map(|rule| rule.priority).max();
                     let won = verdict
                         .map(|userdata| candidates.clone().find(|rule| rule.userdata == userdata));
-                    // Of several with the same priority any may win.
+                    // Among several with the same priority, any one may win.
                     prop_assert_eq!(
                         won.map(|rule| rule.map(|rule| rule.priority)),
                         best.map(Some),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `rte_eth_rx_burst` and `rte_eth_tx_burst` on ring ports that refuse what does not fit, without
-//! callbacks and with some that drop packets, on two queues of which one has them.
+//! `rte_eth_rx_burst` and `rte_eth_tx_burst` on ring ports that refuse packets when full, on two
+//! queues: one without callbacks, the other with callbacks that drop packets.
 
 use std::cell::RefCell;
 use std::ptr::null_mut;
@@ -13,8 +13,8 @@ use proptest::test_runner::TestRunner;
 use super::callbacks::{Callbacks, Seen};
 use super::raw::{self, Pairs};
 
-/// More than a ring holds (1023), so that drivers refuse; the caches are small, so that every path of
-/// the pool is taken.
+/// More than a ring holds (1023), so that drivers refuse some; the caches are small, so that all
+/// paths of the pool are used.
 const MBUFS: u32 = 1500;
 const CACHE: u32 = 64;
 const BURST: usize = 96;
@@ -54,7 +54,7 @@ enum Step {
     Receive(u16, usize),
 }
 
-/// Mostly the first, so that its ring is full at times.
+/// Mostly the first, so that its ring becomes full.
 fn queue() -> impl Strategy<Value = u16> {
     prop_oneof![4 => Just(0u16), 1 => 1..QUEUES]
 }
@@ -76,7 +76,7 @@ fn sequences(
     refusals: &RefCell<usize>,
     check: impl Fn() -> Result<(), TestCaseError>,
 ) {
-    // proptest wants a closure that could be called from anywhere.
+    // proptest requires a closure that it can call repeatedly by shared reference.
     let queues = RefCell::new(native_port.queues());
     let pairs = RefCell::new(Pairs::default());
     TestRunner::new(raw::cases(60))
@@ -167,12 +167,13 @@ impl<'m> Sides<'_, 'm> {
             dpdk_sys::lr_eth_tx_burst(self.c_id, queue, raw.as_mut_ptr(), raw.len() as u16)
         });
         prop_assert_eq!(sent, c_sent);
-        // C does not say how many the callbacks left; `refused` of them were behind those sent.
+        // C does not report how many packets the callbacks left; `refused` of them came after those
+        // sent.
         self.c.extend(&raw[c_sent..c_sent + refused]);
         Ok(refused)
     }
 
-    /// Receives into a burst that has room for `n` only.
+    /// Receives into a burst with room for only `n`.
     fn receive(
         &mut self,
         queues: &mut Queues<'m>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `rte_pktmbuf_alloc_bulk`, `rte_pktmbuf_free` and the pool's cache below them: every size of request,
-//! with and without a cache, on an lcore and on a thread that is none.
+//! `rte_pktmbuf_alloc_bulk`, `rte_pktmbuf_free` and the pool's cache: every size of request, with
+//! and without a cache, on an lcore and on another thread.
 
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig};
 use dpdk_sys::{layout, rte_mbuf};
@@ -9,7 +9,7 @@ use proptest::test_runner::TestRunner;
 
 use super::raw::{self, Pairs};
 
-/// More than a cache can be refilled with at once (512), and more than the pool has.
+/// More than a refill of a cache (512), and more than the pool has.
 const MOST: usize = 1400;
 const MBUFS: u32 = 1300;
 
@@ -33,8 +33,8 @@ pub fn agree(eal: &Eal) {
     }
 }
 
-/// A pool of ours, packed side by side, has the mbufs that `rte_pktmbuf_pool_create` makes: all of them
-/// the same in what does not depend on where they lie, IO addresses included.
+/// Our own pools, whose mbufs are contiguous, have the same mbufs as `rte_pktmbuf_pool_create`
+/// makes: equal in everything that does not depend on their address, IO addresses included.
 pub fn same_mbufs(eal: &Eal) {
     let config = PoolConfig { count: 255, cache: 0, ..PoolConfig::named("ours") };
     let ours = Mempool::packet_pool(eal, &config).unwrap();
@@ -54,7 +54,7 @@ pub fn same_mbufs(eal: &Eal) {
     assert!(ours.is_full());
 }
 
-/// Fields of a fresh mbuf, addresses as distances from its own.
+/// Fields of a fresh mbuf; addresses are relative to its own.
 fn shape(mbuf: *mut rte_mbuf) -> [u64; 8] {
     let start = mbuf.addr() as u64;
     let buffer = raw::field::<u64>(mbuf, layout::MBUF_BUF_ADDR);
@@ -114,7 +114,7 @@ fn sequences(
                     }
                     Step::Free(n) => {
                         let kept = native.len().saturating_sub(n);
-                        // In order, as `drain` frees what was not taken from it.
+                        // In this order, because `drain` frees what was not taken from it.
                         drop(native.drain(kept..));
                         raw::c_free(c.drain(kept..));
                     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `TxBuffer` against `rte_eth_tx_buffer`, on ring ports that refuse what does not fit.
+//! `TxBuffer` compared with `rte_eth_tx_buffer`, on ring ports that refuse packets when full.
 
 use std::cell::RefCell;
 use std::ptr::null_mut;
@@ -11,7 +11,7 @@ use proptest::test_runner::TestRunner;
 
 use super::raw;
 
-/// More than a ring (1023) and a buffer hold, so that drivers refuse.
+/// More than a ring (1023) and a buffer hold, so that drivers refuse some.
 const MBUFS: u32 = 1500;
 const POOLS: [&str; 2] = ["native-buffered", "c-buffered"];
 const SIZE: usize = 32;
@@ -19,9 +19,9 @@ const BURST: usize = 64;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// One after the other.
+    /// One packet after the other.
     Push(usize),
-    /// A burst at once; C has only the other way.
+    /// A whole burst; C has only the other way.
     Append(usize),
     Flush,
     Receive,
@@ -76,7 +76,7 @@ struct Sides<'m> {
     rx: RxQueue<'m>,
     buffer: TxBuffer<'m, SIZE>,
     c: CBuffer,
-    /// Told apart by these, in their first bytes.
+    /// The next packet's number, which is in its first bytes.
     number: u32,
 }
 
@@ -120,7 +120,7 @@ impl<'m> Sides<'m> {
         Ok(())
     }
 
-    /// Numbered packets for both sides; `None` when the pools are empty.
+    /// Numbered packets for both sides; `None` if the pools are empty.
     #[allow(clippy::type_complexity)]
     fn packets(
         &mut self,
@@ -142,7 +142,7 @@ impl<'m> Sides<'m> {
     }
 }
 
-/// `struct rte_eth_dev_tx_buffer` with room for [`SIZE`] packets behind it.
+/// `struct rte_eth_dev_tx_buffer` with room for [`SIZE`] packets.
 struct CBuffer {
     port: u16,
     memory: Vec<u64>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random keys come and go; all that a table says is compared with a map of the standard library.
+//! Inserts and removes random keys; all results are compared with those of a standard-library map.
 
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
@@ -18,7 +18,7 @@ const CAPACITY: u32 = 40;
 enum Step {
     Insert(u8, u16),
     Remove(u8),
-    /// Those whose value has this remainder by 4 go.
+    /// Removes keys whose value modulo 4 is this.
     Retain(u16),
     Clear,
 }
@@ -32,7 +32,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Keys of every length that DPDK compares in a way of its own, and others.
+/// Keys of every length for which DPDK has its own comparison, and others.
 pub fn random_changes(eal: &Eal) {
     let crc = HashConfig { capacity: CAPACITY, ..HashConfig::named("oracle") };
     let jhash = HashConfig { function: HashFunction::Jhash, seed: 7, ..crc.clone() };
@@ -127,7 +127,7 @@ where
     let inside: HashMap<K, V> = table.iter().collect();
     prop_assert_eq!(table.iter().count(), model.len(), "a key came twice");
     prop_assert!(inside.iter().all(|(key, value)| expected(key) == Some(*value)));
-    // 70 are more than C takes.
+    // 70 are more than C takes in one call.
     let keys: Vec<K> = (0..70).map(key).collect();
     let hashes: Vec<u32> = keys.iter().map(|key| table.hash_of(key)).collect();
     let mut values = [vec![missed; keys.len()], vec![missed; keys.len()]];

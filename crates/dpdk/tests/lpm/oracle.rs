@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random routes come and go; every lookup is compared with the longest prefix of a plain map.
+//! Adds and removes random routes; every lookup is compared with the longest prefix in a plain map.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -10,7 +10,7 @@ use dpdk::lpm::{Lpm, Lpm6, LpmConfig, RouteError};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
-/// Few, so that tables are full at times.
+/// Few, so that tables become full.
 const ROUTES: u32 = 40;
 const MISSED: u32 = u32::MAX;
 
@@ -22,7 +22,7 @@ enum Step {
     Clear,
 }
 
-/// The first `bits` of numbers that often share their first bits.
+/// The first `bits` of numbers, which often have the same first bits.
 fn number(bits: u32) -> impl Strategy<Value = u128> {
     let part = || prop_oneof![3 => 0..3u128, 1 => (0..3u128).prop_map(|n| 255 - n)];
     prop::collection::vec(part(), 16).prop_map(move |bytes| {
@@ -160,7 +160,7 @@ fn take<T: Table>(
                 Ok(()) => _ = model.insert(key, hop),
                 Err(error) => {
                     prop_assert_eq!(error, RouteError::Full);
-                    // There is always room for what is there, or for a route without a group.
+                    // An existing route, or one that needs no group, must always fit.
                     prop_assert!(!model.contains_key(&key));
                     prop_assert!(model.len() as u32 == ROUTES || len > 24);
                     return Ok(true);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random cases: no more than a number, and no further one after some seconds. Who fails names the seed that leads there again.
+//! Runs random cases, limited by number and by time. A failure prints the seed that reproduces it.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
 
-/// Seconds after the first case in which further ones begin. The first tier of the tests takes fewer (`LINERATE_RANDOM_SECONDS`).
+/// No case starts later than this many seconds after the first. The first tier of the tests sets a
+/// lower limit (`LINERATE_RANDOM_SECONDS`).
 const LONGEST: u64 = 5;
-/// The least that are run of those asked for, however slow the machine is.
+/// Fewest cases to run, however slow the machine is.
 const LEAST: u32 = 10;
-/// Milliseconds for making a case that failed smaller.
+/// Milliseconds for shrinking a failed case.
 const SHRINKING: u32 = 20_000;
 
-/// Tries up to so many random values. `PROPTEST_RNG_SEED` chooses which.
+/// Tests at most this many random values. `PROPTEST_RNG_SEED` sets the seed.
 pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> TestCaseResult) {
     let seed = match Config::default().rng_seed {
         RngSeed::Fixed(seed) => seed,
@@ -35,7 +36,7 @@ pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> T
     };
     let (begin, tried, failed) = (Instant::now(), Cell::new(0), Cell::new(false));
     let outcome = TestRunner::new(config).run(values, |value| {
-        // Smaller ones of a case that failed are always tried.
+        // Smaller values of a failed case are always tried.
         if begin.elapsed() > longest && tried.get() >= LEAST && !failed.get() {
             return Ok(());
         }
@@ -47,6 +48,6 @@ pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> T
     });
     println!("{} cases of {cases}, PROPTEST_RNG_SEED={seed}", tried.get());
     if let Err(error) = outcome {
-        panic!("{error}\nThe same again: PROPTEST_RNG_SEED={seed}");
+        panic!("{error}\nTo reproduce: PROPTEST_RNG_SEED={seed}");
     }
 }
