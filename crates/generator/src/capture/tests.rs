@@ -22,7 +22,7 @@ fn settings(format: Format) -> Settings {
 /// Nanoseconds since the start, length, and bytes of a frame in a file.
 type Found = (u64, usize, Vec<u8>);
 
-/// Reads a file by a reader that we have not written.
+/// Reads a file with an independent reader.
 fn read_back(file: &[u8]) -> Vec<Found> {
     let mut reader = create_reader(1 << 20, file).unwrap();
     let mut found = Vec::new();
@@ -104,7 +104,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     // Frames that several taps capture at random, collected at random, come back from the file: all
-    // of them, in the order of time, cut to the snap length; from a recorder and from a sink alike.
+    // of them, in time order, cut to the snap length; with a recorder and with a sink.
     #[test]
     fn files_read_back_as_what_was_captured(
         frames in prop::collection::vec((0usize..3, 0usize..2000, 0u64..5_000_000_000), 0..60),
@@ -158,7 +158,8 @@ proptest! {
         prop_assert_eq!(statistics(&stopped), wanted);
     }
 
-    // Whatever the limits, they hold, the figures close, and an overwriting store keeps the newest.
+    // Any limits are respected, the counters balance, and an overwriting store keeps the newest
+    // frames.
     #[test]
     fn limits_hold(
         lens in prop::collection::vec(0usize..400, 1..80),
@@ -183,7 +184,7 @@ proptest! {
         if !overwrite {
             prop_assert_eq!(figures.overwritten, 0);
         }
-        // With one collection at the end of each step, time is the order of arrival.
+        // With one collection at the end of each step, time order is the order of arrival.
         let times: Vec<usize> = found.iter().map(|(time, ..)| *time as usize).collect();
         if every == 1 && overwrite && lens.iter().all(|len| len + 24 <= bytes) && frames != Some(0) {
             prop_assert_eq!(&times, &(lens.len() - times.len()..lens.len()).collect::<Vec<_>>());
@@ -287,7 +288,7 @@ fn a_sink_stops_at_its_limit_with_whole_records() {
         let file = std::fs::read(&path).unwrap();
         assert!(file.len() <= 5000 && file.len() > 5000 - 300, "{}", file.len());
         assert_eq!(read_back(&file).len() as u64, figures.stored);
-        // What comes later has no place either, be it small.
+        // Later frames do not fit either, even small ones.
         taps[0].look(&[], 41);
         assert_eq!(sink.finish(41).0.stored, figures.stored);
     }
@@ -321,7 +322,7 @@ fn a_file_that_cannot_be_made_says_so() {
     assert!(Path::new("/dev/full").exists());
 }
 
-/// Fills a disk, or what looks like one: a process that may write files of 32 KiB and no more.
+/// Fills a disk, or simulates it: a process that may write files of at most 32 KiB.
 #[test]
 fn a_full_disk_leaves_a_readable_file() {
     const PLACE: &str = "LINERATE_TEST_FULL_DISK";
