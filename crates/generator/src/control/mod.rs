@@ -9,6 +9,7 @@ mod captures;
 mod figures;
 mod keeper;
 mod kept;
+mod link_state;
 mod ports;
 mod rates;
 mod setups;
@@ -19,6 +20,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
 
 use crate::books::{Books, Earlier, Told};
 use crate::engine::layout::{self, Share};
@@ -55,6 +57,9 @@ pub fn flow_setups(
 
 /// How often the control plane looks while something goes on: a start that waits, a capture.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// How often it looks at links while nothing is sent.
+const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
 /// A configuration in force.
 #[derive(Default)]
@@ -142,6 +147,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 call = calls.recv() => match call {
                     Some(message) => self.handle(message).await,
                     None => return,
+        let mut links = tokio::time::interval(LOOK_AT_LINKS);
+        links.set_missed_tick_behavior(MissedTickBehavior::Delay);
                 },
                 Some(question) = questions.recv() => {
                     // Who asked may have stopped waiting.
@@ -154,6 +161,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 }
             }
         }
+                _ = links.tick() => self.active.note_links(),
     }
 
     async fn handle(&mut self, message: Message) {
@@ -204,6 +212,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
     /// Gives an order to every lcore and waits until all have obeyed. What they replaced is dropped here.
     async fn order(&self, mut order: impl FnMut() -> Order) -> Result<(), ApiError> {
         let post = |orders: &crate::mailbox::Mailbox<Command>| {
+            state::Wanted::Nothing(why) => Ok(Answer::Json(json!({ "warnings": [why] }))),
             let (done, reply) = oneshot::channel();
             orders.post(Command { order: order(), done });
             reply

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Opens and closes the ports of a configuration, all of them or none.
 
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use dpdk::{
     Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortId, PortInfo, RxConfig, TxConfig,
@@ -9,6 +9,7 @@ use dpdk::{
 
 use super::af_xdp::AfXdp;
 use super::kept::Kept;
+use super::link_state::LinkState;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
 use crate::location::{Location, Role};
@@ -56,6 +57,7 @@ pub struct Entry<'eal> {
     control: PortControl<'eal>,
     pools: Pools<'eal>,
     most: MostQueues,
+    link: LinkState,
     /// What kept frames of this length from passing a moment ago.
     obstacle: Kept<Option<usize>, Option<Obstacle>>,
 }
@@ -72,7 +74,13 @@ impl Entry<'_> {
     pub fn link_is_up(&self, obstacle: Option<&Obstacle>) -> bool {
         // Drivers that know no better call it up.
         let down = obstacle.is_some_and(Obstacle::is_link_down);
-        !down && self.control.link().is_ok_and(|link| link.up)
+        let up = !down && self.control.link().is_ok_and(|link| link.up);
+        self.link.note(up, SystemTime::now())
+    }
+
+    /// When its link was first seen as it is now, in nanoseconds since the epoch.
+    pub fn last_change(&self) -> u64 {
+        self.link.last_change()
     }
 
     /// The same, as the kernel knows it now.
@@ -104,7 +112,10 @@ impl Entry<'_> {
     /// What the driver says.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
         self.obstacle.forget();
-        self.control.set_link(up).map_err(|error| error.to_string())
+        self.control.set_link(up).map_err(|error| error.to_string())?;
+        // Before the next change, so that its time is known.
+        self.link_is_up(self.obstacle(None).as_ref());
+        Ok(())
     }
 
     /// Has the port receive frames for other addresses too, or not.
@@ -267,12 +278,14 @@ impl<'eal> Ports<'eal> {
         self.af_xdp.works(&arguments);
         let control = port.control();
         let interface = location.interface().and_then(|name| host::interface(name).ok()?);
+        let up = control.link().is_ok_and(|link| link.up);
         let entry = Entry {
             location: location.clone(),
             interface: interface.map(|interface| interface.index),
             control,
             pools: pools.clone(),
             most,
+            link: LinkState::new(up, SystemTime::now()),
             obstacle: Kept::default(),
         };
         Ok((entry, Link { port, tx_pools: pools.tx }))

@@ -36,8 +36,8 @@ type Names = HashMap<String, String>;
 pub fn validate(config: &Value, limits: &Limits) -> Result<(Plan, Vec<String>), ApiError> {
     let faults = Faults::default();
     let plan = plan(&Node::root(config, &faults), limits);
-    let plan = faults.finish(plan)?;
-    let warnings = latency_modes(config, &plan);
+    let (plan, mut warnings) = faults.finish_with_warnings(plan)?;
+    warnings.extend(latency_modes(config, &plan));
     Ok((plan, warnings))
 }
 
