@@ -222,7 +222,7 @@ def run(api: Any, config: Any) -> dict[str, Any]:
 
 
 def sent(running: Generator, config: Any) -> list[bytes]:
-    """The frames that come back, as a capture has them: without FCS."""
+    """The frames that come back, by a capture, without the FCS that it has."""
     count = config.flows[0].duration.fixed_packets.packets
     api = running.api
     api.set_config(config)
@@ -234,4 +234,4 @@ def sent(running: Generator, config: Any) -> list[bytes]:
     assert all(record.length == len(record.data) for record in records)
     stamps = [record.nanoseconds for record in records]
     assert stamps == sorted(stamps)
-    return [record.data for record in records]
+    return [traffic.without_fcs(record.data) for record in records]

@@ -93,6 +93,8 @@ pub struct Rules {
     pub line_rate: Option<crate::pacing::LineRate>,
     /// Where a configuration may have its ports.
     pub locations: Policy,
+    /// Whether captures have the FCS of frames.
+    pub capture_fcs: bool,
     /// Frames that flows send in place of their own, from the command line.
     pub replays: Replays,
     /// The number of the first start's run. Where it is any, frames of another generator, or of one that was
@@ -103,7 +105,11 @@ pub struct Rules {
 impl Rules {
     /// What a configuration may have.
     pub fn limits(&self) -> config::Limits {
-        config::Limits { locations: self.locations.clone(), max_frame: self.ports.max_frame }
+        config::Limits {
+            locations: self.locations.clone(),
+            max_frame: self.ports.max_frame,
+            capture_fcs: self.capture_fcs,
+        }
     }
 }
 
@@ -141,27 +147,27 @@ impl<'run, 'eal> Control<'run, 'eal> {
         mut calls: mpsc::Receiver<Message>,
         mut questions: mpsc::Receiver<Question>,
     ) {
+        let mut links = tokio::time::interval(LOOK_AT_LINKS);
+        links.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let waits = self.pending.is_some() || self.active.captures.are_running();
             tokio::select! {
                 call = calls.recv() => match call {
                     Some(message) => self.handle(message).await,
                     None => return,
-        let mut links = tokio::time::interval(LOOK_AT_LINKS);
-        links.set_missed_tick_behavior(MissedTickBehavior::Delay);
                 },
                 Some(question) = questions.recv() => {
                     // Who asked may have stopped waiting.
                     let answer = self.active.telemetry(&question, &self.rules.settings);
                     let _ = question.answer.try_send(answer);
                 }
+                _ = links.tick() => self.active.note_links(),
                 () = tokio::time::sleep(LOOK), if waits => {
                     self.active.captures.collect();
                     self.look_at_links().await;
                 }
             }
         }
-                _ = links.tick() => self.active.note_links(),
     }
 
     async fn handle(&mut self, message: Message) {
@@ -206,13 +212,13 @@ impl<'run, 'eal> Control<'run, 'eal> {
             state::Wanted::Transmit { state, flows } => self.set_transmit(state, flows).await,
             state::Wanted::Link { up, ports } => self.set_links(up, &ports),
             state::Wanted::Capture { start, ports } => self.set_captures(start, &ports).await,
+            state::Wanted::Nothing(why) => Ok(Answer::Json(json!({ "warnings": [why] }))),
         }
     }
 
     /// Gives an order to every lcore and waits until all have obeyed. What they replaced is dropped here.
     async fn order(&self, mut order: impl FnMut() -> Order) -> Result<(), ApiError> {
         let post = |orders: &crate::mailbox::Mailbox<Command>| {
-            state::Wanted::Nothing(why) => Ok(Answer::Json(json!({ "warnings": [why] }))),
             let (done, reply) = oneshot::channel();
             orders.post(Command { order: order(), done });
             reply
