@@ -118,6 +118,14 @@ class Generator:
         response = connection.getresponse()
         return response.status, json.loads(response.read())
 
+    def download(self, path: str, body: str) -> list[str]:
+        """Asks for a file, which is read and dropped; the errors if there is none."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=TIMEOUT_S)
+        connection.request("POST", path, body)
+        response = connection.getresponse()
+        content = response.read()
+        return [] if response.status == 200 else list(json.loads(content)["errors"])
+
 
 def environment(directory: Path) -> dict[str, str]:
     """Run-time files go into the test's own directory, as root and without."""
