@@ -45,7 +45,7 @@ const fn next(table: &[u32; 256], rest: u32, byte: u8) -> u32 {
 /// assert_eq!(capture_file::fcs(&[b"1234", b"56789"]), 0xcbf4_3926_u32.to_le_bytes());
 /// ```
 #[must_use]
-pub fn fcs(parts: &[&[u8]]) -> [u8; FCS_LEN] {
+pub fn fcs(parts: &[&[u8]]) -> [u8; 4] {
     let rest = parts.iter().fold(u32::MAX, |rest, part| after(rest, part));
     (!rest).to_le_bytes()
 }
