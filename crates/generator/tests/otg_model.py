@@ -25,7 +25,7 @@ from harness import Generator, generator
 from snappi import snappi as model
 
 PAGE = Path(__file__).parents[3] / "docs" / "otg-model.md"
-CLASSES = {
+CLASSES: dict[str, Any] = {
     name: found
     for name, found in vars(model).items()
     if isinstance(found, type) and issubclass(found, model.OpenApiObject)
