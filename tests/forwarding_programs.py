@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs with the probe in them, and traffic of a known number of packets for them."""
+"""Programs that run with the probe, and traffic with a known number of packets for them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Entry = dict[str, Any]
 
 
 def whole(entry: Entry) -> Entry:
-    """An entry of the probe whose figures agree with each other."""
+    """Check that the figures in an entry of the probe agree with each other."""
     histogram = entry["burst_histogram"]
     assert len(histogram) > entry["burst_limit"] or len(histogram) == 512
     assert entry["polls"] == sum(histogram)
@@ -48,21 +48,21 @@ class Program:
         return [whole(entry) for entry in self.ask(command)]
 
     def polling(self, command: str = "/linerate/probe/polling") -> dict[tuple[int, int], Entry]:
-        """By port and queue, each of which is polled by one lcore."""
+        """Return the entries by port and queue, each of which is polled by one lcore."""
         entries = self.entries(command)
         found = {(entry["port"], entry["queue"]): entry for entry in entries}
         assert len(found) == len(entries), entries
         return found
 
     def packets(self) -> Counter[tuple[int, int]]:
-        """What the probe counted on each port and queue, on all lcores."""
+        """Return what the probe counted on each port and queue, over all lcores."""
         counted: Counter[tuple[int, int]] = Counter()
         for entry in self.entries():
             counted[entry["port"], entry["queue"]] += entry["packets"]
         return counted
 
     def sent(self, port: int) -> int:
-        """Stamped packets that the probe saw being sent on a port."""
+        """Return the stamped packets that the probe saw being sent on a port."""
         return sum(each["count"] for each in self.ask(f"/linerate/probe/latency,{port}"))
 
     def stats(self, port: int) -> dict[str, Any]:
@@ -76,7 +76,9 @@ class Program:
         self.child.wait_until(condition, TIMEOUT_S, f"{what}: not")
 
     def await_queues(self, rx: int) -> None:
-        """The probe is on so many queues, or more: net_ring has 16 before it is configured."""
+        """Wait until the probe is on at least so many queues: net_ring has 16 before it is
+        configured.
+        """
         self.wait("queues with the probe", lambda: self.ask("/linerate/probe")["rx_queues"] >= rx)
 
     def await_polls(self, queues: int) -> None:
@@ -84,7 +86,7 @@ class Program:
 
     @contextmanager
     def paused(self) -> Iterator[None]:
-        """Nothing of the program runs."""
+        """Stop the whole program until the context ends."""
         tasks = Path(f"/proc/{self.child.pid}/task")
         try:
             os.kill(self.child.pid, signal.SIGSTOP)
@@ -101,7 +103,7 @@ class Program:
 
 
 def offsets(program: Program) -> list[tuple[int, int]]:
-    """By how much each port's own counter is ahead: at least, at most."""
+    """Return by how much each port's own counter is ahead: at least, and at most."""
     found = []
     for port in (0, 1):
         before = program.received(port)
@@ -111,9 +113,9 @@ def offsets(program: Program) -> list[tuple[int, int]]:
 
 
 def one_offset(brackets: Sequence[tuple[int, int]], slack: int = 0) -> None:
-    """All were the same: what the probe missed is what passed before it was there.
+    """Check that all offsets are equal: the probe missed what passed before it was there.
 
-    `slack`: by how much the burst under way may part them, which is counted in two places.
+    `slack`: by how much offsets may differ, because the burst under way is counted in two places.
     """
     assert max(low for low, _ in brackets) <= min(high for _, high in brackets) + slack, brackets
 
@@ -129,9 +131,10 @@ def running(
     one_in: int | None = 64,
     hold_stdin: bool = False,
 ) -> Iterator[Program]:
-    """A program on these virtual devices, with the probe unless `one_in` is None.
+    """Run a program on these virtual devices, with the probe unless `one_in` is None.
 
-    One lcore is on the last CPU; of two the first, which only commands, is on the first CPU.
+    A single lcore is on the last CPU. With two, the first, which only controls, is on the first
+    CPU.
     """
     cpus = (CPUS[0], CPUS[-1])
     prefix = run.new_prefix("probed")
@@ -155,7 +158,7 @@ def running(
 
 
 class Testpmd:
-    """dpdk-testpmd, told what to do line by line."""
+    """dpdk-testpmd, controlled line by line."""
 
     __test__ = False
 
@@ -165,7 +168,7 @@ class Testpmd:
         self.printed("testpmd> ")
 
     def printed(self, what: str) -> str:
-        """What it printed since the last call, up to and with `what`."""
+        """Wait for `what`; return the output since the last call, including `what`."""
         log = self.program.child.log
         found = -1
 
@@ -180,7 +183,7 @@ class Testpmd:
         return text
 
     def tell(self, line: str) -> str:
-        """Type a line; returns what it printed until it was ready for the next."""
+        """Type a line; return what the program printed until it was ready for the next."""
         self.program.child.tell(line)
         self.printed(line)
         return self.printed("testpmd> ")
@@ -200,16 +203,17 @@ def commanded_testpmd(
 
 
 class Feed:
-    """Memif ports of a program under test, and testpmd at their far ends.
+    """Memif ports of a program under test, with testpmd at their far ends.
 
-    Rings are longer than what is sent at once, so that nothing is refused or dropped.
+    Rings are longer than the number of packets that are sent at once, so that none is refused or
+    dropped.
     """
 
     BURSTS = 300
     PACKETS = 32 * BURSTS
 
     def __init__(self, run: RunDirectory, ports: int = 2, returns: int = 1) -> None:
-        """`returns`: on so many queues of each port the program sends."""
+        """`returns`: the number of queues of each port on which the program sends."""
         wires = [f"id={n},socket={run.path}/m{n},socket-abstract=no,rsize=14" for n in range(ports)]
         self.far_ends = [f"net_memif{n},role=server,{wire}" for n, wire in enumerate(wires)]
         self.ends = [f"net_memif{n},role=client,{wire}" for n, wire in enumerate(wires)]
@@ -219,15 +223,16 @@ class Feed:
 
     @contextmanager
     def started(self) -> Iterator[Feed]:
-        """Before the program under test, which looks for its links."""
+        """Start testpmd before the program under test, which looks for its links."""
         with commanded_testpmd(self._run, self.far_ends, self._options, one_in=None) as self._far:
             self._far.tell("set fwd rxonly")
             yield self
 
     def send(self, program: Program, *, at_once: bool = False) -> None:
-        """Into every port of the program, which polls, `PACKETS`; they have been received then.
+        """Send `PACKETS` into every port of the program, which polls, and wait until they are
+        received.
 
-        `at_once`: they all wait when it comes to poll.
+        `at_once`: all packets wait in the rings when the program comes to poll.
         """
         far = self._far.program
         before = [far.stats(port) for port in self._ports]
@@ -244,12 +249,12 @@ class Feed:
         return [program.received(port) for port in self._ports]
 
     def returned(self, port: int) -> int:
-        """What came back in all, once it was fetched from the link."""
+        """Return the number of all packets that came back, after fetching them from the link."""
         self._far.tell("start")
         self._far.tell("stop")
         return self._far.program.received(port)
 
 
 def numbers(pattern: str, text: str) -> list[int]:
-    """What the pattern's group matched, each time."""
+    """Return what the pattern's group matched, each time."""
     return [int(found) for found in re.findall(pattern, text)]

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who imports whom in the lab, read from the sources: imports inside functions count, too."""
+"""The imports between modules of the lab, read from the sources; imports inside functions count,
+too.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,7 @@ LAB = Path(__file__).resolve().parents[1] / "lab" / "linerate"
 
 
 def modules() -> dict[str, Path]:
-    """By dotted name; a package is its `__init__.py`."""
+    """Return the modules by dotted name; a package is its `__init__.py`."""
     found = {}
     for path in sorted(LAB.rglob("*.py")):
         parts = path.relative_to(LAB.parent).with_suffix("").parts
@@ -20,7 +22,7 @@ def modules() -> dict[str, Path]:
 
 
 def imports(path: Path, known: Mapping[str, Path]) -> set[str]:
-    """Modules of the lab that this file imports."""
+    """Return the modules of the lab that this file imports."""
     found = set()
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
@@ -38,7 +40,9 @@ def graph() -> dict[str, set[str]]:
 
 
 def circles(edges: Mapping[str, set[str]]) -> list[list[str]]:
-    """The strongly connected components of more than one node (Tarjan, SIAM J. Comput. 1(2))."""
+    """Return the strongly connected components of more than one node (Tarjan, SIAM J. Comput.
+    1(2)).
+    """
     index: dict[str, int] = {}
     low: dict[str, int] = {}
     stack: list[str] = []

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An Open vSwitch with DPDK of the test's own: nothing is installed, and none that runs is met.
+"""Runs Open vSwitch with DPDK for tests. It installs nothing, and does not touch one that runs.
 
-    python tests/openvswitch.py     unpacks it, which CI's set-up does
+    python tests/openvswitch.py     unpacks it, as CI's set-up does
 
-Debian's packages are unpacked below `build/`. Database, sockets and logs lie in the run directory,
-and the switch runs in a network namespace: its bridges are interfaces of the kernel too, which
-would stay behind.
+Debian's packages are unpacked below `build/`. Database, sockets and logs are in the run directory.
+The switch runs in a network namespace, because its bridges are interfaces of the kernel as well,
+which would stay behind.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ DAEMON = "usr/lib/openvswitch-switch-dpdk/ovs-vswitchd-dpdk"
 
 
 def output(*argv: str | Path, **options: object) -> str:
-    """What a short command prints; raises when it fails."""
+    """Return what a short command prints; raises if it fails."""
     done = subprocess.run(argv, capture_output=True, text=True, timeout=120, check=False, **options)  # type: ignore[call-overload]
     if done.returncode != 0:
         raise subprocess.SubprocessError(f"{argv[0]}: {done.stderr.strip()[-600:]}")
@@ -62,14 +62,14 @@ def place() -> Path:
 
 
 def unpacked() -> Path:
-    """Where the packages are unpacked; skips the test when they are not."""
+    """Return where the packages are unpacked; skip the test if they are not."""
     if not works(place()):
         pytest.skip("Open vSwitch is not unpacked: .venv/bin/python tests/openvswitch.py does it")
     return place()
 
 
 def unpack() -> None:
-    """Download and unpack, unless it is there; by the package lists as they are."""
+    """Download and unpack the packages if they are missing, by the package lists as they are."""
     root = place()
     with locked(root.parent, "Open vSwitch"):
         if works(root):
@@ -96,7 +96,9 @@ def _download(work: Path) -> None:
 
 
 def _missing_libraries() -> list[str]:
-    """Packages of libraries that these need, directly or not, and that are not installed."""
+    """Return the packages of libraries that these packages need, directly or not, and that are not
+    installed.
+    """
     found: list[str] = []
     todo = list(PACKAGES)
     while todo:
@@ -115,7 +117,7 @@ def _missing_libraries() -> list[str]:
 
 
 class Vswitch:
-    """A running Open vSwitch: its own commands, and the program with the probe in it."""
+    """A running Open vSwitch: its own commands, and its process with the probe."""
 
     def __init__(self, run: RunDirectory, surroundings: dict[str, str]) -> None:
         self._run = run
@@ -123,7 +125,7 @@ class Vswitch:
         self.program: Program
 
     def vsctl(self, *arguments: str) -> str:
-        """Returns when the switch has done it."""
+        """Run ovs-vsctl; return when the switch has done it."""
         database = f"--db=unix:{self._run.path}/db"
         return self.command("ovs-vsctl", database, "--timeout=30", *arguments)
 
@@ -136,7 +138,7 @@ class Vswitch:
 
 @contextmanager
 def vswitch(run: RunDirectory, cpus: Sequence[int], pmd_cpu: int, one_in: int) -> Iterator[Vswitch]:
-    """One without bridges, whose polling thread will be on `pmd_cpu`."""
+    """Run a switch without bridges, whose polling thread will be on `pmd_cpu`."""
     root = unpacked()
     surroundings = {
         **environment(root),

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The programs of crates/probe/examples, run with the probe in them.
+"""Runs the programs of crates/probe/examples with the probe.
 
-They talk in lines of JSON and wait for a line after each: a `Program` reads those, and lets the
+They print lines of JSON and wait for a line after each. A `Program` reads these, and lets the
 program go on once the probe has reached what the program will poll.
 """
 
@@ -29,10 +29,10 @@ PROBE = "liblinerate_probe.so"
 
 
 def build() -> None:
-    """The probe as users have it, and the programs; `make test` has built both before.
+    """Build the probe as users have it, and the programs; `make test` has built both before.
 
-    By the same commands as there: with other packages, cargo would choose other features, and build
-    everything anew.
+    The commands are the same as there: with other packages, cargo would choose other features and
+    build everything again.
     """
     programs = ["env", "-u", "MAKELEVEL", "make", "--silent", "programs"]
     cargo = [str(ROOT / "scripts" / "cargo"), "build", "--workspace", "--locked", "--quiet"]
@@ -41,7 +41,7 @@ def build() -> None:
 
 
 def until(what: str) -> Iterator[None]:
-    """One step for each look at what is bound to happen; fails when it does not in time."""
+    """Yield once for each look at something that has to happen; fail if it does not in time."""
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline:
         yield
@@ -50,7 +50,7 @@ def until(what: str) -> Iterator[None]:
 
 
 class Program:
-    """A program between its start and its end, and what is asked of it meanwhile."""
+    """A running program, and the questions that a test asks it."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class Program:
             print(self.said())
 
     def said(self) -> str:
-        """What the program, EAL and the probe wrote to standard error."""
+        """Return what the program, EAL and the probe wrote to standard error."""
         return self.errors.read_text(errors="replace")
 
     def check(self) -> None:
@@ -136,7 +136,7 @@ class Program:
         return self.telemetry.ask(command)
 
     def line(self) -> Any:
-        """The next line of JSON; what EAL prints between is left out."""
+        """Return the next line of JSON; what EAL prints between is left out."""
         assert self.process.stdout is not None
         deadline = time.monotonic() + TIMEOUT_S
         while True:
@@ -158,7 +158,9 @@ class Program:
         self.process.stdin.flush()
 
     def next(self) -> Any:
-        """The next line that asks for something else than the probe. The program waits after it."""
+        """Return the next line that asks for something else than the probe. The program waits after
+        it.
+        """
         while True:
             line = self.line()
             if "rx_queues" not in line:
@@ -173,7 +175,7 @@ class Program:
             self.go_on()
 
     def end(self) -> int:
-        """Lets the program end, as it does by itself; returns its code."""
+        """Let the program end by itself; return its exit code."""
         self.go_on()
         return self.process.wait(TIMEOUT_S)
 
@@ -182,12 +184,12 @@ class Program:
         return {name: value.strip() for name, _, value in (line.partition(":") for line in lines)}
 
     def leftovers(self) -> list[str]:
-        """What lies in EAL's run-time directory; EAL itself never removes the directory."""
+        """Return the files in EAL's run-time directory; EAL itself never removes the directory."""
         return sorted(path.name for path in (self.directory / "dpdk" / PREFIX).glob("*"))
 
 
 def histogram(entry: Mapping[str, Any]) -> list[int]:
-    """Polls that returned 0, 1, .. packets, without zeros at the end."""
+    """Return the polls that returned 0, 1, ... packets, without zeros at the end."""
     counts = [int(count) for count in entry["burst_histogram"]]
     while counts and counts[-1] == 0:
         counts.pop()
@@ -195,7 +197,7 @@ def histogram(entry: Mapping[str, Any]) -> list[int]:
 
 
 def own_books(line: Mapping[str, Any]) -> dict[tuple[int, int, int], list[int]]:
-    """What a program wrote down itself, by (lcore, port, queue)."""
+    """Return what a program counted itself, by (lcore, port, queue)."""
     return {
         (lcore["lcore"], entry["port"], entry["queue"]): histogram(entry)
         for lcore in line["books"]
@@ -204,7 +206,7 @@ def own_books(line: Mapping[str, Any]) -> dict[tuple[int, int, int], list[int]]:
 
 
 def probe_books(program: Program) -> dict[tuple[int, int, int], list[int]]:
-    """What the probe wrote down. Polls, empty polls and packets must be those of the histogram."""
+    """Return what the probe counted. Polls, empty polls and packets must match the histogram."""
     books = {}
     for short in program.ask("/linerate/polling"):
         entry = short

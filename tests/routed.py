@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from ipaddress import IPv6Address
 from pathlib import Path
 
+from linerate.host.builds import c_examples
 from linerate.host.process import Child, Command, RunDirectory
 from linerate.links.flows import checksum
 from linerate.telemetry.client import Telemetry, connect, socket_path
@@ -54,10 +55,12 @@ def ipv6(
 
 
 def of_every_kind(rng: random.Random, count: int, port: int, longest: int = 1514) -> list[bytes]:
-    """Frames that are routed, that lead nowhere, that are no IP, cut short, with wrong checksums.
+    """Return frames that are routed, frames without a route, frames that are not IP, short ones,
+    and some with wrong checksums.
 
     None has a time to live of less than 2. Sources are in 10.PORT.0.0/16. Wrong checksums are not
-    0xffff and 0xfeff, with which the C node's answer depends on a packet's place in its batch.
+    0xffff and 0xfeff, because with these the C node's answer depends on a packet's place in its
+    batch.
     """
 
     def one() -> bytes:
@@ -109,9 +112,10 @@ def routing(
     workers: int = 1,
     environment: Mapping[str, str] | None = None,
 ) -> Iterator[tuple[Child, Telemetry]]:
-    """A program that routes, with lcore 0 as its main one and 1 and so on as its workers.
+    """Run a program that routes: lcore 0 is its main lcore, its workers are 1, 2, ...
 
-    The first has another CPU than the main lcore, where there are two. Without any, 0 is alone.
+    The first worker has another CPU than the main lcore if there are two CPUs. Without workers only
+    lcore 0 runs.
     """
     prefix = run.new_prefix("routing")
     cpus = [CPUS[-lcore % len(CPUS)] for lcore in range(workers + 1)] if workers else [CPUS[-1]]
@@ -127,19 +131,19 @@ def routing(
 
 
 def between_captures(port: int, capture: Path, sent: Sequence[Path]) -> str:
-    """A port that receives a capture once and sends into files, one for each queue that sends."""
+    """Return a port that receives a capture once and sends into files, one for each TX queue."""
     return ",".join([f"net_pcap{port},rx_pcap={capture}", *(f"tx_pcap={path}" for path in sent)])
 
 
 def endless(port: int, capture: Path, queues: int) -> str:
-    """A port that receives a capture again and again, and has so many queues to send by."""
+    """Return a port that receives a capture again and again, and has so many TX queues."""
     # It sends by as many as it could receive by. Nobody polls those behind the first.
     received = [f"rx_pcap={capture}"] * queues
     return ",".join([f"net_pcap{port}", *received, "infinite_rx=1"])
 
 
 def count(telemetry: Telemetry, name: str, ports: int) -> int:
-    """A counter of all ports."""
+    """Return the sum of a counter over all ports."""
     return sum(int(telemetry.ask(f"/ethdev/stats,{port}")[name]) for port in range(ports))
 
 
@@ -153,10 +157,10 @@ def through(
     environment: Mapping[str, str] | None = None,
     sending: int = 0,
 ) -> list[list[bytes]]:
-    """What leaves by each port when these frames have come in by each, queue after queue.
+    """Return what leaves each port after these frames have come in, queue after queue.
 
-    `sending`: frames that are to leave at least. The C l3fwd keeps the last ones in a buffer for
-    0.1 ms, and loses them if it is ended meanwhile.
+    `sending`: the least number of frames that have to leave. The C l3fwd keeps the last ones in a
+    buffer for 0.1 ms, and loses them if it is ended meanwhile.
     """
     folder = run.path / run.new_prefix("frames")
     folder.mkdir()
@@ -179,3 +183,21 @@ def through(
         # What an lcore received it also sends before it looks whether it is to end.
         assert child.stop() == 0, child.output()
     return [[frame for queue in port for frame in read_capture(queue)] for port in sent]
+
+
+def through_c_l3fwd(
+    run: RunDirectory,
+    frames: Sequence[Sequence[bytes]],
+    options: Sequence[str],
+    *,
+    sending: int = 0,
+) -> list[list[bytes]]:
+    """Return what leaves each port of DPDK's l3fwd, unmodified, whose main lcore polls a queue of
+    each.
+
+    `options`: the kind of lookup, and the files of rules.
+    """
+    program = c_examples.build("l3fwd", include="linerate_ports.h").program
+    queues = ",".join(f"({port},0,0)" for port in range(len(frames)))
+    ports = ["-p", f"{(1 << len(frames)) - 1:x}", "-P", "--config", queues, "--parse-ptype"]
+    return through(run, program, frames, [*ports, *options], workers=0, sending=sending)

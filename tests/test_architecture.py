@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""ARCHITECTURE.md is true: what it names exists, and what exists is named in it."""
+"""ARCHITECTURE.md names what exists, and what it names exists."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def test_every_crate_is_named() -> None:
 
 
 def test_the_map_of_the_lab_is_as_it_would_be_made_now() -> None:
-    """`scripts/lab-map` writes it, from what modules say of themselves."""
+    """`scripts/lab-map` writes it, from the modules' docstrings."""
     made = subprocess.run(
         [sys.executable, ROOT / "scripts" / "lab-map", "--print"],
         capture_output=True, text=True, check=True,

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The C l3fwd-graph with our node pkt_acl: by the same rules it lets pass what ours does."""
+"""The C l3fwd-graph with our node pkt_acl: with the same rules it lets pass what ours does."""
 
 from __future__ import annotations
 
@@ -10,10 +10,18 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from routed import ETHERNET, IPV4, MEMORY, TIMEOUT_S, ipv6, of_every_kind, through
+from routed import (
+    ETHERNET,
+    IPV4,
+    MEMORY,
+    TIMEOUT_S,
+    ipv6,
+    of_every_kind,
+    through,
+    through_c_l3fwd,
+)
 
 from linerate.forwarders import forwarder
-from linerate.host.builds import c_examples
 from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory
 from linerate.links.flows import checksum
@@ -31,7 +39,7 @@ def c_program() -> Path:
 
 @dataclass(frozen=True)
 class Drawn:
-    """Rules, the file that has them, and frames that come in by two ports."""
+    """Rules, the file with them, and frames that come in by two ports."""
 
     file: Path
     frames: list[list[bytes]]
@@ -44,7 +52,9 @@ def end(frame: bytes) -> bytes:
 
 
 def drawn_rules(rng: random.Random, count: int) -> str:
-    """Of few addresses and ports, so that packets match several, and no two are alike."""
+    """Draw rules with few addresses and ports, so that packets match several; no two rules are
+    equal.
+    """
     networks = ["0.0.0.0/0", "10.0.0.0/8", "10.0.0.0/30", "10.0.0.2/32", "10.128.0.0/9"]
     behind = ["0.0.0.0/0", "198.18.0.0/16", "198.18.0.0/24", "198.18.1.0/25", "198.18.1.3/32"]
     lines = ["# drawn\n", "\n"]
@@ -64,7 +74,9 @@ def drawn_rules(rng: random.Random, count: int) -> str:
 
 
 def drawn_frame(rng: random.Random, port: int, serial: int) -> bytes:
-    """TCP, UDP and others, some behind options, some fragments, each with an end of its own."""
+    """Return a frame of TCP, UDP or another protocol, some behind options, some fragments; each
+    ends in a number of its own.
+    """
     options = rng.randbytes(4 * rng.choice([0, 0, 0, 1, 10]))
     fragment = rng.choice([0, 0, 0, 0x2000, 0x4000, 1, 0x2003])
     # Its port is the network's that it came in by or the other one's.
@@ -120,8 +132,8 @@ def routed_ipv4(made: list[list[bytes]]) -> list[list[bytes]]:
 
 @pytest.mark.parametrize("executor", ["dpdk", "fused"])
 def test_it_lets_pass_what_ours_does(drawn: Drawn, in_c: list[list[bytes]], executor: str) -> None:
-    """Byte by byte, in whatever turn ports are polled, where ours reads ports as C does. Ours
-    routes IPv6 as well, about which there are no rules.
+    """The frames are equal byte by byte, if ours reads ports as C does; the order of ports may
+    differ. Ours routes IPv6 as well, for which there are no rules.
     """
     ours = [*OPTIONS, f"--rule_ipv4={drawn.file}", "--acl-as-c", "--executor", executor]
     with RunDirectory() as run:
@@ -145,15 +157,13 @@ def test_ours_judges_otherwise_where_it_looks_for_ports(
 def test_it_lets_pass_what_the_c_l3fwd_does(
     drawn: Drawn, in_c: list[list[bytes]], tmp_path: Path
 ) -> None:
-    """Where both know the way: l3fwd sends by the rule's port, and asks no routes."""
+    """Compared are frames that both can route: l3fwd uses the rule's port, and no routes."""
     ipv6_rules = tmp_path / "ipv6"
     nobody = "0000:0000:0000:0000:0000:0000:0000:0000/0"
     ipv6_rules.write_text(f"R{nobody} {nobody} 0 : 65535 0 : 65535 0/0 0\n")
-    options = ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=acl", "--parse-ptype"]
     files = [f"--rule_ipv4={drawn.file}", f"--rule_ipv6={ipv6_rules}"]
-    program = c_examples.build("l3fwd", include="linerate_ports.h").program
     with RunDirectory() as run:
-        made = through(run, program, drawn.frames, [*options, *files], workers=0)
+        made = through_c_l3fwd(run, drawn.frames, ["--lookup=acl", *files])
     passed, expected = (
         {end(frame) for port in each for frame in port} & drawn.numbered for each in (in_c, made)
     )
@@ -182,7 +192,7 @@ def test_mistakes_are_told_with_their_line(tmp_path: Path) -> None:
 
 
 def refusal(folder: Path, rules: str | None) -> str:
-    """What the program says before it ends without having begun."""
+    """Return what the program prints when it ends without having started."""
     environment = {"RUNTIME_DIRECTORY": str(folder), "XDG_RUNTIME_DIR": str(folder)}
     if rules is not None:
         environment["LINERATE_RULES"] = rules

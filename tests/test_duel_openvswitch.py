@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page docs/compare-open-vswitch.md: its files, as they stand there, are a duel."""
+"""docs/compare-open-vswitch.md: the files on the page, unchanged, make a duel."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A forwarder that somebody is watching ends cleanly, and leaves nothing behind."""
+"""A forwarder that somebody watches ends cleanly and leaves nothing behind."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def connect(path: Path) -> socket.socket:
 
 
 def watch(peer: socket.socket, asked: threading.Semaphore) -> None:
-    """Ask until the program is gone."""
+    """Ask until the program has ended."""
     commands = [b"/mempool/list", b"/ethdev/stats,0", b"/linerate/polling", b"/ethdev/list"]
     try:
         while True:

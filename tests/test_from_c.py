@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/from-c.md is true: what is on the left is DPDK's, what is in the middle is public."""
+"""docs/from-c.md is true: its left column names items of DPDK, its middle one public items."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ C_NAME = re.compile(r"`(rte_\w+)`(?: \((\d\d\.\d\d)\))?")
 
 
 def rows() -> list[list[str]]:
-    """The cells of all tables, without their heads."""
+    """Return the cells of all tables, without their headings."""
     lines = [line for line in TEXT.splitlines() if line.startswith("| `")]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
 
@@ -52,7 +52,7 @@ def run(*command: str) -> str:
 
 @cache
 def headers() -> str:
-    """DPDK's headers without their comments, in which much is named that is not there."""
+    """Return DPDK's headers without comments, because comments name things that do not exist."""
     flags = run("pkg-config", "--cflags-only-I", "libdpdk").split()
     paths = [Path(flag.removeprefix("-I")) for flag in flags] or [Path("/usr/include")]
     files = [file for path in paths for file in path.rglob("rte_*.h")]
@@ -63,13 +63,13 @@ def headers() -> str:
 
 @cache
 def functions() -> set[str]:
-    """Functions, inline or not, and macros with parameters."""
+    """Return all functions, inline or not, and macros with parameters."""
     return set(re.findall(r"\b(rte_\w+)\s*\(", headers()))
 
 
 @cache
 def public() -> set[str]:
-    """Public items by their paths, without parameters."""
+    """Return the public items by their paths, without parameters."""
     found = set()
     for crate in CRATES:
         text = (ROOT / f"tests/public-api/api/linerate-{crate}.txt").read_text(encoding="utf-8")
@@ -80,7 +80,7 @@ def public() -> set[str]:
 
 
 def number(since: str) -> tuple[int, ...]:
-    """A release as a number; less than any where none is named."""
+    """Return a release as a number; if none is named, one less than any release."""
     return tuple(map(int, since.split("."))) if since else ()
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`graph-bench`: every arm of a cell does the same work, and what cannot be asked is said."""
+"""`graph-bench`: every arm of a cell does the same work, and wrong requests get an error."""
 
 from __future__ import annotations
 
@@ -18,8 +18,10 @@ from linerate.experiments.graph.design import cells_of, planned
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.running.conversation import Asked, CellOffer, Conversation, Slice
-from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, find
+from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, PROGRAM, find
 from linerate.host.cores import cpus
+from linerate.host.errors import MissingError
+from linerate.host.places import rust_binary
 from linerate.host.process import RunDirectory
 from linerate.links.eal import Memory
 from linerate.runs.plans.blocks import too_few_blocks
@@ -46,9 +48,20 @@ class Bench:
         return self.tell(json.dumps(request))
 
 
+@pytest.fixture(scope="module", autouse=True)
+def built() -> None:
+    """Skip if the program is not built. CI builds it, and does not allow this skip
+    (.ci/allowed-skips).
+    """
+    try:
+        rust_binary(PROGRAM, target="graph-bench")
+    except MissingError as error:
+        pytest.skip(f"{error.message}: {error.hint}")
+
+
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """The program with every build of the C nodes that there is."""
+    """Run the program with every build of the C nodes that exists."""
     programs = find()
     assert programs.libraries, programs.left_out
     runtime = str(tmp_path_factory.mktemp("graph-bench"))
@@ -90,7 +103,7 @@ def test_all_arms_of_every_cell_do_the_same_work(bench: Bench) -> None:
 
 
 def untouched(bench: Bench) -> str:
-    """The digest of packets that no node has written to."""
+    """Return the digest of packets that no node has written to."""
     ran = bench.ask(do="run", cell="chain4/swap/none/nostats/256", arm="fused/singles", walks=1)
     return str(ran["work"])
 
@@ -133,7 +146,7 @@ def test_the_arms_of_another_build_have_names_of_their_own() -> None:
 
 
 def test_slices_of_arms_that_stay_open_do_the_same_work_in_any_order(bench: Bench) -> None:
-    """Two of one kind, and graphs with statistics and without beside each other."""
+    """So do two slices of one arm, and graphs with and without statistics beside each other."""
     cells = [f"chain4/assign1/hash5/{stats}/256" for stats in ("stats", "nostats")]
     arms = ["c-graph/gcc", "rust-graph", "fused/singles", "one-loop"]
     asked = [

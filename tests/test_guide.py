@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The guide: pages are listed, links lead somewhere, and a crate compiles what is Rust."""
+"""The guide: pages are listed, links have targets, and its Rust compiles."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def rust(text: str) -> list[str]:
 
 
 def anchor(heading: str) -> str:
-    """As forges make it of a heading."""
+    """Return the anchor that forges make from a heading."""
     return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
 
 

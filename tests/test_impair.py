@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`impair` says over telemetry what it did, and says what is wrong with its options."""
+"""`impair` reports over telemetry what it did, and reports what is wrong with its options."""
 
 from __future__ import annotations
 

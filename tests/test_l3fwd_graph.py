@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`l3fwd-graph` in Rust: the frames of the C programs, its rules, its picture, its mistakes."""
+"""`l3fwd-graph` in Rust: the frames of the C programs, its rules, its graph, its error messages."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from routed import (
     of_every_kind,
     routing,
     through,
+    through_c_l3fwd,
     write_capture,
 )
 
@@ -58,7 +59,7 @@ Nodes = dict[str, dict[str, int]]
 
 
 def by_lcore(telemetry: Telemetry) -> dict[int, Nodes]:
-    """Counters of each node on each lcore."""
+    """Return the counters of each node on each lcore."""
     found: dict[int, Nodes] = {}
     for each in telemetry.ask("/linerate/graph/nodes"):
         found.setdefault(each["lcore"], {})[each["node"]] = each
@@ -66,7 +67,7 @@ def by_lcore(telemetry: Telemetry) -> dict[int, Nodes]:
 
 
 def packets(telemetry: Telemetry) -> Counter[str]:
-    """Packets of each node, on all lcores."""
+    """Return the packets of each node over all lcores."""
     counted: Counter[str] = Counter()
     for nodes in by_lcore(telemetry).values():
         counted.update({name: each["packets"] for name, each in nodes.items()})
@@ -74,9 +75,9 @@ def packets(telemetry: Telemetry) -> Counter[str]:
 
 
 def check_nodes(telemetry: Telemetry, executor: str, workers: int) -> None:
-    """Which nodes have calls and cycles of their own; and what one lcore is asked for alone.
+    """Check which nodes have their own calls and cycles, and the answer for a single lcore.
 
-    Only while no packet comes.
+    Only valid while no packet arrives.
     """
     found = by_lcore(telemetry)
     assert list(found) == list(range(1, workers + 1))
@@ -100,7 +101,7 @@ def c_program() -> Path:
 
 @dataclass(frozen=True)
 class Example:
-    """Frames, what is added to our options, and what the C l3fwd-graph makes of the frames."""
+    """Frames, the options that are added for ours, and what the C l3fwd-graph sends."""
 
     frames: list[list[bytes]]
     options: list[str]
@@ -117,7 +118,9 @@ class Example:
     ids=["plain", "short", "long"],
 )
 def in_c(request: pytest.FixtureRequest) -> Example:
-    """Options of both, those of ours alone, and bytes of the longest frame without its FCS."""
+    """Parameters: options for both programs, options for ours, and bytes of the longest frame
+    without FCS.
+    """
     rng = random.Random(1)
     options, ours, longest = request.param
     frames = [of_every_kind(rng, 3000, 0, longest), of_every_kind(rng, 2000, 1, longest)]
@@ -134,7 +137,7 @@ def in_c(request: pytest.FixtureRequest) -> Example:
 def test_frames_are_those_of_the_c_program_byte_by_byte(
     in_c: Example, executor: str, workers: int
 ) -> None:
-    """Also where two lcores share the ports that one polls in C."""
+    """This also holds if two lcores share the ports that one lcore polls in C."""
     options = [*POLLED[workers], "--eth-dest=0,02:00:00:00:00:aa", "--executor", executor]
     with RunDirectory() as run:
         program = rust_binary("l3fwd-graph")
@@ -150,7 +153,7 @@ def test_frames_are_those_of_the_c_program_byte_by_byte(
 def test_ports_and_pools_are_those_of_the_c_program(
     options: list[str], mtu: int, pools: int
 ) -> None:
-    """What `--no-numa` changes is not seen on a machine of one NUMA node."""
+    """A machine with one NUMA node does not show what `--no-numa` changes."""
     in_c = ports_and_pools(c_program(), [*BOTH, *options])
     assert [port["mtu"] for port in in_c[0]] == [mtu] * 2
     assert len(in_c[1]) == pools
@@ -161,7 +164,7 @@ def test_ports_and_pools_are_those_of_the_c_program(
 
 @each_executor
 def test_a_frame_of_the_greatest_length_has_room_in_one_buffer(executor: str) -> None:
-    """In C it takes several."""
+    """The C program takes several buffers."""
     options = [*BOTH, *LONG, "--executor", executor]
     ports, _ = ports_and_pools(rust_binary("l3fwd-graph"), options)
     for port in ports:
@@ -171,7 +174,7 @@ def test_a_frame_of_the_greatest_length_has_room_in_one_buffer(executor: str) ->
 
 
 def ports_and_pools(program: Path, options: list[str]) -> tuple[list[dict[str, int]], list[str]]:
-    """What DPDK's own telemetry says of two ports, and the names of the pools of buffers."""
+    """Return what DPDK's own telemetry says about two ports, and the names of the mbuf pools."""
     vdevs = ["net_null0", "net_null1"]
     with (
         RunDirectory() as run,
@@ -192,13 +195,15 @@ def ports_and_pools(program: Path, options: list[str]) -> tuple[list[dict[str, i
 
 
 def by_way(made: list[list[bytes]]) -> list[list[bytes]]:
-    """Frames of each port, by the port that they came in by, for ports are polled in any turn."""
+    """Return the frames of each port, grouped by the port that they came in by, because the order
+    in which ports are polled varies.
+    """
     return [[frame for frame in port if frame[27] == came] for port in made for came in (0, 1)]
 
 
 @each_executor
 def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> None:
-    """But for the hop limit, which the C l3fwd leaves as it is."""
+    """Only the hop limit differs: the C l3fwd does not change it."""
     rng = random.Random(2)
     routes4, routes6 = tmp_path / "routes4", tmp_path / "routes6"
     routes4.write_text("R198.18.0.0/24 0\n")
@@ -215,14 +220,8 @@ def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> 
         for _ in range(2)
     ]
     with RunDirectory() as run:
-        expected = through(
-            run,
-            c_examples.build("l3fwd", include="linerate_ports.h").program,
-            frames,
-            ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=lpm", "--parse-ptype",
-             f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"],
-            workers=0,
-        )  # fmt: skip
+        files = [f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"]
+        expected = through_c_l3fwd(run, frames, ["--lookup=lpm", *files])
         options = [
             "--routes_ipv4",
             str(routes4),
@@ -242,7 +241,9 @@ def test_ipv6_frames_are_those_of_the_c_l3fwd(executor: str, tmp_path: Path) -> 
 
 @each_executor
 def test_routes_are_read_as_the_c_l3fwd_reads_them(executor: str, tmp_path: Path) -> None:
-    """Routes to ports that are not enabled, a network twice, and words after the last field."""
+    """The file has routes to ports that are not enabled, a repeated network, and words after the
+    last field.
+    """
     rng = random.Random(5)
     routes4, routes6 = tmp_path / "routes4", tmp_path / "routes6"
     routes4.write_text("R198.18.0.0/24 0\n")
@@ -258,15 +259,8 @@ def test_routes_are_read_as_the_c_l3fwd_reads_them(executor: str, tmp_path: Path
         for port in range(2)
     ]
     with RunDirectory() as run:
-        expected = through(
-            run,
-            c_examples.build("l3fwd", include="linerate_ports.h").program,
-            frames,
-            ["-p", "3", "-P", "--config", "(0,0,0),(1,0,0)", "--lookup=lpm", "--parse-ptype",
-             f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"],
-            workers=0,
-            sending=550,
-        )  # fmt: skip
+        files = [f"--rule_ipv4={routes4}", f"--rule_ipv6={routes6}"]
+        expected = through_c_l3fwd(run, frames, ["--lookup=lpm", *files], sending=550)
         options = [*BOTH, "--routes_ipv6", str(routes6), "--executor", executor]
         made = through(run, rust_binary("l3fwd-graph"), frames, options)
         refused = l3fwd_graph_says(["-p", "3", "--routes_ipv6", str(routes6), "--strict"])
@@ -276,7 +270,7 @@ def test_routes_are_read_as_the_c_l3fwd_reads_them(executor: str, tmp_path: Path
 
 
 def l3fwd_graph_says(options: list[str]) -> str:
-    """What the program prints that does not start with these options."""
+    """Return what the program prints if it does not start with these options."""
     with RunDirectory() as run:
         done = subprocess.run(
             [str(rust_binary("l3fwd-graph")), *MEMORY, "--file-prefix", "wrong", "--lcores=0,1",
@@ -292,7 +286,7 @@ def l3fwd_graph_says(options: list[str]) -> str:
 def test_every_frame_has_one_end_and_is_counted_there(
     executor: str, workers: int, tmp_path: Path
 ) -> None:
-    """On the lcore that received it; the screen adds the lcores up."""
+    """It is counted on the lcore that received it; the screen shows the sum over lcores."""
     frames = [
         *[ipv4("198.18.0.1")] * 3,
         *[ipv4("198.18.1.1", ttl=ttl) for ttl in (0, 1, 2)],
@@ -336,7 +330,7 @@ def test_every_frame_has_one_end_and_is_counted_there(
 
 @dataclass(frozen=True)
 class Family:
-    """Frames of a family of addresses, and rules about them."""
+    """Frames of an address family, and rules about them."""
 
     name: str
     frame: Callable[..., bytes]
@@ -350,15 +344,15 @@ class Family:
     stranger: str
 
     def source(self, port: int) -> str:
-        """Where frames come from that come in by this port."""
+        """Return the source address of frames that come in by this port."""
         return f"10.{port}.0.1" if self.name == "ipv4" else f"2001:db8:{port}::1"
 
     def coming(self, port: int, to: int = 9, **how: int) -> bytes:
-        """A frame that comes in by a port of the program's, to a port of UDP's."""
+        """Return a frame that comes in by a port of the program, for a UDP port."""
         return self.frame(self.there, self.source(port), ports=(1, to), **how)
 
     def rule(self, lead: str, source: str | None = None, rest: str | None = None) -> str:
-        """A line; `rest` stands for what comes behind the source."""
+        """Return a line of rules; `rest` replaces what follows the source."""
         source = f"{source}/{self.whole}" if source else self.all
         line = f"{lead}{source} {rest or self.all + ANY[19:]}"
         return f"{line} 0\n" if lead == "R" else f"{line}\n"
@@ -375,7 +369,7 @@ RULES = [("@", 7, 7), ("R", 8, 8), ("@", 8, 9), ("R", 9, 11), ("@", 10, 10)]
 
 
 def deciding(port: int) -> tuple[int, str] | None:
-    """The place and lead of the first rule that a packet to this port matches."""
+    """Return the index and lead of the first rule that a packet to this port matches."""
     matching = ((at, lead) for at, (lead, low, high) in enumerate(RULES) if low <= port <= high)
     return next(matching, None)
 
@@ -386,7 +380,9 @@ def deciding(port: int) -> tuple[int, str] | None:
 def test_rules_decide_in_their_order_and_each_is_counted(
     executor: str, family: Family, workers: int, tmp_path: Path
 ) -> None:
-    """Also where packets of families with and without rules are mixed; lcores are added up."""
+    """This also holds if families with and without rules are mixed; the counts of lcores are added
+    up.
+    """
     rng = random.Random(3)
     file = tmp_path / "rules"
     lines = ["# by the destination's port\n"]
@@ -448,7 +444,7 @@ def test_rules_decide_in_their_order_and_each_is_counted(
 
 
 def tcp(frame: bytes, flags: int, headers: int) -> bytes:
-    """The frame with these flags where TCP has them, and of 80 bytes or more."""
+    """Return the frame with these TCP flags, padded to at least 80 bytes."""
     frame = frame.ljust(80, b"\0")
     return frame[: headers + 13] + bytes([flags]) + frame[headers + 14 :]
 
@@ -460,7 +456,9 @@ SYN, ACK = 0x02, 0x10
 def test_flags_of_classbench_are_checked_and_a_rule_twice_is_read(
     family: Family, tmp_path: Path
 ) -> None:
-    """Each line that l3fwd reads otherwise has its warning; as C all is as in the C l3fwd."""
+    """Each line that l3fwd reads differently gets a warning; with --acl-as-c the frames are those
+    of the C l3fwd.
+    """
     rules, routes, other = tmp_path / "rules", tmp_path / "routes", tmp_path / "other"
     whole = {"ipv4": "0.0.0.0/0", "ipv6": "0:0:0:0:0:0:0:0/0"}[family.name]
     any_ports = f"{whole} 0 : 65535 0 : 65535"
@@ -495,19 +493,12 @@ def test_flags_of_classbench_are_checked_and_a_rule_twice_is_read(
     files = {family.name: rules, ("ipv4" if family.name == "ipv6" else "ipv6"): other}
 
     def carried(made: list[list[bytes]]) -> list[bytes]:
-        """What is the same before and after: ports and what follows them."""
+        """Return what is the same before and after: ports and the bytes that follow."""
         return sorted(frame[family.headers :] for port in made for frame in port)
 
     with RunDirectory() as run:
-        in_c = through(
-            run,
-            c_examples.build("l3fwd", include="linerate_ports.h").program,
-            [coming],
-            ["-p", "1", "-P", "--config", "(0,0,0)", "--lookup=acl", "--parse-ptype",
-             *(f"--rule_{name}={file}" for name, file in files.items())],
-            workers=0,
-            sending=len(passing[True]),
-        )  # fmt: skip
+        options = ["--lookup=acl", *(f"--rule_{name}={file}" for name, file in files.items())]
+        in_c = through_c_l3fwd(run, [coming], options, sending=len(passing[True]))
         assert carried(in_c) == carried([passing[True]])
         for as_c, expected in passing.items():
             options = [*mine, "-P", *(["--acl-as-c"] if as_c else [])]
@@ -529,7 +520,9 @@ def test_flags_of_classbench_are_checked_and_a_rule_twice_is_read(
 def test_rules_are_replaced_under_traffic_and_no_packet_is_lost(
     executor: str, family: Family, workers: int, tmp_path: Path
 ) -> None:
-    """Frames of each port have a rule of their own, which tells that their lcore asks it."""
+    """Each port has a rule of its own for its frames, which shows that its lcore uses the new
+    rules.
+    """
     one, other = tmp_path / "one", tmp_path / "other"
     passing = "".join(family.rule("R", family.source(port)) for port in range(2))
     one.write_text(passing)
@@ -572,7 +565,7 @@ def test_rules_are_replaced_under_traffic_and_no_packet_is_lost(
 def refused_stay_out(
     telemetry: Telemetry, child: Any, family: Family, now: Path, folder: Path
 ) -> None:
-    """Files with mistakes are told, and the old rules stay."""
+    """Check that wrong files are refused with an error, and the old rules stay."""
     wrong = folder / "wrong"
     name, every = family.name, family.rule("R")
     sources = (
@@ -605,7 +598,7 @@ def refused_stay_out(
 
 
 def edges(dot: str) -> set[tuple[str, str]]:
-    """Of a picture for Graphviz."""
+    """Return the edges of a Graphviz graph."""
     lines = (line.partition("[")[0] for line in dot.splitlines() if "->" in line)
     chains = (re.findall(r"\w+", line) for line in lines)
     return {pair for chain in chains for pair in pairwise(chain)}
@@ -613,7 +606,7 @@ def edges(dot: str) -> set[tuple[str, str]]:
 
 @each_executor
 def test_the_picture_is_that_of_the_architecture(executor: str, tmp_path: Path) -> None:
-    """It is printed, and telemetry tells it."""
+    """It is printed, and telemetry returns it."""
     text = (ROOT / "ARCHITECTURE.md").read_text()
     picture = re.search(r"^```dot\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
     assert picture, "ARCHITECTURE.md has no picture of l3fwd-graph's graph"
@@ -638,13 +631,13 @@ def test_the_picture_is_that_of_the_architecture(executor: str, tmp_path: Path) 
 
 
 def without_filter(drawn: set[tuple[str, str]]) -> set[tuple[str, str]]:
-    """The picture of a graph that has no rules."""
+    """Return the edges of a graph without rules."""
     rest = {edge for edge in drawn if "acl" not in edge}
     return rest | {("rx", "classify")}
 
 
 def test_it_can_be_ended_while_it_reads_its_routes(tmp_path: Path) -> None:
-    """DPDK takes minutes for so many prefixes that are longer than 24 bits."""
+    """DPDK takes minutes for so many prefixes longer than 24 bits."""
     routes = tmp_path / "routes"
     addresses = (f"10.{n >> 8}.{n & 255}.128" for n in range(65_536))
     routes.write_text("".join(f"R{address}/25 0\n" for address in addresses))
@@ -700,7 +693,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
 
 
 def test_frames_of_both_families_are_told_apart() -> None:
-    """A test of the tests: what is compared above are frames of both."""
+    """This tests the tests: the frames that are compared above are of both families."""
     kinds = {frame[12:14] for frame in of_every_kind(random.Random(1), 3000, 0)}
     assert IPV6 not in kinds
     assert ipv6("::1")[12:14] == IPV6

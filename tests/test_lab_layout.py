@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The lab's packages are layers: imports lead down, in no circle, and folders are small. What is
-done to a machine goes through a `Host`.
+"""The lab's packages are layers without import cycles, and folders are small. What is done to a
+machine goes through a `Host`.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST = 15
 
 
 def layer(module: str) -> int:
-    """The package's place; the lab's own name and entry stand above all."""
+    """Return the package's layer; the lab's own name and entry point are above all."""
     parts = module.split(".")
     if len(parts) == 1:
         return -1
@@ -50,7 +50,7 @@ def test_there_is_no_circle_of_modules() -> None:
 
 
 def test_there_is_no_circle_of_packages() -> None:
-    """Also not of the folders inside a package."""
+    """Nor of the folders inside a package."""
     edges: dict[str, set[str]] = defaultdict(set)
     for module, targets in graph().items():
         for target in targets:
@@ -108,7 +108,7 @@ def is_of_a_host(call: ast.Call) -> bool:
 
 
 def past_the_host(text: str) -> list[str]:
-    """What a module does to a machine without asking a `Host`."""
+    """Return what a module does to a machine without a `Host`."""
     tree = ast.parse(text)
     found = []
     for node in ast.walk(tree):
@@ -202,7 +202,7 @@ READS = ("read_text", "read_bytes")
 
 
 def read_past_foreign(text: str) -> list[str]:
-    """Calls that read a file, but for the lab's own resources and what a host reads."""
+    """Return calls that read a file, except the lab's own resources and what a host reads."""
     found = []
     for node in ast.walk(ast.parse(text)):
         if not isinstance(node, ast.Call):
@@ -226,7 +226,7 @@ def _mode(argument: ast.expr) -> str:
 
 
 def test_files_of_others_are_read_in_one_place() -> None:
-    """With a size limit, and no pipe or device is waited for."""
+    """That place has a size limit and does not wait for pipes or devices."""
     past = {
         name: found
         for path in sorted(LAB.rglob("*.py"))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The driver of drivers/nearfree: it loads, forwards, counts, and leaves every pool whole."""
+"""The driver of drivers/nearfree loads, forwards, counts, and leaves every pool complete."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def start(
 
 
 def ended(child: Child) -> str:
-    """What it printed, once it has ended by SIGINT."""
+    """End the program by SIGINT; return what it printed."""
     # Its log goes when it is stopped; a second name keeps it.
     kept = child.log.with_suffix(".kept")
     kept.hardlink_to(child.log)
@@ -107,7 +107,7 @@ def frames_of(count: int, size: int = flows.FRAME_BYTES) -> list[bytes]:
 
 
 def figures(child: Child, run: RunDirectory, prefix: str, wanted: int, ports: int = 1) -> list[Any]:
-    """What the checks of the ports say, once port 0 has received so many packets."""
+    """Return the figures of the ports' checks when port 0 has received so many packets."""
     with connect(socket_path(run.path, prefix), 20, child.check) as telemetry:
         child.wait_until(
             lambda: telemetry.ask("/ethdev/stats,0")["ipackets"] >= wanted, 20, "too few packets"
@@ -116,7 +116,7 @@ def figures(child: Child, run: RunDirectory, prefix: str, wanted: int, ports: in
 
 
 def test_a_file_that_is_cut_meanwhile_is_no_loss(tmp_path: Path) -> None:
-    """Its frames were read. A mapped file would have ended the program (SIGBUS)."""
+    """Its frames were read into memory. A mapped file would have ended the program (SIGBUS)."""
     file = capture(tmp_path / "frames.pcap", frames_of(1000, 1514))
     with RunDirectory() as run:
         ports = [f"net_nearfree0,frames={file},check=1"]
@@ -133,7 +133,7 @@ def test_a_file_that_is_cut_meanwhile_is_no_loss(tmp_path: Path) -> None:
 
 
 def test_a_file_that_is_cut_while_it_is_read_is_named() -> None:
-    """The size of a file in sysfs is a page; it ends much earlier, as one that is cut does."""
+    """The size of a file in sysfs is a page, but it ends much earlier, like a file that is cut."""
     file = Path("/sys/devices/system/cpu/online")
     assert "became shorter while it was read" in refusal(file)
 
@@ -219,7 +219,7 @@ def test_a_frame_cut_short_in_its_file_is_named(tmp_path: Path) -> None:
 
 
 def refusal(file: Path) -> str:
-    """What a program prints that ends because of this file."""
+    """Return what a program prints when it ends because of this file."""
     with RunDirectory() as run:
         plain = bench_program("plain", "plain")
         child, _ = start(run, plain, [f"net_nearfree0,frames={file}"], ["-p", "1"])
@@ -229,7 +229,7 @@ def refusal(file: Path) -> str:
 
 
 def test_programs_that_clear_flags_or_have_two_queues_are_checked(tmp_path: Path) -> None:
-    """testpmd writes the flags of what it sends."""
+    """testpmd writes the flags of the packets that it sends."""
     testpmd = shutil.which("dpdk-testpmd")
     if testpmd is None:
         pytest.skip("dpdk-testpmd is not installed: make setup (Debian: dpdk)")

@@ -14,7 +14,7 @@ DIGEST = re.compile(r"--hash=sha256:[0-9a-f]{64}")
 
 
 def unpinned(text: str) -> list[str]:
-    """Requirements that name no version or no digest, or that are something else."""
+    """Return requirements without a version or a digest, and lines that are something else."""
     joined = text.replace("\\\n", " ")
     lines = [line for line in joined.splitlines() if line and not line.startswith(("#", "-r "))]
     return [line.split()[0] for line in lines if not _pinned(line)]

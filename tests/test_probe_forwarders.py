@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The probe's figures of forwarding programs are the programs' own, packet by packet.
+"""The probe's figures of forwarding programs equal the programs' own, packet by packet.
 
 Traffic comes over memif after the probe has found every queue and stops before anything is
 compared, so that nothing needs a tolerance.
@@ -15,7 +15,7 @@ from linerate.host.process import RunDirectory
 
 
 def screens(program: Program) -> str:
-    """The last of l2fwd's screens of statistics that is complete."""
+    """Return the last complete one of l2fwd's screens of statistics."""
     text = program.child.output()
     assert "linerate probe" not in text
     return text.rpartition("====\n")[0].rpartition("Port statistics")[2]
@@ -79,7 +79,9 @@ def test_our_own_l2fwd_keeps_its_figures_and_both_agree() -> None:
 
 
 def compared(program: Program) -> dict[int, dict[str, tuple[int, int]]]:
-    """By port and counter: by how much the program's own figure is ahead, at least and at most."""
+    """Return by how much the program's own figure is ahead, at least and at most, by port and
+    counter.
+    """
     before = program.polling("/linerate/polling")
     probes = program.polling()
     after = program.polling("/linerate/polling")

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The probe's latency is the truth: of a forwarder that waits a known time and measures itself.
+"""The probe's latency is right: the forwarder waits a known time and measures itself.
 
-The program reads the clock directly inside and directly outside of what the probe measures, for
-every burst: bounds of the probe's figures that hold whatever else the machine does meanwhile.
+For every burst the program reads the clock directly inside and directly outside of what the probe
+measures. These are bounds for the probe's figures, whatever else the machine does meanwhile.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _built() -> None:
 
 
 class Run:
-    """What the program measured, burst by burst, and what the probe did."""
+    """What the program measured, burst by burst, and what the probe measured."""
 
     def __init__(
         self, directory: Path, one_in: int, device: str = "net_null1", **options: Any

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe in programs whose ports, queues and threads come and go: it counts every poll once,
-leaves nothing behind, and takes no program down with it.
+leaves nothing behind, and ends no program.
 """
 
 from __future__ import annotations
@@ -56,7 +56,9 @@ def memory(program: Program, line: dict[str, Any]) -> dict[str, int]:
 
 
 def cycles(directory: Path, probe: bool) -> dict[int, dict[str, int]]:
-    """Runs a thousand cycles; memory after some of them. With the probe its books must be right."""
+    """Run a thousand cycles; return the memory after some of them. With the probe its counts must
+    be right.
+    """
     directory.mkdir()
     devices = [f"net_null{n}" for n in range(4)]
     found = {}
@@ -81,7 +83,7 @@ def cycles(directory: Path, probe: bool) -> dict[int, dict[str, int]]:
 
 
 def test_a_thousand_starts_and_stops_are_counted_and_nothing_is_lost(tmp_path: Path) -> None:
-    """Under traffic: a worker forwards all the time between two other ports."""
+    """They happen under traffic: a worker forwards all the time between two other ports."""
     probed = cycles(tmp_path / "probed", probe=True)
     # DPDK itself loses memory with each net_null that is removed: as much without the probe.
     plain = cycles(tmp_path / "plain", probe=False)
@@ -111,7 +113,7 @@ def test_two_threads_may_poll_a_queue_in_turn(tmp_path: Path) -> None:
 
 
 def test_threads_that_come_and_go_leave_nothing(tmp_path: Path) -> None:
-    """A thousand under lcore ids that others had before, and a thousand without one."""
+    """A thousand have lcore ids that others had before, and a thousand have none."""
     with Program(tmp_path, "threads", [NULL], ["way=comers", "rounds=1000"]) as program:
         found = {}
         while "books" not in (line := program.next()):
@@ -127,7 +129,7 @@ def test_threads_that_come_and_go_leave_nothing(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queues", [64, 200])
 def test_many_queues_are_all_told_of(tmp_path: Path, queues: int) -> None:
-    """DPDK's answers end after 16 KiB; what did not fit it would leave out without a word."""
+    """DPDK's answers end after 16 KiB, and what does not fit is left out silently."""
     with Program(tmp_path, "threads", [NULL], ["way=many", f"queues={queues}"]) as program:
         own = run_to_books(program)
         raw = program.telemetry
@@ -143,7 +145,7 @@ def test_many_queues_are_all_told_of(tmp_path: Path, queues: int) -> None:
 
 
 def raw_answer(program: Program, command: str) -> Any:
-    """An answer that may be null."""
+    """Return an answer, which may be null."""
     try:
         return program.ask(command)
     except TelemetryError:
@@ -152,7 +154,7 @@ def raw_answer(program: Program, command: str) -> Any:
 
 @contextlib.contextmanager
 def asking(program: Program, commands: list[str]) -> Iterator[threading.Semaphore]:
-    """Somebody asks these again and again, until the program is gone or this ends."""
+    """Ask these again and again, until the program has ended or the context ends."""
     asked = threading.Semaphore(0)
     stop = threading.Event()
     path = socket_path(program.directory, PREFIX)
@@ -215,7 +217,7 @@ def test_a_new_rate_of_sampling_loses_no_poll(tmp_path: Path) -> None:
 
 
 def looks(program: Program) -> int:
-    """How often the probe's thread has gone to sleep."""
+    """Return how often the probe's thread has gone to sleep."""
     status = probe_thread(program)
     return int(status["voluntary_ctxt_switches"])
 
@@ -326,7 +328,7 @@ def test_a_wrong_setting_is_told_by_name(tmp_path: Path, required: bool) -> None
 
 
 def test_nobody_listening_to_its_complaints_does_no_harm(tmp_path: Path) -> None:
-    """Many daemons ignore SIGPIPE, and whoever read their messages may be gone."""
+    """Many daemons ignore SIGPIPE, and the reader of their messages may have ended."""
     with Program(tmp_path, "threads", [NULL], ["way=forward", "end=return"], deaf=True) as program:
         assert program.next() == {"forwarding": True}
         for wrong in ("one_in=x", "colour=red"):

@@ -1,10 +1,10 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe in Open vSwitch: its packets are those of the ports and of OVS's own statistics.
 
-Ports are null devices, which always have packets. A first one, which never has, is pinned to the
-only polling thread, and the others to a core that polls nothing: OVS does not poll them until they
-are pinned to the thread as well. So traffic begins when the probe is there, and stops before
-anything is compared.
+Ports are null devices, which always have packets. A first one, which never has any, is pinned to
+the only polling thread, and the others to a core without a polling thread: OVS does not poll them
+until they are pinned to the thread as well. So traffic begins when the probe is there, and stops
+before anything is compared.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def add_port(switch: Vswitch, port: int, device: str, core: int = NOWHERE) -> No
 
 
 def forward(switch: Vswitch, *queues: int) -> None:
-    """Let so many queues of each port be polled for some packets, and stop."""
+    """Let OVS poll so many queues of each port for some packets, and stop."""
 
     def pin(core: int) -> None:
         commands: list[str] = []
@@ -60,9 +60,10 @@ def forward(switch: Vswitch, *queues: int) -> None:
 
 
 def check(switch: Vswitch, received_before: Counts, sent_before: Counter[int]) -> None:
-    """At rest: packets are those of the devices, of the ports and of the polling thread.
+    """Check at rest that the packets are those of the devices, of the ports and of the polling
+    thread.
 
-    `..._before`: what the probe had counted of devices that are gone.
+    `..._before`: what the probe had counted for devices that are gone.
     """
     program = switch.program
     counted = program.packets()

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The probe in programs into which DPDK is linked statically."""
+"""The probe in programs that are linked statically with DPDK."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LIBRARIES = "-lm -lnuma -lbsd -ldl -lpthread"
 
 
 def skeleton(flags: str = "") -> Path:
-    """DPDK's skeleton example, by its own Makefile, without a shared library of DPDK."""
+    """Build DPDK's skeleton example by its own Makefile, without a shared library of DPDK."""
     archives = " ".join(f"-l:librte_{name}.a" for name in ARCHIVES.split())
     linked = f"-Wl,--whole-archive {archives} -Wl,--no-whole-archive {flags} {LIBRARIES}"
     arguments = ["static", f"LDFLAGS_STATIC={linked}"]

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The probe in testpmd: right counts across several queues, stops, restarts and other devices.
 
-testpmd forwards what it was given first between two ring ports until it is told to stop, so all
-counters are at rest when they are compared.
+testpmd forwards the packets that it was given first between two ring ports until it is told to
+stop, so all counters are at rest when they are compared.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ Counts = Counter[tuple[int, int]]
 
 
 def forward(testpmd: Testpmd, start: str = f"start tx_first {FIRST}") -> tuple[Counts, Counts]:
-    """Start, let something pass, stop: packets and polls of each queue as testpmd counted them."""
+    """Start, let some packets pass, stop; return packets and polls of each queue as testpmd counted
+    them.
+    """
     program = testpmd.program
     before = program.received(1)
     testpmd.tell(start)
@@ -41,7 +43,9 @@ def forward(testpmd: Testpmd, start: str = f"start tx_first {FIRST}") -> tuple[C
 
 
 def polls(testpmd: Testpmd) -> Counts:
-    """Those of the lcore that forwards; the main lcore discards what it finds when it starts."""
+    """Return those of the lcore that forwards; the main lcore discards what it finds when it
+    starts.
+    """
     entries = testpmd.program.entries()
     return Counts(
         {(each["port"], each["queue"]): each["polls"] for each in entries if each["lcore"] == 1}
@@ -49,7 +53,7 @@ def polls(testpmd: Testpmd) -> Counts:
 
 
 def times(testpmd: Testpmd) -> dict[tuple[int, int], tuple[int, int]]:
-    """Busy and total cycles of port 1's queues."""
+    """Return busy and total cycles of port 1's queues."""
     entries = testpmd.program.entries()
     return {
         (each["lcore"], each["queue"]): (each["busy_tsc"], each["total_tsc"])
@@ -59,7 +63,9 @@ def times(testpmd: Testpmd) -> dict[tuple[int, int], tuple[int, int]]:
 
 
 def check_devices(testpmd: Testpmd, *, gone: Counts | None = None) -> None:
-    """Each queue's packets are its device's; `gone`: and those of devices that were here before."""
+    """Check that each queue's packets are its device's; `gone`: also those of devices that were
+    there before.
+    """
     counted = testpmd.program.packets()
     for port in (0, 1):
         stats = testpmd.program.stats(port)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""docs/safety.md is true: unsafe code is where it says, in that amount, under those rules."""
+"""docs/safety.md is true: unsafe code is where it says, as much as it says, under its rules."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNSAFE = {
 
 
 def surface(path: Path) -> tuple[int, int, int]:
-    """Unsafe blocks, functions and impls of a Rust file."""
+    """Return the unsafe blocks, functions and impls of a Rust file."""
     code = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
     patterns = (
         r"\bunsafe\s*\{",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""No parameter of a telemetry command ends a program of ours, DPDK's own commands included.
+"""No parameter of a telemetry command ends a program of ours, not even with DPDK's own commands.
 
 Without a guard `/ethdev/info,65536`, `/eal/heap_info,65535` and `/eal/memzone_info,-1` end any
 program with DPDK 22.11.
@@ -91,7 +91,7 @@ ODD += [
 
 
 class Client:
-    """Of a telemetry socket."""
+    """A client of a telemetry socket."""
 
     def __init__(self, path: Path) -> None:
         self.socket = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -101,7 +101,7 @@ class Client:
         self.close = self.socket.close
 
     def send(self, request: bytes) -> dict[str, Any]:
-        """The whole answer, which is JSON whatever was asked."""
+        """Send a request; return the whole answer, which is JSON whatever was asked."""
         self.socket.send(request)
         answer = self.socket.recv(MOST)
         assert answer, f"{request!r} ended it"
@@ -121,7 +121,7 @@ def plugin() -> list[str]:
 def running(
     directory: Path, program: str, *options: str
 ) -> Iterator[tuple[subprocess.Popen[str], Path]]:
-    """A program of ours that forwards on a null port, and its socket."""
+    """Run a program of ours that forwards on a null port; yield its socket."""
     # The graph's main lcore does not forward.
     lcore = ["--lcores", f"0@{CPUS[0]},1@{CPUS[-1]}" if "graph" in program else f"0@{CPUS[-1]}"]
     argv = [str(RELEASE / program), *lcore, *EAL, *options]
@@ -144,7 +144,7 @@ def running(
 
 
 def connected(process: subprocess.Popen[str], path: Path) -> Client:
-    """As soon as the program has registered its commands, long after its socket is guarded."""
+    """Connect once the program has registered its commands, long after its socket is guarded."""
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline and process.poll() is None:
         try:
@@ -158,7 +158,7 @@ def connected(process: subprocess.Popen[str], path: Path) -> Client:
 
 
 def storm(path: Path, commands: list[str], seed: int) -> int:
-    """Everything that is not usual, in an order of its own, and combinations drawn at random."""
+    """Return all unusual parameters in random order, and combinations drawn at random."""
     draw = random.Random(seed)
     requests = [
         command.encode() + (b"" if parameters is None else b"," + parameters)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs for tests of advice: records of a few windows each, as they lie in a directory."""
+"""Runs for tests of advice: records of a few windows each, in a directory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ BLOCKS = 6
 
 
 def window(arm: str, pps: float, block: int = 0, *, lost: float = 0.0, **fields: Any) -> Trial:
-    """A paced window. `p99_us`: of its delays; `busy`: share of its core; `cpus`: the program's."""
+    """Return a paced window. `p99_us`: that of its delays; `busy`: share of its core; `cpus`: the
+    program's.
+    """
     p99_us, cpus = fields.pop("p99_us", None), fields.pop("cpus", [1])
     busy, count = fields.pop("busy", None), round(pps)
     received = round(count * (1 - lost))
@@ -49,7 +51,7 @@ def window(arm: str, pps: float, block: int = 0, *, lost: float = 0.0, **fields:
 
 
 def flood(arm: str, accepted: float, block: int = 0, *, lost: float, refused: int = 0) -> Trial:
-    """What the link took of a flood, and what of it did not come back."""
+    """Return a flood: what the link took, and how much of it did not come back."""
     count = round(accepted)
     return made_trial(
         arm=arm, block=block, load="flood", duration_s=1.0, accepted=count,
@@ -58,7 +60,7 @@ def flood(arm: str, accepted: float, block: int = 0, *, lost: float, refused: in
 
 
 def each_block(arm: str, pps: float, *, blocks: int = BLOCKS, **fields: Any) -> list[Trial]:
-    """The same window in so many blocks."""
+    """Return the same window in so many blocks."""
     return [window(arm, pps, block, **fields) for block in range(blocks)]
 
 
@@ -70,7 +72,7 @@ def run_of(
     memory: Any = "no-huge",
     programs: dict[str, str] | None = None,
 ) -> Stored:
-    """A whole run of experiment overload with these trials, in this order."""
+    """Return a whole run of experiment overload with these trials, in this order."""
     for position, trial in enumerate(trials):
         trial.identity.position = position
     options = Options(preset=PRESETS["quick"], links=["memif"], sizes=[64])
@@ -91,7 +93,7 @@ def run_of(
 
 
 def written(found: Stored, directory: Path) -> Path:
-    """The run in a directory."""
+    """Write the run into a directory."""
     directory.mkdir(parents=True)
     (directory / RUN).write_text(run_file.dump(found.run))
     (directory / RECORDS).write_text("".join(f"{dump(trial)}\n" for trial in found.trials))

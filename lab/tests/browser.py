@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Debian's Chromium without a screen, driven over DevTools' protocol, to try the lab's pages in.
+"""Debian's Chromium without a screen, controlled by the DevTools protocol, to test the lab's pages.
 
-The protocol is spoken over two pipes (`--remote-debugging-pipe`): no driver between, no port to
-find, and a browser that ends by itself when its test dies. Messages are JSON, each ended by a zero
-byte. What a page asked for and complained of is kept from the moment before it is opened.
+The protocol is spoken over two pipes (`--remote-debugging-pipe`): there is no driver between and no
+port to find, and the browser ends by itself if its test dies. Messages are JSON; a zero byte ends
+each. Everything that a page requests and logs is kept, from before the page is opened.
 
 https://chromedevtools.github.io/devtools-protocol/
 """
@@ -46,7 +46,7 @@ def binary() -> str | None:
 
 
 class Browser:
-    """One browser with a profile of its own. It is ended at the end of the `with`."""
+    """One browser with a profile of its own. It ends with the `with` block."""
 
     def __init__(self, program: str, home: Path) -> None:
         self._log = home / "browser.log"
@@ -104,7 +104,7 @@ class Browser:
         return message
 
     def call(self, method: str, session: str | None = None, **parameters: Any) -> Message:
-        """Ask, and wait for the answer; events on the way are kept."""
+        """Send a request and wait for its answer; events in between are kept."""
         self._number += 1
         message: Message = {"id": self._number, "method": method, "params": parameters}
         if session:
@@ -119,7 +119,7 @@ class Browser:
         return result
 
     def events(self, session: str, method: str) -> list[Message]:
-        """What was told of a page so far, without waiting."""
+        """Return the events of a page so far, without waiting."""
         return [
             event["params"]
             for event in self._events
@@ -133,7 +133,7 @@ class Browser:
             self._events.append(self._read(deadline))
 
     def open(self, file: Path, width: int = WIDE) -> Page:
-        """The file in a tab of its own, loaded."""
+        """Open the file in a new tab and wait until it is loaded."""
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
         session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
         page = Page(self, session)
@@ -158,7 +158,7 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def evaluate(self, expression: str) -> Any:
-        """The value of an expression in the page; of a promise, once it is kept."""
+        """Return the value of an expression in the page; of a promise, its result."""
         found = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -167,7 +167,9 @@ class Page:
         return found["result"].get("value")
 
     def until(self, condition: str) -> bool:
-        """Whether an expression in the page comes to hold; it is looked at every 20 ms."""
+        """Return True if an expression in the page becomes true in time; it is evaluated every 20
+        ms.
+        """
         return bool(
             self.evaluate(
                 f"""new Promise((done) => {{
@@ -189,7 +191,7 @@ class Page:
         )
 
     def click(self, element: str) -> None:
-        """With the mouse, on the middle of the element that an expression gives."""
+        """Click with the mouse on the middle of the element that an expression returns."""
         x, y = self.evaluate(
             f"""(() => {{ const element = {element};
             element.scrollIntoView({{ block: "center", inline: "center", behavior: "instant" }});
@@ -200,7 +202,7 @@ class Page:
             self.call("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1)
 
     def press(self, key: str, element: str) -> None:
-        """A key (`Enter` or ` `) on the element that an expression gives."""
+        """Press a key (`Enter` or ` `) on the element that an expression returns."""
         self.evaluate(f"({element}).focus()")
         code, text = {"Enter": (13, "\r"), " ": (32, " ")}[key]
         for kind in ("keyDown", "keyUp"):
@@ -213,12 +215,12 @@ class Page:
             )
 
     def requests(self) -> list[str]:
-        """The address of everything that the page asked for."""
+        """Return the addresses of all requests of the page."""
         sent = self.browser.events(self.session, "Network.requestWillBeSent")
         return [event["request"]["url"] for event in sent]
 
     def complaints(self) -> list[str]:
-        """What stands in the console as a warning or an error, exceptions among them."""
+        """Return the warnings and errors of the console, exceptions included."""
         events = self.browser.events
         logged = [event["entry"] for event in events(self.session, "Log.entryAdded")]
         said = events(self.session, "Runtime.consoleAPICalled")
@@ -230,16 +232,16 @@ class Page:
         ]
 
     def overflow(self) -> int:
-        """By how many pixels the page scrolls sideways."""
+        """Return by how many pixels the page scrolls sideways."""
         return int(self.evaluate(f"{ROOT}.scrollWidth - {ROOT}.clientWidth"))
 
     def media(self, kind: str = "", scheme: str = "light") -> None:
-        """What the page is shown on: `print`, or a screen whose user likes it light or dark."""
+        """Show the page in print, or on a screen of a user who prefers light or dark."""
         wish = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", media=kind, features=[wish])
 
     def pdf(self) -> bytes:
-        """The page as it is printed on A4."""
+        """Return the page as it is printed on A4."""
         printed = self.call(
             "Page.printToPDF", paperWidth=8.27, paperHeight=11.69, preferCSSPageSize=True
         )
@@ -247,7 +249,7 @@ class Page:
 
 
 def started(directory: Path) -> Iterator[Browser]:
-    """A browser for a fixture, or a skip where there is none."""
+    """Start a browser for a fixture, or skip if there is none."""
     program = binary()
     if program is None:
         pytest.skip("no chromium: the report is not opened in a browser")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Holds JSON against the schemas that are shipped; each of these is itself checked but once."""
+"""Validates JSON by the schemas that are shipped; each schema is checked once."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def _validator(name: str) -> Draft202012Validator:
 
 
 def check(data: Any, name: str) -> None:
-    """Raises `ValidationError` where the data is not by the schema of that file."""
+    """Raise `ValidationError` if the data does not follow the schema of that file."""
     error = best_match(_validator(name).iter_errors(data))
     if error is not None:
         raise error

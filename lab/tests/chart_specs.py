@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The charts of a report's page, as Vega-Lite has them."""
+"""The charts of a report's page, as Vega-Lite specifications."""
 
 from __future__ import annotations
 
@@ -10,13 +10,15 @@ import altair as alt
 
 
 def specifications(html: str) -> dict[str, dict[str, Any]]:
-    """By the names of their places in the page."""
+    """Return the specifications by the names of their places in the page."""
     begin = html.index('id="charts">') + len('id="charts">')
     return dict(json.loads(html[begin : html.index("</script>", begin)]))
 
 
 def valid_charts(html: str) -> int:
-    """Their number; each is held against Vega-Lite's schema, has a description and data."""
+    """Return their number; check that each follows Vega-Lite's schema and has a description and
+    data.
+    """
     found = specifications(html)
     for spec in found.values():
         alt.LayerChart.validate(spec)

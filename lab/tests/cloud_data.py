@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records of whole runs of experiment `cloud` whose truth is known."""
+"""Records of whole runs of experiment `cloud` with known effects."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ CALM = Truth()
 
 
 def design(*parts: Part, blocks: int = 10, control: bool = True, seed: int = 1) -> CloudDesign:
-    """Of these parts, or of `PART`."""
+    """Return a design of these parts, or of `PART`."""
     chosen = list(parts) or [PART]
     frameworks = list(dict.fromkeys(name for part in chosen for name in part.frameworks))
     sizes = list(dict.fromkeys(size for part in chosen for size in part.sizes))
@@ -126,7 +126,7 @@ def summand(effects: Effects, place: Place) -> float:
 
 
 def records(asked: CloudDesign, truth: Truth = CALM, seed: int = 1) -> list[Trial]:
-    """Every window of a run in which nothing went wrong, in its order."""
+    """Return every window of a run without failures, in order."""
     return list(_records(asked, truth, np.random.default_rng(seed)))
 
 
@@ -147,7 +147,9 @@ def trial_of(  # noqa: PLR0917
     shared: float,
     source: np.random.Generator,
 ) -> Trial:
-    """The record of a place at `at`: block and position. `shared`: what its block has alike."""
+    """Return the record of a cell at `at`: block and position. `shared`: what all trials of its
+    block share.
+    """
     framework = place.framework.removesuffix(AA_SUFFIX)
     nobody = framework == NOBODY
     found = made_trial(
@@ -220,7 +222,7 @@ def _tenants(place: Place, log: float) -> list[TenantWindow]:
 
 
 def split(trials: list[Trial], block: int) -> list[Trial]:
-    """As if the run was interrupted in the middle of a block and resumed."""
+    """Return the records of a run that was interrupted in the middle of a block and resumed."""
     mine = [trial.position for trial in trials if trial.block == block]
     middle = mine[len(mine) // 2]
     return [changed(trial, session=2 if trial.position >= middle else 1) for trial in trials]

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Summaries of experiment `cloud` that no run made, of several shapes, and trials beside them."""
+"""Made-up summaries of experiment `cloud`, of several shapes, and trials for them."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def summary(
     not_run: Sequence[NotRun] = (),
     warnings: Sequence[str] = (),
 ) -> Summary:
-    """Of all cells of these parts, unless `cells` are given."""
+    """Return a summary of all cells of these parts, or of `cells`."""
     reference = parts[0].frameworks[0]
     places = places_of(parts, reference if control else None)
     if cells is None:
@@ -253,7 +253,7 @@ def full() -> Summary:
 
 
 def tiny() -> Summary:
-    """One framework and one block, without an interval or latency, a control, or an answer."""
+    """Return one framework and one block, without an interval, latency, control or answer."""
     cells = []
     for place in places_of([SMALL], None):
         found = figures(place, latency=False, blocks=1)
@@ -263,7 +263,7 @@ def tiny() -> Summary:
 
 
 def nothing_valid() -> Summary:
-    """Cells without a figure, and takeaways about them."""
+    """Return cells without figures, and takeaways about them."""
     cells = [
         CloudCellFigures(
             framework=place.framework, kind=place.cell.kind, load=place.cell.load,
@@ -276,7 +276,9 @@ def nothing_valid() -> Summary:
 
 
 def trials() -> list[Trial]:
-    """One with a forwarder and its tenants, one of the tenants alone, one of a search."""
+    """Return a trial with a forwarder and its tenants, one of the tenants alone, and one of a
+    search.
+    """
     cell = CloudCell(kind="container", load="network", tenants=2, cpu="shared", rate=0.9)
     core = CoreWindow(cpu=1, seconds=1.0, busy_s=0.9, softirq_s=0.1, steal_s=0.01)
     return [

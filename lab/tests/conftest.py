@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Shared pieces: bounded waits, a run to look at, and a telemetry server to talk to."""
+"""What tests share: waits with a limit, a recorded run, and a telemetry server."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def lease_directory(among: Path) -> Path:
-    """A new one: `mktemp` would look at those of all tests before."""
+    """Return a new directory: `mktemp` would look at those of all tests before."""
     place = among / str(next(_NUMBERS))
     place.mkdir()
     place.chmod(0o1777)
@@ -56,7 +56,9 @@ def all_leases(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="session", autouse=True)
 def leases_are_the_session_s(all_leases: Path) -> Iterator[None]:
-    """Also of fixtures that a module's tests share: they are made before those of a test."""
+    """Also for fixtures that the tests of a module share, because they are made before those of a
+    test.
+    """
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(leases, "PLACES", (lease_directory(all_leases),))
         yield
@@ -64,7 +66,9 @@ def leases_are_the_session_s(all_leases: Path) -> Iterator[None]:
 
 @pytest.fixture(autouse=True)
 def leases_are_the_test_s(monkeypatch: pytest.MonkeyPatch, all_leases: Path) -> Path:
-    """Where the test's own process leases CPUs: tests do not wait for labs on the same machine."""
+    """Where the test's own process leases CPUs, so that tests do not wait for labs on the same
+    machine.
+    """
     place = lease_directory(all_leases)
     monkeypatch.setattr(leases, "PLACES", (place,))
     return place
@@ -78,9 +82,10 @@ Linerate = Callable[..., Done]
 def linerate(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> Iterator[Linerate]:
-    """The command within this process, in `tmp_path`: a process's imports alone take seconds.
+    """Run the command within this process, in `tmp_path`, because the imports of a process take
+    seconds.
 
-    What `main` does not make a message of ends the test.
+    An exception that `main` does not turn into a message fails the test.
     """
     handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
     monkeypatch.chdir(tmp_path)
@@ -108,7 +113,9 @@ def wait_for(what: str, condition: Callable[[], object], timeout_s: float = 10.0
 
 
 def need_veth() -> None:
-    """Skip where no veths can be had: they take root, and a sight of the kernel's threads."""
+    """Skip if there can be no veths: they need root, and a PID namespace that shows the kernel's
+    threads.
+    """
     try:
         link("veth").prepare()
         with netns.Namespaces(("probe",)):
@@ -124,7 +131,7 @@ CYCLES = {"c-l2fwd": 40.0, "rust-l2fwd": 40.1, "rust-l2fwd-burst": 33.0}
 def simulated_trial(
     source: random.Random, forwarder: str, arm: str, cell: Cell, *, block: int, position: int
 ) -> Trial:
-    """A trial of a simulated machine at 2.45 GHz with 1 % noise."""
+    """Return a trial of a simulated machine at 2.45 GHz with 1 % noise."""
     hz = 2_450_000_000
     cycles = CYCLES.get(forwarder, 38.0) * source.gauss(1.0, 0.01)
     carried = cell.link.startswith("memif")
@@ -160,7 +167,7 @@ def simulated_trial(
 
 
 def probed(trial: Trial) -> Trial:
-    """The same with what the probe saw: polls full of packets."""
+    """Return the same with what the probe saw: polls full of packets."""
     packets = trial.frames.forwarder_rx or 0
     cycles = round(packets * CYCLES.get(trial.forwarder, 38.0))
     trial.frames.polling = [
@@ -174,7 +181,7 @@ def probed(trial: Trial) -> Trial:
 
 
 def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]:
-    """The trials of a whole run on the simulated machine."""
+    """Return the trials of a whole run on the simulated machine."""
     chosen = arms(FORWARDERS)
     source = random.Random(seed)
     trials: list[Trial] = []
@@ -205,9 +212,9 @@ def simulated_run(cells: list[Cell], seed: int = 1) -> tuple[Setup, list[Trial]]
 def at_lower_load(
     trials: list[Trial], share: float = 0.25, blocks: int = 3, *, control: bool = False
 ) -> list[Trial]:
-    """The lower-load trials that belong to these trials: nothing is lost in them.
+    """Return the lower-load trials that belong to these trials: nothing is lost in them.
 
-    `control`: the A/A arm has some, too.
+    `control`: the A/A arm has some as well.
     """
     found = []
     for trial in trials:
@@ -232,7 +239,9 @@ class Last:
 
 
 class TelemetryServer:
-    """Speaks DPDK telemetry v2 from a table of answers; a function there is called for each."""
+    """Speaks DPDK telemetry v2 from a table of answers; if an answer is a function, it is called
+    for each request.
+    """
 
     def __init__(self, path: Path, answers: dict[str, Any]) -> None:
         self.path = path
@@ -299,7 +308,7 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 
 @pytest.fixture(scope="session")
 def memif2_run(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """A real run of two forwarders on memif2, which its tests only look at (`test_e2e`)."""
+    """A real run of two forwarders on memif2, which tests only read (`test_e2e`)."""
     from test_e2e import memif2_ended
 
     return memif2_ended(tmp_path_factory.mktemp("memif2"))

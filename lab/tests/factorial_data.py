@@ -35,7 +35,7 @@ def observations(
 
 
 def drawn(seed: int, *shape: int) -> Floats:
-    """Positive values with a block effect, otherwise noise."""
+    """Draw positive values with a block effect; the rest is noise."""
     source = np.random.default_rng(seed)
     logs = source.normal(0, 0.05, shape)
     logs += source.normal(0, 0.2, shape[0]).reshape(-1, *[1] * (len(shape) - 1))
@@ -43,15 +43,17 @@ def drawn(seed: int, *shape: int) -> Floats:
 
 
 def seeds(scenario: int) -> range:
-    """Seeds that no other scenario has: the same noise twice would be bad luck twice."""
+    """Return seeds that no other scenario has, because two scenarios with the same noise would fail
+    together.
+    """
     return range(1000 * scenario, 1000 * scenario + SEEDS)
 
 
 def missed_p(count: int, rate: float = 0.9, of: int = SEEDS) -> float:
-    """Exact p of so few found or fewer, when that share is found."""
+    """Return the exact p of so few found or fewer, if the true share is this."""
     return float(scipy_stats.binomtest(count, of, rate, "less").pvalue)
 
 
 def false_p(count: int, rate: float = ALPHA, of: int = SEEDS) -> float:
-    """Exact p of so many false ones or more, when that share is false."""
+    """Return the exact p of so many false ones or more, if the true share is this."""
     return float(scipy_stats.binomtest(count, of, rate, "greater").pvalue)

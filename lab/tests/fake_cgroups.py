@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Control groups of files: what a kernel would show of either version, and what is written."""
+"""Control groups as ordinary files: what a kernel of either version would show, and what is
+written.
+"""
 
 from __future__ import annotations
 
@@ -38,7 +40,9 @@ V2_FILES = {
 
 
 class Fake:
-    """Groups below a directory; `written`: what a file was told, in order, by its path there."""
+    """Groups below a directory; `written`: what was written to each file, in order, by its path
+    there.
+    """
 
     def __init__(self, root: Path) -> None:
         self.root = root
@@ -51,12 +55,12 @@ class Fake:
         return [text for path, text in self.written if path.endswith(name)]
 
     def groups(self) -> list[str]:
-        """Of labs, by their paths."""
+        """Return the groups of labs, by their paths."""
         found = [path for path in self.root.rglob("linerate-*") if path.is_dir()]
         return sorted(str(path.relative_to(self.root)) for path in found)
 
     def populate(self, directory: Path) -> None:
-        """What the kernel puts into a new group."""
+        """Create the files that the kernel puts into a new group."""
         (directory / "cgroup.procs").write_text("")
         for controller in directory.relative_to(self.root).parts[0].split(","):
             for name, text in V1_FILES.get(controller, V2_FILES).items():
@@ -101,7 +105,9 @@ def _fake(root: Path, monkeypatch: pytest.MonkeyPatch) -> Fake:
 
 
 def fake_v1(root: Path, monkeypatch: pytest.MonkeyPatch, without: str = "") -> Fake:
-    """`cpu` and `cpuacct` together, the others one by one; the lab is in /own of `memory`."""
+    """Return groups with `cpu` and `cpuacct` together and the others one by one; the lab is in /own
+    of `memory`.
+    """
     fake = _fake(root, monkeypatch)
     mounted = ["cpu,cpuacct", "cpuset", "memory", "pids", "blkio", "freezer"]
     lines, own = [], []
@@ -124,7 +130,7 @@ def fake_v1(root: Path, monkeypatch: pytest.MonkeyPatch, without: str = "") -> F
 
 
 def fake_v2(root: Path, monkeypatch: pytest.MonkeyPatch, own: str = "/user.slice/lab") -> Fake:
-    """One tree, seen from its root; the lab is in the group `own`."""
+    """Return one tree, seen from its root; the lab is in the group `own`."""
     fake = _fake(root, monkeypatch)
     tree = root / "v2"
     fake.make(tree)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program that speaks as graph-bench does and runs nothing: its figures are drawn.
+"""A program with the protocol of graph-bench that runs nothing: its figures are drawn.
 
 It takes graph-bench's options. LINERATE_FAKE_GRAPH, in JSON, makes it lie: see `LIES`.
 """
@@ -38,7 +38,7 @@ random.seed(NATIVE)
 
 
 def liar(about: str) -> str | None:
-    """The arm that does; none of the native program."""
+    """Return the arm that lies; the native program has none."""
     return None if NATIVE else LIES[about]
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A host on which some of the kernel's files are others."""
+"""A host with other contents in some of the kernel's files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from linerate.host.host import Host, Local
 
 @dataclass(frozen=True)
 class Instead(Local):
-    """This machine, but for `places`: what is at or below one is at or below its other path."""
+    """This machine, except for `places`: paths at or below one are replaced by its other path."""
 
     places: Mapping[str, Path] = field(default_factory=dict, hash=False)
 

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Changes that an adversary or a bad disk makes to files and answers, drawn from a seed."""
+"""Random changes, as an adversary or a bad disk makes them, to files and answers; drawn from a
+seed.
+"""
 
 from __future__ import annotations
 
@@ -30,12 +32,14 @@ _SCALARS: tuple[Any, ...] = (
 
 
 def nested(levels: int) -> str:
-    """JSON with so many lists in each other."""
+    """Return JSON with so many nested lists."""
     return "[" * levels + "]" * levels
 
 
 def changed_json(source: random.Random, text: str) -> bytes:
-    """JSON of the same kind with one to three values changed, or any bytes in it."""
+    """Return JSON of the same kind with one to three values changed, or with arbitrary
+    bytes in it.
+    """
     if source.random() < 0.25:
         return changed_bytes(source, text.encode())
     value = json.loads(text)
@@ -48,7 +52,7 @@ def changed_json(source: random.Random, text: str) -> bytes:
 
 
 def _changed(source: random.Random, value: Any) -> Any:
-    """With one value changed, at any depth."""
+    """Return it with one value changed, at any depth."""
     places = list(_places(value))
     if not places:
         return source.choice(_SCALARS)
@@ -76,7 +80,7 @@ def _changed(source: random.Random, value: Any) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every list or table in it, with each of its places."""
+    """Return every list or table in it, with each of its places."""
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
             yield value, key
@@ -92,7 +96,7 @@ def _holds(value: Any, part: Any) -> bool:
 
 
 def changed_bytes(source: random.Random, content: bytes) -> bytes:
-    """One to four pieces cut, doubled, or exchanged for others."""
+    """Return it with one to four pieces cut, doubled, or replaced."""
     found = bytearray(content)
     for _ in range(source.randint(1, 4)):
         at = source.randrange(len(found) + 1)
@@ -114,9 +118,10 @@ def changed_bytes(source: random.Random, content: bytes) -> bytes:
 def until_time_is_over(
     check: Callable[[random.Random], None], at_least: int = 5, seconds: float = SECONDS
 ) -> int:
-    """Call `check` with a new source again and again; the message of a failure names the source.
+    """Call `check` with new sources until the time is over; the message of a failure names the
+    source.
 
-    Returns how many times.
+    Returns the number of calls.
     """
     ends = time.monotonic() + seconds
     number = 0
@@ -135,7 +140,9 @@ def until_time_is_over(
 
 @contextmanager
 def bounded(seconds: int) -> Iterator[None]:
-    """Whoever is still in here then gets a `TimeoutError`, also in the middle of a system call."""
+    """Raise `TimeoutError` in the block when its time is over, also in the middle of a
+    system call.
+    """
 
     def late(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"no end within {seconds} s")

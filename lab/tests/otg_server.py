@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A server that speaks as much OTG as the lab asks of a generator, and sends nothing."""
+"""A server with the part of OTG that the lab asks of a generator; it sends nothing."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def json_answer(content: Any, status: int = 200) -> Answer:
 
 
 class OtgServer:
-    """Counts for each flow that is started what `sends` and `returns` make of its frames."""
+    """Counts for each started flow what `sends` and `returns` make of its frames."""
 
     def __init__(self, certificate: ssl.SSLContext | None = None) -> None:
         self.config: dict[str, Any] = {}

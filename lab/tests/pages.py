@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What holds of the page of any experiment, as a browser shows it."""
+"""Checks of the pages of all experiments, as a browser shows them."""
 
 from __future__ import annotations
 
@@ -23,7 +23,9 @@ ABSENT = ("", "-")
 
 
 def said(comparison: Comparison) -> str:
-    """What a page says of a comparison: its sentence; of one that was not decided, the reason."""
+    """Return what a page says about a comparison: its sentence, or the reason if it was not
+    decided.
+    """
     if comparison.verdict in ("undecided", "invalid"):
         return f"{comparison.reason[0].upper()}{comparison.reason[1:]}: "
     return comparison.sentence
@@ -35,7 +37,7 @@ def assert_loads_nothing(page: Page, file: Path) -> None:
 
 
 def assert_readable(page: Page) -> None:
-    """It fits screens, and everyone can read it."""
+    """Check that it fits screens and everyone can read it."""
     assert_fits(page)
     assert_is_accessible(page)
     assert_can_be_read(page)
@@ -61,7 +63,7 @@ CHARTS = """
 
 
 def marks_of(specification: dict[str, Any]) -> int:
-    """How many marks the rows of a specification make, a line counting once."""
+    """Return how many marks the rows of a specification make; a line counts once."""
     return sum(
         1 if layer["mark"]["type"] in ("line", "area", "trail") else len(layer["data"]["values"])
         for layer in specification["layer"]
@@ -69,7 +71,9 @@ def marks_of(specification: dict[str, Any]) -> int:
 
 
 def assert_draws_every_chart(page: Page) -> int:
-    """Every specification has its place, and a mark for every row in it. Gives their number."""
+    """Check that every specification has its place, and a mark for every row in it. Returns their
+    number.
+    """
     page.until(DRAWN)
     found = page.evaluate("document.getElementById('charts')?.textContent ?? '{}'")
     specifications = json.loads(found)
@@ -117,12 +121,14 @@ def _number(text: str) -> float | None:
 
 
 def _words(text: str) -> list[Any]:
-    """Text with the numbers in it as numbers: 64 B before 1518 B."""
+    """Split text with its numbers as numbers, so that 64 B comes before 1518 B."""
     return [int(each) if each.isdigit() else each for each in re.split(r"(\d+)", text.casefold())]
 
 
 def _ordered(texts: list[str], *, descending: bool) -> list[int]:
-    """The places of the rows: by number or by text, equal ones as written, absent ones last."""
+    """Return the order of the rows: by number or by text, equal ones as written, absent
+    ones last.
+    """
     present = [place for place, text in enumerate(texts) if text not in ABSENT]
     numbers = [_number(texts[place]) for place in present]
     keys: dict[int, Any] = dict(zip(present, numbers, strict=True))
@@ -133,7 +139,7 @@ def _ordered(texts: list[str], *, descending: bool) -> list[int]:
 
 
 def assert_sorts_by_every_heading(page: Page) -> list[str]:
-    """Up, down, and back to how it was written. Gives the names of the headings that sort."""
+    """Check sorting up, down, and back. Returns the names of the headings that sort."""
     headings = page.evaluate(SORTS)
     names = []
     for each in headings:
@@ -159,7 +165,7 @@ def assert_sorts_by_every_heading(page: Page) -> list[str]:
 
 
 def assert_fits(page: Page) -> None:
-    """The page itself never scrolls sideways."""
+    """Check that the page itself never scrolls sideways."""
     for width in (WIDE, NARROW):
         page.resize(width)
         page.until(DRAWN)
@@ -222,7 +228,9 @@ CONTRASTS = """
 
 
 def assert_can_be_read(page: Page) -> None:
-    """All text, light and dark: 4.5 is what WCAG 2.2 (1.4.3) wants of small text."""
+    """Check the contrast of all text, light and dark: WCAG 2.2 (1.4.3) asks for 4.5 for
+    small text.
+    """
     backgrounds = set()
     for scheme in ("light", "dark"):
         page.media(scheme=scheme)
@@ -249,7 +257,9 @@ for (let n = 0; n < 80; n++) body.append(body.rows[0].cloneNode(true)); })()
 
 
 def assert_fits_on_paper(page: Page) -> None:
-    """With everything open nothing is wider than a sheet, and afterwards all is as before."""
+    """Check that with everything open nothing is wider than a sheet, and that afterwards all is as
+    before.
+    """
     closed = page.evaluate(CLOSED)
     page.media("print", scheme="dark")
     page.resize(SHEET)
@@ -268,7 +278,9 @@ def assert_fits_on_paper(page: Page) -> None:
 
 
 def assert_prints(page: Page, directory: Path, column: str) -> None:
-    """The sheets hold all words between their edges; `column` of the last table heads each."""
+    """Check that the sheets have all words between their edges; `column` of the last table heads
+    each.
+    """
     program = shutil.which("pdftotext")
     page.evaluate(LONG_TABLE)
     printed = directory / "report.pdf"

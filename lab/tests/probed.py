@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A program with the probe that never ran: what it would answer, one step further at each request.
+"""Answers of a made-up program with the probe, one step further at each request.
 
-Every step is the same traffic, so that the figures of any two samples are known (rates aside, which
-depend on the clock).
+Every step has the same traffic, so that the figures of any two samples are known (except rates,
+which depend on the clock).
 """
 
 from __future__ import annotations
@@ -18,7 +18,9 @@ PIECE = 127
 
 
 def hdr_pieces(values: Sequence[int]) -> list[str]:
-    """As the probe sends a histogram: two digits, compressed, base64, in short strings."""
+    """Encode a histogram as the probe sends it: two digits, compressed, base64, in short
+    strings.
+    """
     histogram = HdrHistogram(1, 2**40, 2)
     for value in values:
         histogram.record_value(value)
@@ -27,7 +29,9 @@ def hdr_pieces(values: Sequence[int]) -> list[str]:
 
 
 def polling_entry(lcore: int, port: int, queue: int, step: int, **changes: Any) -> dict[str, Any]:
-    """60 000 polls a step: half of them empty, the others of 1, 8 and 32 packets in equal parts."""
+    """Return 60 000 polls a step: half of them empty, the others of 1, 8 and 32 packets in equal
+    parts.
+    """
     step *= 1000
     histogram = [0] * 33
     histogram[0] = 30 * step
@@ -62,7 +66,7 @@ def port_stats(step: int, **changes: int) -> dict[str, int]:
 
 
 def latency_entry(port: int, queue: int, step: int, **changes: Any) -> dict[str, Any]:
-    """100 packets a step, between 500 and 60 000 cycles."""
+    """Return 100 packets a step, between 500 and 60 000 cycles."""
     source = random.Random(port)
     values = [min(60_000, max(500, int(source.lognormvariate(7.2, 0.8)))) for _ in range(100)]
     return {
@@ -94,7 +98,7 @@ class Steps:
 
 
 def plain_answers(ports: int = 2) -> dict[str, Any]:
-    """What any DPDK program answers for its ports."""
+    """Return what any DPDK program answers for its ports."""
     answers: dict[str, Any] = {
         "/": ["/", "/info", "/ethdev/list", "/ethdev/stats", "/ethdev/info", "/ethdev/link_status"],
         "/info": {"version": "DPDK 22.11.11", "pid": 1, "max_output_len": 16384},
@@ -112,7 +116,7 @@ def plain_answers(ports: int = 2) -> dict[str, Any]:
 def probed_answers(
     polled: Sequence[tuple[int, int, int]] = ((1, 0, 0), (1, 1, 0), (2, 0, 1)), one_in: int = 64
 ) -> dict[str, Any]:
-    """The same with the probe; `polled`: (lcore, port, queue)."""
+    """Return the same with the probe; `polled`: (lcore, port, queue)."""
     answers = plain_answers()
     answers["/"] += ["/linerate/probe"]
     answers["/linerate/probe"] = {

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Pages of rfc2544 and what can be read in them, for its tests."""
+"""Pages of rfc2544 and their contents, for its tests."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ CSV = Path(report.__file__).with_name("data") / "codilime-rfc2544.csv"
 
 
 class Page(HTMLParser):
-    """Tables by caption: headings and rows of texts, and the classes of rows. Text, too."""
+    """Tables by caption: headings, rows of texts, and the classes of rows; and the text."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -100,7 +100,7 @@ def spread(middle: float) -> Quartiles:
 
 
 def fill(found: Summary) -> None:
-    """What a simulated forwarder does not have: jitter, and the figures of polls."""
+    """Add what a simulated forwarder does not have: jitter, and the figures of polls."""
     for cell in found.cells:
         polled: list[LowerLoad] = []
         for place, arm in enumerate(cell.arms):
@@ -133,7 +133,7 @@ def render(found: Found, **changed: object) -> str:
 
 @cache
 def whole() -> Found:
-    """A run of three sizes, with every figure filled in."""
+    """Return a run of three sizes, with every figure filled in."""
     result = told(SimulatedLab(late=lambda _: 0.1), sizes=SIZES)
     fill(result.summary)
     return result

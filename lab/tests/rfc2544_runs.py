@@ -35,7 +35,7 @@ class Measured:
 
 
 def measured_in(directory: Path) -> Measured:
-    """A whole run, with all tests at one size."""
+    """Return a whole run, with all tests at one size."""
     found = start(SimulatedLab(), directory)
     return Measured(directory, found.trials, found.summary)
 

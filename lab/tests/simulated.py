@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of experiments in blocks on a simulated machine: all of the lab, but no process.
+"""Runs of experiments in blocks on a simulated machine: all of the lab, but no processes.
 
-The trials of `conftest.simulated_trial` stand in for real ones; order, journal, records, run.json,
-lock, summary and report are the lab's own.
+The trials of `conftest.simulated_trial` replace real ones; order, journal, records, run.json, lock,
+summary and report are the lab's own.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class KilledError(Exception):
 
 
 class Simulation:
-    """What the simulated machine is like, and which trials it was asked for.
+    """The properties of the simulated machine, and the trials that it was asked for.
 
     `slower`: factor on the rate of an arm. `before`: called before each trial.
     """
@@ -110,7 +110,7 @@ class Simulation:
 
 
 class Windows:
-    """Stands for the lower loads' `SetupDevice`: each window is a trial of the machine."""
+    """Replaces the lower loads' `SetupDevice`: each window is a trial of the machine."""
 
     def __init__(
         self,
@@ -162,7 +162,7 @@ class Windows:
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Put a simulated machine where the lab starts processes and looks at the real one."""
+    """Put a simulated machine where the lab starts processes and reads the real one."""
     found = Simulation()
 
     def run_trial(bench: Bench, plan: Plan, setup: LinkSetup) -> Trial:
@@ -179,7 +179,7 @@ def install_machine(
     run_trial: Callable[[Bench, Plan, LinkSetup], Trial],
     device: Callable[..., object],
 ) -> None:
-    """The one place where sessions meet a machine: trials and devices are those given."""
+    """Replace the only places where sessions use a machine: trials and devices are those given."""
     patch.setattr(engine, "run_trial", run_trial)
     patch.setattr(started, "SetupDevice", device)
     patch.setattr(Engine, "prepare", lambda self: None)
@@ -194,7 +194,7 @@ def install_machine(
 
 
 def options(**values: Any) -> dict[str, Any]:
-    """Two arms on null, six blocks, unless said otherwise."""
+    """Return two arms on null with six blocks, unless told otherwise."""
     asked: dict[str, Any] = {
         "links": ["null"], "forwarders": ["c-l2fwd", "rust-l2fwd"], "blocks": 6,
     }  # fmt: skip
@@ -206,7 +206,7 @@ def quiet() -> Console:
 
 
 def assert_nothing_wraps(show: Callable[[Console], None]) -> None:
-    """What is printed is the same however wide a pipe is."""
+    """Check that the output is the same however wide a pipe is."""
     piped, endless = (Console(file=io.StringIO(), width=width) for width in (WIDE, 10 * WIDE))
     show(piped)
     show(endless)
@@ -228,7 +228,7 @@ def resume(out: Path, console: Console | None = None, **given: object) -> Findin
 
 @contextmanager
 def killed_at(simulation: Any, trials: int) -> Iterator[None]:
-    """The lab dies in here once the simulated machine ran so many trials; then it lives again."""
+    """Kill the lab in this block once the simulated machine ran so many trials; then restore it."""
 
     def before(_: object) -> None:
         if len(simulation.ran) >= trials:
@@ -241,6 +241,8 @@ def killed_at(simulation: Any, trials: int) -> Iterator[None]:
 
 
 def killed(out: Path, simulation: Simulation, after: int, **values: Any) -> None:
-    """A run that was killed after so many trials: what SIGKILL leaves, without the process."""
+    """Return a run that was killed after so many trials: what SIGKILL leaves, without the
+    process.
+    """
     with killed_at(simulation, len(simulation.ran) + after):
         start(out, **values)

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of experiment `cloud` on a simulated machine: all of the lab, but no process.
+"""Runs of experiment `cloud` on a simulated machine: all of the lab, but no processes.
 
-The records of `cloud_data` stand in for windows of frames. `--line-rate` is given, so that no rates
-are searched for.
+The records of `cloud_data` replace windows of frames. `--line-rate` is given, so that no rates are
+searched for.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _NOTHING: Any = None
 
 
 class Windows:
-    """Stands in for `CellRun`. `ran`: what it was asked for."""
+    """Replaces `CellRun`. `ran`: what it was asked for."""
 
     def __init__(self) -> None:
         self.ran: list[Trial] = []
@@ -74,7 +74,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Windows:
 
 
 def options(blocks: int) -> dict[str, Any]:
-    """Few cells, all of whose factors have two levels."""
+    """Return a few cells; each factor has two levels."""
     part = replace(PART, loads=("cpu", "network"))
     return asdict(
         Options(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whole runs of experiment `graph` with a program that draws its figures."""
+"""Whole runs of experiment `graph` with a program whose figures are drawn."""
 
 from __future__ import annotations
 

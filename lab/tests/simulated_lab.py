@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Beds on which forwarders exist in arithmetic only, for whole runs of experiment rfc2544."""
+"""Test beds with simulated forwarders, for whole runs of experiment rfc2544."""
 
 from __future__ import annotations
 
@@ -110,7 +110,9 @@ class SimulatedDevice:
         return changed_of(self._trial(window, pps, seconds))
 
     def _poll(self, trial: Trial) -> None:
-        """Of eight polls six are empty, one returns 8 packets and one all that it asks for, 24."""
+        """Of eight polls six are empty, one returns 8 packets and one returns all that it asks for,
+        24.
+        """
         packets = trial.frames.forwarder_rx or 0
         cycles = self._lab.cycles.get(trial.forwarder, 400.0)
         bursts = packets // 32
@@ -155,7 +157,7 @@ class SimulatedDevice:
 
 
 def enter(trial: Trial, found: Outcome) -> None:
-    """The books: what the simulated forwarder lost, it dropped."""
+    """Enter the books: what the simulated forwarder lost, it dropped."""
     trial.frames.duration_s = found.seconds
     trial.frames.intended = trial.frames.attempted = trial.frames.accepted = found.intended
     trial.frames.forwarder_rx = found.intended
@@ -204,7 +206,8 @@ def blank(  # noqa: PLR0917 - as a record has them
 
 
 class SimulatedLab:
-    """`late`: the share of windows that are void, by the rate; `noise`: of capacities and cycles.
+    """`late`: the share of windows that are void, by the rate; `noise`: that of capacities and
+    cycles.
 
     `probe`: forwarders take it.
     """
@@ -293,7 +296,7 @@ QUICK = presets.preset("quick")
 
 
 def options(**given: object) -> Options:
-    """All tests of preset quick, unless said otherwise."""
+    """Return all tests of preset quick, unless told otherwise."""
     asked = Options(preset=QUICK, tests=presets.TESTS)
     for name, value in given.items():
         assert hasattr(asked, name)
@@ -303,7 +306,7 @@ def options(**given: object) -> Options:
 
 @contextmanager
 def installed(lab: SimulatedLab) -> Iterator[None]:
-    """This laboratory in the place of the real one."""
+    """Put this laboratory in the place of the real one."""
 
     with pytest.MonkeyPatch.context() as patch:
         install_machine(patch, lab.flood, lab.device)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs of the experiment `latency` on a simulated machine: all of the lab, but no process."""
+"""Runs of the experiment `latency` on a simulated machine: all of the lab, but no processes."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def enter(trial: Trial, frames: int, seconds: float) -> None:
 
 
 class Windows:
-    """Stands for `SetupDevice`."""
+    """Replaces `SetupDevice`."""
 
     def __init__(
         self,
@@ -176,7 +176,7 @@ class Windows:
 
 
 class Pings:
-    """Stands for one window of `PacketSender`, whose own code goes on to decide."""
+    """Replaces one window of `PacketSender`, whose own code still decides."""
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
@@ -207,7 +207,7 @@ class Pings:
 
 
 def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
-    """Put a simulated machine where the lab starts processes and looks at the real one."""
+    """Put a simulated machine where the lab starts processes and reads the real one."""
     found = Simulation()
 
     def prepare(self: Engine) -> None:
@@ -223,7 +223,7 @@ def install(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 
 
 def options(**values: Any) -> dict[str, Any]:
-    """Three programs on memif, unless said otherwise."""
+    """Return three programs on memif, unless told otherwise."""
     asked: dict[str, Any] = {
         "links": ["memif"], "forwarders": ["reflect", "c-l2fwd", "testpmd-io"],
     }  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A wire of the kernel's that exists in arithmetic only, for whole runs of experiment `paths`."""
+"""A simulated link of the kernel, for whole runs of experiment `paths`."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SENDER_PPS = 700e3
 
 @dataclass(frozen=True)
 class Way:
-    """What a path is like; `polls`: its process never sleeps."""
+    """The properties of a path; `polls`: its process never sleeps."""
 
     capacity_pps: float
     process_ns: float
@@ -46,7 +46,7 @@ WAYS = {
 
 
 class Wire:
-    """In the place of `Simulation.trial`. `lossy`: shares of frames lost at fixed loads, by arm."""
+    """Replaces `Simulation.trial`. `lossy`: shares of frames lost at fixed loads, by arm."""
 
     def __init__(self, ways: dict[str, Way] | None = None) -> None:
         self.ways = {**WAYS, **(ways or {})}
@@ -111,7 +111,7 @@ class Wire:
 
 
 def options(**values: Any) -> dict[str, Any]:
-    """Three paths, the smallest number of blocks with verdicts, unless said otherwise."""
+    """Return three paths and the smallest number of blocks with verdicts, unless told otherwise."""
     asked: dict[str, Any] = {
         "forwarders": ["c-l2fwd", "af-packet-read-write", "xdp-redirect"], "blocks": 9,
     }  # fmt: skip

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Data whose truth is known: to see what the analysis finds, and how often it is wrong.
+"""Data with known effects, to see what the analysis finds and how often it is wrong.
 
 A rate is base x exp(effects + block + noise): main effects and interactions on the log scale. The
-size of an effect is its range over the cells. Loss is what the same sum exceeds 0 by, times a
-scale, so that a share of the runs is loss-free, more of them where the effects are low.
+size of an effect is its range over the cells. Loss is what exceeds 0 in the same sum, times a
+scale: a share of the runs is loss-free, and more of them if the effects are low.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from linerate.verdict.stats import Floats
 
 @dataclass(frozen=True)
 class Truth:
-    """What is put in.
+    """The planted effects.
 
-    `effects`: of each term its size, in spreads of the noise: the largest less the smallest that
-    it adds to any cell. Ordered factors rise evenly over their levels, others have half of it above
-    and half below. `spread` and `block_spread`: standard deviations of log values. `tails`: degrees
-    of freedom of Student's t, of the same standard deviation (3 or more); None: normal. `missing`:
-    the share of values that get lost by chance.
+    `effects`: the size of each term, in spreads of the noise: the largest less the smallest value
+    that it adds to any cell. Ordered factors rise evenly over their levels; of others, half the
+    levels are above and half below. `spread` and `block_spread`: standard deviations of log values.
+    `tails`: degrees of freedom of Student's t, with the same standard deviation (3 or more); None:
+    normal. `missing`: the share of values that are lost by chance.
     """
 
     factors: tuple[Factor, ...]
@@ -41,7 +41,7 @@ class Truth:
 
 
 def shape_of(factors: tuple[Factor, ...], term: Term) -> Floats:
-    """What a term of size 1 adds to each cell; its sum over each of its factors is 0."""
+    """Return what a term of size 1 adds to each cell; its sum over each of its factors is 0."""
     unknown = set(term) - {factor.name for factor in factors}
     if unknown or not term:
         raise DesignError(
@@ -67,7 +67,7 @@ def shape_of(factors: tuple[Factor, ...], term: Term) -> Floats:
 
 
 def _noise(truth: Truth, shape: tuple[int, ...], source: np.random.Generator) -> Floats:
-    """Of standard deviation 1."""
+    """Draw noise of standard deviation 1."""
     if truth.tails is None:
         return source.normal(size=shape)
     return np.asarray(
@@ -76,7 +76,7 @@ def _noise(truth: Truth, shape: tuple[int, ...], source: np.random.Generator) ->
 
 
 def _logs(truth: Truth, source: np.random.Generator) -> Floats:
-    """Logarithms of shape (blocks, *levels), about 0; missing values are NaN."""
+    """Return logarithms of shape (blocks, *levels), about 0; missing values are NaN."""
     cells = tuple(len(factor.levels) for factor in truth.factors)
     found = truth.spread * _noise(truth, (truth.blocks, *cells), source)
     for term, size in truth.effects.items():
@@ -91,13 +91,13 @@ def _named(truth: Truth) -> tuple[str, ...]:
 
 
 def rates(truth: Truth, seed: int, base: float = 10.0) -> Observations:
-    """A rate about `base`, in its unit."""
+    """Return rates about `base`, in its unit."""
     values = base * np.exp(_logs(truth, np.random.default_rng(seed)))
     return Observations("throughput", truth.factors, _named(truth), values, "log", "Mpps")
 
 
 def loss(truth: Truth, seed: int, free: float = 0.5, scale: float = 0.1) -> Observations:
-    """Shares of frames lost; without effects a run is loss-free with probability `free`.
+    """Return shares of frames lost; without effects a run is loss-free with probability `free`.
 
     The sum of effects, block and noise is divided by the spread of blocks and noise together; what
     exceeds the quantile `free` of the normal distribution is loss, times `scale`, up to 1.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who had the forwarder's CPU: its own receiving thread is no other."""
+"""Which processes had the forwarder's CPU: its own receiving thread is not another process."""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ MEGA = 1e6
 
 
 def fast(tmp_path: Path, name: str = "out/fast") -> Path:
-    """A run whose only program carries 3 Mpps."""
+    """Return a run whose only program carries 3 Mpps."""
     return written(run_of(each_block("a", 3 * MEGA)), tmp_path / name)
 
 
@@ -92,7 +92,7 @@ def test_wrong_arguments(
 
 
 def test_a_run_that_was_named_must_be_whole(tmp_path: Path, linerate: Linerate) -> None:
-    """One that was found below a directory is left out, and named."""
+    """An incomplete run that was found below a directory is left out, and named."""
     fast(tmp_path)
     broken = fast(tmp_path, "out/broken")
     (broken / "records.jsonl").write_text('{"schema":"linerate/trial-2"}\n')
@@ -117,7 +117,7 @@ def test_a_copy_of_a_run_counts_once(tmp_path: Path, linerate: Linerate) -> None
 
 
 def test_a_search_answers_by_its_goals(tmp_path: Path) -> None:
-    """What it says of rates is what the run's own summary says."""
+    """Its answer about rates is that of the run's own summary."""
     run = measured_in(tmp_path / "run")
     (cell,) = run.summary.cells
     arm = next(each for each in cell.arms if each.search and each.arm == "rust-l2fwd")
@@ -143,7 +143,7 @@ def test_a_search_answers_by_its_goals(tmp_path: Path) -> None:
 def test_paths_answer_by_their_fixed_loads(
     tmp_path: Path, simulation: Simulation, linerate: Linerate
 ) -> None:
-    """The fastest in a flood is not the one that is within the delay."""
+    """The fastest path in a flood is not the one that is within the delay."""
     Wire().install(simulation)
     simulated_paths.start(tmp_path / "paths")
     done = linerate("advise", "--rate", "100kpps", "--latency", "p99:50us", "paths")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate attach`: what it refuses and why, and that it becomes the program."""
+"""`linerate attach`: what it refuses and why, and that it is replaced by the program."""
 
 from __future__ import annotations
 
@@ -235,7 +235,9 @@ def test_a_probe_that_is_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 
 
 def test_a_file_that_is_no_probe(program: Path) -> None:
-    """EAL would load any library, and the program run without a probe and without a word."""
+    """EAL would load any library, and the program would run without a probe and without a
+    message.
+    """
     assert "not a probe of linerate" in refused(str(program), probe=Path("/etc/passwd"))
     assert "not a probe" in refused(str(program), probe=program.parent / "libmine.so")
 
@@ -284,7 +286,9 @@ def test_errors_on_the_command_line(arguments: list[str], message: str) -> None:
 
 @pytest.mark.e2e
 def test_eal_refuses_what_attach_refuses_before(tmp_path: Path) -> None:
-    """The rule of `loadable` is EAL's: asked of it, and of the programs that attach is for."""
+    """`loadable` has EAL's rule: EAL itself refuses the same programs, and takes those that attach
+    is for.
+    """
     l2fwd = places.rust_binary("l2fwd")
     assert elf.read(l2fwd).loader is not None
     plugin = tmp_path / "plugin.so"

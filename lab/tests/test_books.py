@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Books: what closes them and what makes a trial invalid."""
+"""Books: when they are closed, and what makes a trial invalid."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who is limited by link or generator, and not by itself."""
+"""Which forwarders are limited by link or generator instead of by themselves."""
 
 from __future__ import annotations
 

@@ -272,7 +272,9 @@ def test_those_of_a_dead_lab_go_with_their_processes(fake: Fake) -> None:
 
 
 def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(fake: Fake) -> None:
-    """As from another container that shares the mounts: there is no such pid, but a lock."""
+    """For example of another container that shares the mounts: its pid does not exist here, but its
+    lock does.
+    """
     first = fake.found().roots[0] / DEAD
     fake.make(first)
     lock = hold(first, os.O_DIRECTORY)
@@ -283,7 +285,7 @@ def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(fake: Fake) -> None:
 
 
 def test_a_lock_that_goes_in_a_moment_is_waited_for(fake: Fake) -> None:
-    """What a killed lab had just begun holds it until it is another program."""
+    """A process that a killed lab had just started holds it until it executes its program."""
     first = fake.found().roots[0] / DEAD
     fake.make(first)
     lock = hold(first, os.O_DIRECTORY)

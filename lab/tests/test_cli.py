@@ -18,7 +18,7 @@ from linerate.runs.kept import rebuild
 
 
 def process(*arguments: str, cwd: Path) -> Done:
-    """The command as users start it."""
+    """Run the command as users start it."""
     return subprocess.run(
         [sys.executable, "-m", "linerate", *arguments],
         cwd=cwd,
@@ -41,7 +41,7 @@ def process(*arguments: str, cwd: Path) -> Done:
 def test_a_process_with_an_error_says_so_and_no_more(
     tmp_path: Path, linerate: Linerate, arguments: list[str], message: str
 ) -> None:
-    """Within this process it is the same to the letter, hence the other tests need none."""
+    """Within this process the output is exactly the same, so the other tests need no process."""
     done = process(*arguments, cwd=tmp_path)
     assert message in done.stderr
     assert (done.returncode, done.stdout) == (2, "")
@@ -174,7 +174,7 @@ def test_a_missing_package_names_the_remedy(tmp_path: Path) -> None:
 
 
 def test_a_duel_begins_without_what_takes_long_to_import() -> None:
-    """Statistics of scipy, charts and the client of a generator: together twice the rest."""
+    """scipy's statistics, charts and the generator's client take twice as long as the rest."""
     script = (
         "import sys; import linerate.cli.duel_command; "
         "print(*sorted({'scipy', 'altair', 'snappi'} & set(sys.modules)))"
@@ -228,7 +228,9 @@ def test_little_address_space_is_refused_by_name(tmp_path: Path) -> None:
 def test_a_panic_of_a_library_is_no_verdict(
     monkeypatch: pytest.MonkeyPatch, linerate: Linerate
 ) -> None:
-    """Those in Rust raise what is no `Exception`, for instance where no thread can be made."""
+    """Panics in Rust raise something that is no `Exception`, for instance if no thread can
+    be made.
+    """
 
     class PanicException(BaseException):
         pass

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Designs of experiment cloud: what is written, what it comes to, and in which order it is run."""
+"""Designs of experiment cloud: the file, the plan that it gives, and its order."""
 
 from __future__ import annotations
 
@@ -369,7 +369,7 @@ def test_designs_that_come_with_the_lab_can_answer(name: str) -> None:
 def test_with_fewer_blocks_a_family_could_not_reject_whatever_it_finds(
     frameworks: tuple[str, ...],
 ) -> None:
-    """The number is that of the analysis: its families, of differences that all blocks show."""
+    """The number is that of the analysis: its families, for differences that all blocks show."""
     part = with_part(frameworks=frameworks)
     worse: cloud_data.Effects = {((LOAD, "cpu"),): -1.0, ((LOAD, "network"),): -2.0}
     needed = fewest_blocks([part])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What experiment cloud asks of the machine: counters, limits, and that nobody else runs it."""
+"""What experiment cloud needs of the machine: counters, limits, and that nobody else runs it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_without_the_system_call_nothing_is_counted(monkeypatch: pytest.MonkeyPa
 
 
 class Given:
-    """Takes the place of `Groups`: the limits of the groups that were asked for."""
+    """Replaces `Groups`: stores the limits of the groups that were requested."""
 
     def __init__(self) -> None:
         self.limits: list[Limits] = []

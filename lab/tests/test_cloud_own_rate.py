@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a framework carries alone, looked for over sessions: no record of a search is lost."""
+"""The rate that a framework carries alone, searched over sessions: no record of a search is
+lost.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,7 @@ def window(role: str, pps: float, seconds: float) -> Trial:
 
 
 class Device:
-    """Takes the place of `SetupDevice`."""
+    """Replaces `SetupDevice`."""
 
     def __init__(self, bench: Bench, *_: object, max_pps: float, record: Any, **__: object) -> None:
         self.max_pps = max_pps
@@ -103,7 +105,7 @@ def simulated(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_search_that_had_no_more_time_is_passed_by_the_next_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its records end where those of the next greatest load begin, of the same forwarder."""
+    """Its records end where those of the next load begin, for the same forwarder."""
     monkeypatch.setattr(own_rate, "LIMIT_S", 1e-9)
     none, first = searched(tmp_path, 1)
     assert none is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page and the tables of experiment `cloud`, of summaries that no run made."""
+"""The page and the tables of experiment `cloud`, with made-up summaries."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def text() -> str:
 
 
 def section(text: str, caption: str) -> str:
-    """A table by the beginning of its caption."""
+    """Return a table by the beginning of its caption."""
     begin = text.index(f"<caption>{caption}")
     return text[begin : text.index("</table>", begin)]
 
@@ -56,7 +56,7 @@ def section(text: str, caption: str) -> str:
 
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_link_has_its_place(shape: str) -> None:
-    """Those of the page, and those of summary.json."""
+    """This holds for the links of the page and those of summary.json."""
     summary = SHAPES[shape]()
     text = rendered(summary)
     places = re.findall(r'\bid="([^"]+)"', text)
@@ -100,7 +100,7 @@ def test_the_console_prints_every_shape(shape: str) -> None:
 
 def test_without_answers_there_is_a_page() -> None:
     summary = made.full().model_copy(update={"cloud": None, "takeaways": []})
-    assert "No conclusion of the study could be held against this run" in rendered(summary)
+    assert "No conclusion of the study could be tested by this run" in rendered(summary)
     print_summary(quiet(), summary)
 
 
@@ -108,7 +108,7 @@ def test_without_answers_there_is_a_page() -> None:
 
 
 def test_the_study_is_answered_first(text: str) -> None:
-    """As published, with its source, and no figure beside it."""
+    """It appears as published, with its source, and without figures."""
     published = text.index('<span class="tag">published</span> The effect of neighbours')
     first = text.index('<li class="held"><span class="verdict">held</span>')
     assert published < first < text.index("<h2>The test bed</h2>")
@@ -185,7 +185,7 @@ def test_undecided_ones_beside_the_study_s_are_folded_away(text: str) -> None:
 
 
 def test_of_each_metric_the_largest_effects_are_open() -> None:
-    """And everything is there."""
+    """And the page has all others."""
     many = [
         made.takeaway(f"thing {number}", "loss", ["load"], verdict, origin="tested")
         for number, verdict in enumerate(["held"] * 9 + ["not held"] * 2)
@@ -201,7 +201,7 @@ def test_of_each_metric_the_largest_effects_are_open() -> None:
 
 
 def test_cells_are_in_the_design_s_order() -> None:
-    """However they were drawn, and whatever came first."""
+    """In whatever order they were drawn and measured."""
     summary = made.full()
     assert summary.cloud
     asked = [cell for cell in summary.cloud.cells if cell.rate == 0.9]
@@ -261,7 +261,7 @@ def test_what_was_not_drawn_says_so() -> None:
 
 
 def test_what_was_not_run_is_listed(text: str) -> None:
-    told = section(text, "What was asked for and not measured")
+    told = section(text, "Requested cells that were not measured")
     assert "a core of the forwarder's own beside tenants" in told
     assert "<td>8</td><td>96</td>" in told
     assert "<dd>20 cells</dd>" in text
@@ -276,7 +276,7 @@ def test_emulation_is_said(text: str) -> None:
 def test_the_own_rates_and_the_control(text: str) -> None:
     rates = section(text, "What 100 % is for each framework")
     assert "<td>320.5</td><td>310.5</td>" in rates
-    assert "The non-drop rate (NDR) of each was found in this run" in text
+    assert "The non-drop rate (NDR) of each framework was found in this run" in text
     assert '<td>-</td><td class="text prose">the search found no rate</td>' in rates
     control = section(text, "The A/A control: c-l2fwd against itself")
     assert "ratio 1.001 (95 % interval 0.995 to 1.006)" in control
@@ -290,12 +290,12 @@ def test_rates_that_were_given_are_no_ndr() -> None:
     for own in summary.cloud.own_rates:
         own.ndr_pps, own.pps = None, 10_000.0
     told = rendered(summary)
-    assert "No NDR was looked for: 100&nbsp;% of all was given" in told
-    assert "(NDR) of each was found" not in told
+    assert "No NDR was searched for: <code>--line-rate</code> gave the 100&nbsp;% of all" in told
+    assert "(NDR) of each framework was found" not in told
 
 
 def test_what_late_is_stands_in_the_method(text: str) -> None:
-    assert "A frame is late when it is sent more than 5 ms after its time" in text
+    assert "Frames that a delay of the generator of more than 5 ms disturbed are left out" in text
 
 
 def test_the_drawing_shows_who_shares_the_core(text: str) -> None:
@@ -322,7 +322,9 @@ def test_command_lines_of_searches_and_of_tenants_alone() -> None:
 
 
 def test_an_average_is_over_what_was_measured_alike() -> None:
-    """Only one part has several rates: others do not weigh on the rate that both have."""
+    """Only one part has several rates: the others do not change the average at the rate that both
+    have.
+    """
     cells = (made.full().cloud or CloudAnswers(factors={}, reference="")).cells
     loss = shown("loss")
     assert loss

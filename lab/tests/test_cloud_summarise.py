@@ -45,7 +45,7 @@ SLOWED = Truth(
 def summary(
     of: CloudDesign, trials: list[Trial] | None = None, *, interrupted: bool = False
 ) -> Summary:
-    """As it is written: by its schema."""
+    """Return the summary as it is written, after validation by its schema."""
     given = records(of, SLOWED) if trials is None else trials
     found = summarise(setup(of), of, given, interrupted=interrupted)
     by_schema.check(json.loads(dump(found)), "summary-1.json")

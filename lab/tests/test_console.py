@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is printed while a run is under way, and how wide where nobody looks at it."""
+"""The output of a running run, and its width if nobody looks at it."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ TRIAL = made_trial(
 
 
 class Clock:
-    """Stands still until it is moved."""
+    """A clock that stands still until it is moved."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.now = 1000.0

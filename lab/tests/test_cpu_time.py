@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a window cost the forwarder's core: no more than what happened in it."""
+"""The CPU time of a window on the forwarder's core: no more than what happened in it."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def meter(threads: list[KernelThread]) -> CpuMeter:
 
 
 def sampled(monkeypatch: pytest.MonkeyPatch, of: Callable[[int], Activity]) -> None:
-    """Have the host tell this of each process."""
+    """Make the host return these values for each process."""
     cpus = {0: CpuTimes(0, 0, 0, 900), 1: CpuTimes(0, 0, 0, 200)}
 
     def sample(host: Local, wanted: Wanted) -> Sample:

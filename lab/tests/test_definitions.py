@@ -60,7 +60,7 @@ command = "./mine {eal} -- -p {portmask}"
 
 
 def wire(name: str, ports: int) -> Wire:
-    """Such as this forwarder takes."""
+    """Return a link such as this forwarder takes."""
     if not forwarder(name).interfaces_only:
         return Wire(vdevs=tuple(f"net_memif{n}" for n in range(ports)))
     host = InNamespace("fwd")
@@ -72,7 +72,7 @@ def wire(name: str, ports: int) -> Wire:
 
 
 def commands(directory: Path, monkeypatch: Any) -> dict[str, list[str]]:
-    """How each is started, and what its environment gets, by name and number of ports."""
+    """Return how each is started, and its additional environment, by name and number of ports."""
     monkeypatch.setattr(rules, "build_directory", lambda: directory)
 
     def pretend(name: str, *given: object, **options: object) -> c_examples.CExample:
@@ -132,7 +132,7 @@ def test_those_of_the_benchmarks_are_not_among_them() -> None:
 
 @pytest.fixture
 def forwarders() -> Iterator[dict[str, Forwarder]]:
-    """What is made known is forgotten after the test."""
+    """Forget after the test which forwarders were made known."""
     with mock.patch.dict(FORWARDERS):
         yield FORWARDERS
 
@@ -414,7 +414,7 @@ def test_a_run_has_its_definitions_and_goes_on_without_the_file(
 
 
 def cut_off(out: Path) -> None:
-    """As if the lab had been killed before the last record."""
+    """Remove the last record, as if the lab had been killed before it."""
     records = out / "records.jsonl"
     lines = records.read_bytes().splitlines(keepends=True)
     records.write_bytes(b"".join(lines[:-1]))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The doctor: every finding says what it means, and how to mend it when it can be mended."""
+"""The doctor: every finding says what it means, and how to fix it if that is possible."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate duel` without programs: what it may be asked, and what it says of windows."""
+"""`linerate duel` without programs: its arguments, and what it says about windows."""
 
 from __future__ import annotations
 
@@ -262,8 +262,8 @@ def duel(
     moves: float = 0.0,
     itself: float = 0.0,
 ) -> Duel:
-    """A duel as `fight` leaves it. `itself`: by how much half of the first program's starts differ
-    from the other half.
+    """Return a duel as `fight` leaves it. `itself`: by how much half of the first program's starts
+    differ from the other half.
     """
     source = np.random.default_rng(5)
     shuffled = random.Random(5)
@@ -541,7 +541,7 @@ def test_a_round_has_its_line() -> None:
 
 
 def meet(agreement: Agreement, beside: float, alone: float) -> None:
-    """A round in which the second program has these ratios to the first."""
+    """Return a round in which the second program has these ratios to the first."""
 
     def windows(ratio: float) -> list[Window]:
         return [window(arm, (10**6,), (round(10**6 * (ratio if arm else 1)),)) for arm in (0, 1)]
@@ -558,7 +558,7 @@ def test_programs_that_compare_alike_beside_each_other_and_alone_agree() -> None
 
 
 def test_a_program_that_follows_the_clock_is_found() -> None:
-    """One that spins for 5 % of its time does so while others have the CPU, too."""
+    """A program that spins for 5 % of its time does so while others have the CPU, too."""
     agreement = Agreement()
     for noise in (0.01, -0.01, 0.02):
         assert not agreement.broken
@@ -648,7 +648,7 @@ def test_the_record_says_what_was_sent(tmp_path: Path) -> None:
 def test_what_is_wrong_with_frames_is_said_of_what_the_user_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, said: str, told: str
 ) -> None:
-    """The generator's words named a link of ours in a directory that is gone."""
+    """The message of the generator named a link of ours in a directory that is gone."""
     (tmp_path / "a b.pcap").write_text("x")
     monkeypatch.chdir(tmp_path)
     errors = f"generator: {said.format(link=tmp_path / 'given0')}\n"

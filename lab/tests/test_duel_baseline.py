@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Baselines: a program that is kept, and what must not have changed when it comes back."""
+"""Baselines: a program is kept, and must not have changed when it is used again."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def build(path: Path, text: str) -> None:
-    """What begins as an ELF file does and has this in it."""
+    """Make a file that begins as an ELF file does and has this in it."""
     path.unlink(missing_ok=True)
     path.write_bytes(elf.MAGIC + text.encode())
     path.chmod(0o755)
@@ -107,7 +107,7 @@ def test_a_definition_that_is_none_is_named() -> None:
 
 
 def test_a_file_that_is_no_baseline_is_not_overwritten(there: Path) -> None:
-    """Such as the program, which has been given in its place."""
+    """For example the program, if it was given instead of a baseline."""
     with pytest.raises(UsageError, match="--keep-baseline fw: not a baseline"):
         keep("fw")
     assert (there / "fw").read_bytes() == elf.MAGIC + b"one"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which commit actions/duel/check compares with. The duel itself: `test_e2e_duel_ci`."""
+"""Which commit actions/duel/check compares with. `test_e2e_duel_ci` tests the duel itself."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Repository:
         self.git("commit", "--quiet", "--message", text)
 
     def base(self) -> str:
-        """What the check says that it compares with."""
+        """Return what the check says that it compares with."""
         linerate = self.place.parent / "linerate"
         linerate.write_text("#!/bin/sh\n")
         linerate.chmod(0o755)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What packets are counted over, and where a program must be at its limit."""
+"""The clocks over which packets are counted, and when a program must be at its limit."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def run(tmp_path: Path) -> Iterator[RunDirectory]:
 
 @contextmanager
 def started(run: RunDirectory, *programs: str) -> Iterator[list[Child]]:
-    """Python programs, all on one CPU."""
+    """Start Python programs, all on one CPU."""
     children: list[Child] = []
     try:
         for text in programs:
@@ -122,7 +122,7 @@ def test_what_it_starts_later_counts_from_the_next_look_on(run: RunDirectory) ->
 
 
 def test_who_left_its_session_counts_in_a_namespace_of_its_own(run: RunDirectory) -> None:
-    """As a daemon that does the work of a program which stays in the foreground."""
+    """For example a daemon that does the work of a program which stays in the foreground."""
     need_veth()
     script = (
         "import subprocess, sys, time\n"
@@ -197,7 +197,7 @@ def _state(pid: int) -> str:
 
 
 class Counted(Ports):
-    """Two ports that show this, and how often they were asked."""
+    """Two ports with these counters, and how often they were read."""
 
     def __init__(self, received: int = 1, sent: int = 1) -> None:
         self.figures = {"ipackets": received, "opackets": sent}
@@ -226,7 +226,7 @@ def test_only_who_sleeps_without_packets_needs_no_limit(
 
 
 def test_interfaces_count_what_is_sent_and_the_program_what_it_took(run: RunDirectory) -> None:
-    """Also of frames that its socket had no room for the interfaces say that they came."""
+    """Interfaces count frames as received even if the program's socket had no room for them."""
     program, interfaces = Counted(70, 60), Counted(100, 50)
     with started(run, BUSY) as (child,):
         running = Running(program, child)
@@ -253,7 +253,9 @@ def test_a_cost_needs_no_limit() -> None:
 
 
 def test_who_loses_packets_on_the_way_back_may_have_taken_all() -> None:
-    """What it sent is then what its generator could receive, and says nothing of the program."""
+    """The number that it sent is then what its generator could receive, and says nothing about the
+    program.
+    """
     with pytest.raises(FaultError) as raised:
         refuse([window(received=10**5, sent=5 * 10**4, offered=10**5, cost_only=False)])
     assert raised.value.kind == "unsaturated"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate duel` as CI systems and `git bisect run` call it, without a measurement: `fight` is
-another function here, all around it is the lab's.
+"""`linerate duel` as CI systems and `git bisect run` call it, without a measurement: only `fight`
+is replaced, the rest is the lab's.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ Answer = Callable[..., None]
 
 @pytest.fixture
 def answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Answer:
-    """What the next duels find: a duel, or an error."""
+    """Set what the next duels find: a duel, or an error."""
     build(tmp_path / "old", "one")
     build(tmp_path / "new", "two")
 
@@ -114,7 +114,7 @@ def test_a_program_that_is_missing_is_in_the_files(
 
 
 def test_an_interruption_leaves_no_file(tmp_path: Path, linerate: Linerate, answer: Answer) -> None:
-    """Also not one of an earlier duel, which would be taken for this one's."""
+    """Nor one of an earlier duel, which would be taken for this one's."""
     answer(Interrupted(signal.SIGTERM))
     (tmp_path / "d.xml").write_text("<of-an-earlier-duel/>")
     done = linerate("duel", OLD, NEW, "--junit", "d.xml", "--markdown", "d.md")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the programs of a duel meet, and what becomes of it where that is no fair way."""
+"""How the programs of a duel meet, and what becomes of it if that is not fair."""
 
 from __future__ import annotations
 
@@ -37,10 +37,10 @@ NAMES = ["A (old)", "B (new)"]
 
 
 class Wire:
-    """A link on which the second program does `second` times what the first one does.
+    """A link on which the second program does `second` times as much as the first one.
 
-    `failing`: with the probe in it, it does not start. `faster`: than the generator. `disagreeing`:
-    what the second program does more alone than beside the first. `alone_in`: the rounds in which
+    `failing`: it does not start with the probe. `faster`: than the generator. `disagreeing`: how
+    much more the second program does alone than beside the first. `alone_in`: the rounds in which
     that was asked.
     """
 
@@ -64,7 +64,9 @@ class Wire:
         return [self._window(start.arm) for start in starts]
 
     def alone(self, starts: Sequence[SimpleNamespace]) -> list[Window]:
-        """As beside each other, or not so by `disagreeing`."""
+        """Return the figures of programs alone: as beside each other, or different by
+        `disagreeing`.
+        """
         self.alone_in.append(self.rounds - 1)
         return [self._window(start.arm, self.disagreeing) for start in starts]
 
@@ -75,7 +77,9 @@ class Wire:
 
 
 class Wires:
-    """What `opened` gives, time after time. `ways`: what packets were counted over."""
+    """Returns what `opened` gives, time after time. `ways`: the clocks over which packets were
+    counted.
+    """
 
     def __init__(self, *, failing: bool = False, faster: bool = False, second: float = 0.9) -> None:
         self.failing, self.faster, self.second = failing, faster, second
@@ -185,7 +189,7 @@ def test_builds_are_chosen_by_busy_time_too(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_generator_that_others_disturb_is_not_faster() -> None:
-    """It refuses much in the moments in which it runs."""
+    """It refuses many frames in the moments in which it runs."""
     for used, saturated in ((99, True), (60, False)):
         offered = Offered(1000, 10**6, Had(used, 100))
         assert Slice((1000,), (1000,), 100, offered).saturated is saturated
@@ -228,7 +232,7 @@ def test_a_program_on_interfaces_has_no_probe() -> None:
 
 
 class Told:
-    """Telemetry that says what the probe says."""
+    """Telemetry that answers as the probe does."""
 
     def __init__(self, *busy: int) -> None:
         self.busy = busy

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Duels on several links, of several builds, and kept in a directory: without a measurement."""
+"""Duels on several links, of several builds, and kept in a directory, without a measurement."""
 
 from __future__ import annotations
 
@@ -23,10 +23,11 @@ from linerate.experiments.duel import choosing
 from linerate.experiments.duel.choosing import Choice, choose
 from linerate.experiments.duel.programs import Side, program_of, side_of
 from linerate.experiments.duel.rounds import Asked, Duel
-from linerate.experiments.duel.sentences import altogether, listed, side_called
+from linerate.experiments.duel.sentences import altogether, side_called
 from linerate.forwarders import forwarder
 from linerate.host.errors import BusyError, MachineError
 from linerate.host.exit_status import BisectStatus, ExitStatus
+from linerate.host.text import listed
 from linerate.links import LINKS, Ports, link
 from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError
@@ -38,7 +39,7 @@ Fight = Callable[[dict[str, Duel | BaseException]], None]
 
 @pytest.fixture
 def fights(monkeypatch: pytest.MonkeyPatch) -> Fight:
-    """By link, what the next duels find: a duel, or an error."""
+    """Set what the next duels find, by link: a duel, or an error."""
 
     def find(found: dict[str, Duel | BaseException]) -> None:
         def fight(bench: object, on: Any, *_: object) -> Duel:
@@ -80,7 +81,7 @@ def test_one_duel_on_each_link_and_a_sentence_about_all(
 
 
 def test_json_of_several_links_is_what_a_directory_keeps(linerate: Linerate, fights: Fight) -> None:
-    """Also of a link on which there was no duel."""
+    """Also for a link on which there was no duel."""
     fights({"null": SLOWER, "null2": EQUAL, "nearfree2": MachineError("no room")})
     links = "null,null2,nearfree2"
     done = linerate("duel", "rust-l2fwd", "rust-l2fwd-burst", "--link", links, "--json")
@@ -180,7 +181,7 @@ def _side() -> Side:
 
 
 def _choosing(monkeypatch: pytest.MonkeyPatch, figures: list[list[float]]) -> Choice:
-    """With what each build did in each round, in packets per second."""
+    """Return a choice with the rates of each build in each round, in packets per second."""
     rounds = iter(figures)
 
     class Context:
@@ -240,7 +241,7 @@ def test_the_chosen_one_is_in_record_and_page(
 
 
 def test_all_builds_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Room for three programs is enough for two sides, and not to choose among four."""
+    """Room for three programs is enough for two sides, but not for choosing among four."""
     two = side_of("rust-l2fwd", "B")
     monkeypatch.setattr(duel_session, "room", lambda *_: 4)
     assert _memory("no", [side_of("c-l2fwd", "A"), two], 4, link("null"), ())[1] == 2
@@ -253,7 +254,7 @@ def test_all_builds_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_start_has_the_frames_in_memory_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are in small pages, whichever the rest is in."""
+    """They are in small pages, whatever the rest is in."""
     file = tmp_path / "frames.pcap"
     with file.open("wb") as sparse:
         sparse.truncate(100 << 20)
@@ -331,7 +332,7 @@ PAGE = Path(__file__).parents[2] / "docs" / "is-my-build-slower.md"
 
 
 def rows() -> Iterator[tuple[list[str], str]]:
-    """Of the table of links: the names, and what the last column says."""
+    """Return the names in the table of links, and the text of its last column."""
     section = PAGE.read_text().partition("\n## Which link?\n")[2].partition("\n## ")[0]
     lines = [line for line in section.splitlines() if line.startswith("| `")]
     assert "| `--link`" in lines.pop(0)

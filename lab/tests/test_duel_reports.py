@@ -71,7 +71,7 @@ def check_shape(element: ET.Element) -> None:
 
 
 def case_of(found: Report) -> tuple[ET.Element, ET.Element]:
-    """The suite and the case of a document that has the shape."""
+    """Return the suite and the case of a document with the right shape."""
     root = ET.fromstring(junit([found]))
     assert root.tag == "testsuites"
     check_shape(root)
@@ -169,7 +169,7 @@ def test_before_there_is_an_interval_the_rounds_stand_in_its_place() -> None:
 
 
 def test_records_of_before_have_the_median_of_the_starts() -> None:
-    """The ticks of a report are what the record's ratio was made of."""
+    """The ticks of a report are the values that the record's ratio was computed from."""
     found = duel(0.9, 6)
     programs = [program_of(word, letter) for word, letter in zip(WORDS, "AB", strict=True)]
     record = record_of(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that take turns: exactly one runs, and all go on in the end."""
+"""Programs that take turns: exactly one runs, and all continue in the end."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ work()
 
 
 class Counters(Ports):
-    """As if it forwarded a packet in each microsecond of the CPU that it had."""
+    """Counts as if it forwarded a packet in each microsecond of its CPU time."""
 
     def __init__(self, child: Child) -> None:
         self.child = child
@@ -124,7 +124,7 @@ class Flood(Sender):
         return Sent(accepted=10**6, received=0)
 
     def close(self) -> None:
-        """The fixture does."""
+        """Do nothing; the fixture closes it."""
 
 
 def test_a_generator_that_ends_is_not_the_program_s_fault(starts: list[Start]) -> None:
@@ -142,7 +142,7 @@ def test_a_generator_that_ends_is_not_the_program_s_fault(starts: list[Start]) -
 def test_who_ends_while_it_is_read_has_ended(
     starts: list[Start], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its telemetry is closed some moments before it is gone."""
+    """Its telemetry is closed some moments before the process is gone."""
 
     def closed() -> list[Reading]:
         os.kill(pids(starts)[0], signal.SIGKILL)

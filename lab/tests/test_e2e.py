@@ -68,7 +68,7 @@ LEAST = ("--forwarders", "rust-l2fwd", "--no-probe")
 class Run:
     """One `linerate run` in the background.
 
-    A busy machine may spoil any number of trials; the tests look at what the others say.
+    A busy machine may spoil any number of trials; the tests look at the others.
     """
 
     def __init__(
@@ -118,7 +118,7 @@ class Run:
         return found
 
     def children(self, program: str) -> list[int]:
-        """Pids of the lab's own children that run this program."""
+        """Return the pids of the lab's own children that run this program."""
         found = []
         tasks = Path(f"/proc/{self.lab.pid}/task").glob("*/children")
         for pid in [int(word) for task in tasks for word in task.read_text().split()]:
@@ -144,8 +144,8 @@ def disturbed(trial: records.Trial, *codes: records.InvalidCode) -> bool:
 
 
 def kill_in_mid_trial(run: Run, victim: str, within: int) -> int:
-    """Kill `victim` until one of the next trials, so many, tells of it: who was just ending anyway
-    does not count.
+    """Kill `victim` until one of the next trials, at most so many, reports it: a process that was
+    just ending does not count.
 
     Returns how many trials were done before.
     """
@@ -170,7 +170,7 @@ def check_files(run: Run) -> None:
 
 @dataclass(frozen=True)
 class Ended:
-    """A run that is over, which tests only look at."""
+    """A run that is over, which tests only read."""
 
     run: Run
     output: str
@@ -179,7 +179,7 @@ class Ended:
 
 
 def ended(folder: Path, *options: str) -> Ended:
-    """Of a run of `overload` in this folder, which left nothing where it ran."""
+    """Return an ended run of `overload` in this folder, which left nothing where it ran."""
     with empty_before_and_after() as base:
         run = Run(base, folder / "run", *options)
         code, output, errors = run.finish()
@@ -190,7 +190,7 @@ def ended(folder: Path, *options: str) -> Ended:
 
 @pytest.fixture(scope="module")
 def null2_run(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """With a program of the reader's: the lab's own, by another name."""
+    """A run with a program of a user's: the lab's own, under another name."""
     need("l2fwd", "reflect")
     folder = tmp_path_factory.mktemp("null2")
     (folder / "fwd").symlink_to(RELEASE / "l2fwd")
@@ -247,7 +247,7 @@ def test_null_and_null2(tmp_path: Path) -> None:
 
 
 def check_polling(trial: records.Trial) -> None:
-    """The probe looks in the trials that are for that alone, and at every program."""
+    """Check that the probe looks in the trials that are only for that, and at every program."""
     if trial.role in ("measure", "self-test"):
         assert trial.frames.polling is None
         assert not any("-d" in process.argv for process in trial.program.processes)
@@ -318,7 +318,7 @@ def test_memif_closes_its_books(tmp_path: Path) -> None:
 
 
 def ends(runtime: Path, kind: str, place: int) -> list[str]:
-    """Options for a pair of virtual devices on one socket."""
+    """Return options for a pair of virtual devices on one socket."""
     socket = runtime / f"{kind}{place}.sock"
     generator, forwarder = {
         "memif": (
@@ -446,7 +446,7 @@ def test_the_peers_of_the_benchmark(
 
 
 def test_a_program_of_the_reader_s(null2_run: Ended) -> None:
-    """By its definition: as an own name, beside the same program under the lab's."""
+    """By its definition: under an own name, beside the same program under the lab's."""
     run = null2_run.run
     trials = [trial for trial in run.trials() if trial.forwarder == "mine"]
     assert {trial.role for trial in trials} == {"measure", "probed"}
@@ -494,7 +494,7 @@ def test_instructions_are_counted(runtime: Path) -> None:
 def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
     tmp_path: Path, runtime: Path, victim: str, method: str
 ) -> None:
-    """By itself; or two of four, in any order, that are there at once and take turns."""
+    """Alone, or as one of two of four, in any order, that run together and take turns."""
     most, within, blocks = (1, 2, 2) if method == "fresh" else (2, 5, 1)
     need("l2fwd", "reflect", "generator")
     run = Run(

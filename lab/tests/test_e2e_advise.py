@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Advice from real runs of this machine, and what its own commands add to it."""
+"""Advice from real runs on this machine, and what the commands in it add."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOAD = 50_000
 
 
 def asked(linerate: Linerate, *directories: Path) -> Advice:
-    """For half of a second, which every link has."""
+    """Ask for half of a second, which every link has."""
     done = linerate(
         "advise", "--rate", str(LOAD), "--loss", "1%", "--latency", "p99:500ms", "--json",
         *map(str, directories),
@@ -36,7 +36,7 @@ def asked(linerate: Linerate, *directories: Path) -> Advice:
 
 
 def at_load(trials: list[Trial]) -> list[Trial]:
-    """Of the arm itself, those that count."""
+    """Return the arm's own trials that count."""
     return [
         each
         for each in trials
@@ -49,7 +49,7 @@ def at_load(trials: list[Trial]) -> list[Trial]:
 
 
 def measured(runtime: Path, out: Path) -> Run:
-    """The least that a run can be made of."""
+    """Make the smallest possible run."""
     need("l2fwd", "reflect", "generator")
     run = Run(
         runtime, out, *LEAST, "--link", "memif", "--line-rate", str(4 * LOAD), "--blocks", "1"

@@ -66,7 +66,7 @@ CELLS, ALONE = 6, 1
 
 @pytest.fixture
 def design(tmp_path: Path) -> Path:
-    """A design for what this machine has; what it lacks is told."""
+    """Return a design for what this machine has; what it lacks is reported."""
     need("l2fwd", "generator", "xdp-fwd")
     path = tmp_path / "small.toml"
     path.write_text(DESIGN_TEXT.format(blocks=1))
@@ -127,7 +127,7 @@ def check_left(runtime: Path, before: tuple[Traces, Places]) -> None:
 
 
 def check_records(run: Run, blocks: int) -> list[Trial]:
-    """Every cell of every block was measured, or the machine is to blame."""
+    """Check that every cell of every block was measured, unless the machine was too busy."""
     trials = run.trials()
     kept = run_file.load(run.out)
     by_schema.check(json.loads((run.out / RUN).read_text()), "run-1.json")

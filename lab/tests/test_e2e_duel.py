@@ -46,13 +46,13 @@ lcores = "idle-main"
 
 @pytest.fixture(autouse=True)
 def no_process_is_left(runtime: Path) -> Iterator[None]:
-    """Also none that a script started."""
+    """Nor any that a script started."""
     yield
     assert not list(_of(runtime))
 
 
 def _of(runtime: Path) -> Iterator[tuple[bytes, str]]:
-    """The command line and the state of processes that labs there started."""
+    """Return the command line and the state of processes that labs there started."""
     mark = f"RUNTIME_DIRECTORY={runtime}/".encode()
     for found in Path("/proc").glob("[0-9]*/environ"):
         with contextlib.suppress(OSError):
@@ -68,7 +68,7 @@ def environment(runtime: Path) -> dict[str, str]:
 def duel(
     runtime: Path, *words: str, within: str = "1s", cwd: Path | None = None
 ) -> subprocess.CompletedProcess[str]:
-    """Of one round; what many rounds decide is looked at in `test_e2e_duel_ci`."""
+    """Fight a duel of one round; `test_e2e_duel_ci` tests what many rounds decide."""
     command = [sys.executable, "-m", "linerate", "duel", *words, "--within", within]
     return subprocess.run(
         [*command, "--hugepages", "no", "--starts", "2"],
@@ -83,7 +83,7 @@ def told(done: subprocess.CompletedProcess[str]) -> dict[str, Any]:
 
 
 def l2fwd() -> str:
-    """A build of the C example, as somebody has it."""
+    """Build the C example, as users have it."""
     if example_source("l2fwd") is None:
         pytest.skip("DPDK's l2fwd example is not installed: make setup (Debian: dpdk-doc)")
     program = forwarder("c-l2fwd").program()
@@ -106,7 +106,7 @@ def test_two_programs_from_the_list(runtime: Path) -> None:
 
 
 def test_command_lines_in_quotes_and_a_script(runtime: Path, tmp_path: Path) -> None:
-    """The one that polls is the script's child."""
+    """The process that polls is the script's child."""
     program = l2fwd()
     (tmp_path / "fw-new").write_text(f'#!/bin/sh\n"{program}" "$@"\n')
     (tmp_path / "fw-new").chmod(0o755)
@@ -150,7 +150,7 @@ TRAFFIC = ("--traffic", "size=imix,ipv4.src=198.18.0.1+200,duration=3000frames")
 
 
 def on_frames() -> str:
-    """A command line, where they can be had."""
+    """Return a command line for links with frames, if these are possible here."""
     need("l2fwd", "generator")
     if obstacle := nearfree_obstacle():
         pytest.skip(obstacle)
@@ -161,7 +161,7 @@ LAZY = "B (l2fwd --no-mac-updating) does other work: 100.0% of its packets are l
 
 
 def test_frames_of_a_flow_and_work_that_is_not_done(runtime: Path) -> None:
-    """What is sent is looked at first: a program that changes nothing is no faster one."""
+    """Sent frames are checked first: a program that changes nothing is not called faster."""
     line = on_frames()
     found = told(duel(runtime, line, line, *TRAFFIC, "--json"))
     assert found["link"] == "frames2"
@@ -190,7 +190,7 @@ def test_work_that_nobody_looks_at(runtime: Path) -> None:
 
 
 def test_a_generator_sends_the_users_frames(runtime: Path, tmp_path: Path) -> None:
-    """What the programs make of them is looked at on a link whose driver hands them out."""
+    """What the programs make of them is checked on a link whose driver hands them out."""
     line = on_frames()
     frames = [*itertools.islice(map(flows.frame, flows.flows()), 200), bytes(1514)]
     (tmp_path / "a.pcap").write_bytes(flows.capture(frames))
@@ -234,7 +234,7 @@ ARCHIVES = (
 
 
 def static_l2fwd(folder: Path) -> Path:
-    """The example with DPDK in it."""
+    """Build the example with DPDK linked statically."""
     l2fwd()
     source = example_source("l2fwd")
     assert source is not None
@@ -332,7 +332,7 @@ def test_a_program_that_ends_in_mid_duel_is_named(runtime: Path, tmp_path: Path)
 
 
 def ticks_of(pid: int) -> int:
-    """CPU time that a process has used, in ticks; 0 when it is gone."""
+    """Return the CPU time that a process has used, in ticks; 0 if it has ended."""
     try:
         return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
     except OSError:
@@ -393,7 +393,7 @@ def test_a_program_in_a_container_is_compared(runtime: Path, tmp_path: Path, met
 
 
 def test_a_run_measures_a_program_in_a_container(runtime: Path, tmp_path: Path) -> None:
-    """And counts what the program did with its CPU, not what the engine's client did."""
+    """It counts what the program did with its CPU, not what the engine's client did."""
     need("l2fwd")
     line = containerised(runtime, tmp_path, "{eal} -- -p {portmask} -q 2 -T 0")
     mine = tmp_path / "mine.toml"
@@ -512,7 +512,7 @@ def test_a_poller_in_a_session_of_its_own_ends_with_its_start(
 def test_turns_leave_nothing_when_they_are_stopped(
     runtime: Path, link: str, names: str | None, number: signal.Signals
 ) -> None:
-    """Also of programs that stand still, at the latest when the next lab starts."""
+    """This includes programs that stand still; the next lab ends them at the latest."""
     if link == "veth":
         need_veth()
     line = names or f"{l2fwd()} {LINE}"

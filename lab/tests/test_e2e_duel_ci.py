@@ -2,8 +2,8 @@
 """Duels in CI and in bisects: the steps of `actions/duel` as CI systems run them, and real bisects,
 on a small repository with a Makefile and a forwarder in C.
 
-What is planted is so large that no noise hides it, and the margin so wide that equal programs are
-soon known to be.
+The planted differences are so large that no noise hides them, and the margin is so wide that equal
+programs are soon known to be equal.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ OPTIONS = "--margin 25% --starts 2 --hugepages no --within 30s"
 
 @dataclass(frozen=True)
 class Ended:
-    """`outputs`: what the step has for others. `summary`: what the page of the job shows."""
+    """`outputs`: what the step passes on to others. `summary`: what the job's page shows."""
 
     status: int
     log: str
@@ -52,7 +52,7 @@ class Ended:
 
 @dataclass(frozen=True)
 class Ci:
-    """A checkout as CI systems make it, and places of theirs."""
+    """A checkout as CI systems make it, and directories for them."""
 
     checkout: Path
     place: Path
@@ -73,7 +73,7 @@ class Ci:
         }
 
     def start(self, script: str, environment: Mapping[str, str]) -> subprocess.Popen[str]:
-        """A step of a job, by the shell that GitHub starts for `shell: bash`."""
+        """Run a step of a job in the shell that GitHub starts for `shell: bash`."""
         path = self.place / "step.sh"
         path.write_text(script)
         return subprocess.Popen(
@@ -83,7 +83,7 @@ class Ci:
         )  # fmt: skip
 
     def action(self, **inputs: str) -> Ended:
-        """What `uses: .../actions/duel` does with these inputs."""
+        """Run what `uses: .../actions/duel` does with these inputs."""
         action = yaml.safe_load((ACTION / "action.yml").read_text())
         given = {name: str(each.get("default", "")) for name, each in action["inputs"].items()}
         assert set(inputs) <= set(given)
@@ -125,13 +125,13 @@ class Ci:
 
 
 def filled(text: str, inputs: Mapping[str, str]) -> str:
-    """As GitHub fills in what an action was given."""
+    """Fill in an action's inputs as GitHub does."""
     return re.sub(r"\$\{\{ inputs\.(\w+) \}\}", lambda found: inputs[found[1]], text)
 
 
 @pytest.fixture
 def project(tmp_path: Path) -> Repository:
-    """A project of somebody's, whose branch main is fast; others have pull requests."""
+    """A user's project, whose branch main is fast; other branches are pull requests."""
     if shutil.which("pkg-config") is None:
         pytest.skip("pkg-config is not installed: make setup")
     made = Repository.make(tmp_path / "project")
@@ -177,7 +177,7 @@ def test_a_pull_request_that_is_slower_fails(project: Repository, ci: Ci, tmp_pa
 def test_a_merge_commit_is_named_itself_unless_github_made_it(
     project: Repository, ci: Ci, ref: str, named: str
 ) -> None:
-    """Nothing is measured: the program linerate keeps what it is asked."""
+    """Nothing is measured: the program linerate stores what it is asked."""
     project.git("merge", "--quiet", "--no-ff", "--message", "merge", "slower")
     asked, program = ci.place / "asked", ci.place / "keeps-words"
     program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >>'{asked}'\n")

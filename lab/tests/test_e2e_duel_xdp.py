@@ -22,7 +22,7 @@ MANY = 50_000
 
 
 def need_xdp() -> None:
-    """Skip where the kernel takes no such program."""
+    """Skip if the kernel takes no such program."""
     need("generator")
     need_veth()
     try:
@@ -36,8 +36,8 @@ def line(multiplications: int) -> str:
 
 
 def test_what_an_xdp_program_costs_is_seen_though_its_generator_is_slower(runtime: Path) -> None:
-    """Of the cheap one, that is: it takes all that it is sent, and is compared all the same. The
-    other one is so dear that nothing else can make the difference.
+    """The generator is slower than the cheap program, which takes all that it is sent and is
+    compared all the same. The other one is so expensive that nothing else can make the difference.
     """
     need_xdp()
     found = told(duel(runtime, line(0), line(MANY), "--link", "veth", "--json"))

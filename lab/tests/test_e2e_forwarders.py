@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real runs of testpmd's modes and of DPDK's routing examples: what is counted must agree."""
+"""Real runs of testpmd's modes and of DPDK's routing examples: the counts must agree."""
 
 from __future__ import annotations
 
@@ -53,13 +53,13 @@ NULL, MEMIF = ["null"], ["memif2"]
 
 
 def one_of_each(names: list[str]) -> list[Any]:
-    """As parameters: those of the first tier, and the others marked as the second one's."""
+    """Return parameters: those of the first tier, and the others marked as second tier."""
     second = pytest.mark.second_tier
     return [name if name in FIRST else pytest.param(name, marks=second) for name in names]
 
 
 def obstacle(name: str) -> str | None:
-    """Why this forwarder cannot run: what it is made of is not installed."""
+    """Return why this forwarder cannot run: something that it is built from is not installed."""
     if name in OURS:
         return None
     example = "l3fwd-graph" if name in GRAPH else "l3fwd"
@@ -72,7 +72,7 @@ def obstacle(name: str) -> str | None:
 
 
 def can_run(names: list[str]) -> None:
-    """Skip, with the reason, where one of these cannot."""
+    """Skip, with the reason, if one of these cannot run."""
     for name in names:
         if reason := obstacle(name):
             pytest.skip(reason)
@@ -80,7 +80,7 @@ def can_run(names: list[str]) -> None:
 
 @pytest.fixture(scope="module")
 def every_trial(tmp_path_factory: pytest.TempPathFactory) -> list[records.Trial]:
-    """Of one run of all that can run here, with one block on each link."""
+    """Return the trials of one run of all that can run here, with one block on each link."""
     need("reflect", "generator")
     names = [name for group in GROUPS for name in group if obstacle(name) is None]
     if not names:
@@ -99,7 +99,7 @@ def every_trial(tmp_path_factory: pytest.TempPathFactory) -> list[records.Trial]
 def measured(
     every_trial: list[records.Trial], names: list[str], links: list[str]
 ) -> list[records.Trial]:
-    """The trials of these on these links; none may fail by the forwarder's doing."""
+    """Return the trials of these on these links; none may fail because of the forwarder."""
     can_run(names)
     trials = [t for t in every_trial if t.forwarder in names and t.cell.name in links]
     for place in links:
@@ -118,7 +118,7 @@ def measured(
 def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
     every_trial: list[records.Trial], names: list[str]
 ) -> None:
-    """Also by who drops what is not IPv4: frames that come from nothing are the lab's here."""
+    """This includes forwarders that drop what is not IPv4: the lab makes the frames here."""
     for trial in measured(every_trial, names, NULL):
         received, sent = trial.frames.forwarder_rx or 0, trial.frames.forwarder_tx or 0
         assert received > 100_000
@@ -159,7 +159,7 @@ class TwoPorts:
         return Counter({port: int(each[name]) for port, each in enumerate(stats)})
 
     def warm_up(self) -> None:
-        """Links are up before the program forwards."""
+        """Wait until links are up, before the program forwards."""
         states = (self.telemetry.ask(f"/ethdev/link_status,{port}") for port in (0, 1))
         wait_for("links", lambda: all(state["status"] == "UP" for state in states), 12)
         self.generator.client.start()
@@ -178,7 +178,7 @@ class TwoPorts:
         return self.generator.sent()
 
     def carry(self) -> tuple[Sent, Counter[int]]:
-        """Send once; what the generator counted, and what left by each port."""
+        """Send once; return what the generator counted, and what left by each port."""
         before = self.count("opackets")
         self.generator.client.start()
         self.generator.client.wait_stopped(10, self.child.check)
@@ -213,7 +213,9 @@ def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter
 
 @pytest.mark.parametrize("name", one_of_each([*L3FWD, *GRAPH, *OURS]))
 def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) -> None:
-    """Exactly so many by each port: whoever does not know a flow would send it back, or drop it."""
+    """The number by each port is exact: a forwarder that does not know a flow would send it back,
+    or drop it.
+    """
     need("generator")
     can_run([name])
     forwarder(name).prepare()
@@ -231,7 +233,7 @@ def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) 
 @pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
 @pytest.mark.parametrize("name", one_of_each([*GRAPH, *OURS]))
 def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, name: str) -> None:
-    """More often than they have hops to live, and none is dropped."""
+    """They are routed more often than their hop limit, and none is dropped."""
     can_run([name])
     if name in OURS:
         need("l3fwd-graph")
@@ -264,7 +266,9 @@ def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, na
 @pytest.mark.second_tier
 @pytest.mark.skipif(nearfree_obstacle() is not None, reason=str(nearfree_obstacle()))
 def test_large_tables_are_routed_and_filtered_by_without_a_packet_lost(tmp_path: Path) -> None:
-    """More routes than the C programs have room for, and as many flows: each finds its route."""
+    """There are more routes than the C programs have room for by default, and as many flows: each
+    finds its route.
+    """
     need("reflect", "l3fwd-graph")
     can_run(["c-l3fwd-lpm", "c-l3fwd-graph"])
     with empty_before_and_after() as base:

@@ -55,7 +55,7 @@ def valgrind() -> None:
 
 
 def built(folder: Path, name: str, function: str | None = None) -> Path:
-    """The plain forwarder, as it is or with another function in its work for a packet."""
+    """Build the plain forwarder, as it is or with another function in its work for each packet."""
     work = folder / f"{name}-source"
     shutil.copytree(project_root() / "bench" / "plain", work)
     source = work / "plain.c"
@@ -117,7 +117,7 @@ def test_a_known_difference_is_found_and_its_function_named(runtime: Path, tmp_p
 
 @pytest.mark.second_tier
 def test_a_stripped_program_is_as_many_as_itself(runtime: Path, tmp_path: Path) -> None:
-    """And its functions are named by address."""
+    """Its functions are named by address."""
     program = built(tmp_path, "fw")
     subprocess.run(["strip", str(program)], check=True)
     words = (f"./fw {LINE}", f"./fw {LINE}", *FEW)

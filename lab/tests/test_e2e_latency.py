@@ -26,7 +26,9 @@ RATE = "20000"
 
 
 def run(runtime: Path, out: Path, *options: str) -> list[Trial]:
-    """One block, kept going; its trials. All but what the machine disturbed are valid."""
+    """Run one block to its end and return its trials. All are valid unless the machine disturbed
+    them.
+    """
     done = subprocess.run(
         [sys.executable, "-m", "linerate", "run", "latency", "--out", str(out), "--blocks", "1",
          "--hugepages", "no", "--keep-going", "--line-rate", RATE, "--packets", "100", *options],

@@ -35,18 +35,18 @@ QUIET = 0.03
 
 
 def busy_s() -> float:
-    """CPU time that this machine's processes used since it started."""
+    """Return the CPU time that this machine's processes used since it started."""
     return sum(each.busy for each in LOCAL.sample(CPUS).cpus.values()) / os.sysconf("SC_CLK_TCK")
 
 
 def ours_s() -> float:
-    """CPU time of this process, of labs that ended and of all that they started."""
+    """Return the CPU time of this process, of labs that ended and of all that they started."""
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in both)
 
 
 def times(run: Run) -> list[float]:
-    """When each trial began, in seconds."""
+    """Return when each trial began, in seconds."""
     return [datetime.fromisoformat(trial.started_at).timestamp() for trial in run.trials()]
 
 
@@ -77,7 +77,7 @@ def test_two_labs_at_once_take_turns(runtime: Path, tmp_path: Path) -> None:
 
 
 def measured(run: Run) -> tuple[float, float]:
-    """When a run that has ended began to measure, and when it ended, in seconds."""
+    """Return when an ended run began to measure, and when it ended, in seconds."""
     (session,) = run_file.load(run.out).sessions
     assert session.ended_at
     began, ended = map(datetime.fromisoformat, (session.started_at, session.ended_at))

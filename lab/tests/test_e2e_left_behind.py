@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs leave behind, follow or lose in silence: interfaces, links, output, secrets."""
+"""What programs must not leave behind, follow or lose silently: interfaces, links, output,
+secrets.
+"""
 
 from __future__ import annotations
 
@@ -47,7 +49,7 @@ def eal(prefix: str, *devices: str) -> list[str]:
 
 
 def run(directory: Path, *command: str, stdout: int | None = None) -> tuple[int, str, str]:
-    """Exit status, standard output and error of a program that ends by itself."""
+    """Return exit status, standard output and error of a program that ends by itself."""
     done = subprocess.run(
         command, cwd=directory, env=environment(directory), text=True, timeout=TIMEOUT_S,
         check=False, stdout=subprocess.PIPE if stdout is None else stdout, stderr=subprocess.PIPE,
@@ -125,7 +127,7 @@ def test_a_forwarder_whose_output_was_lost_forwards_on_and_says_so_at_its_end(
 
 
 def hears(process: subprocess.Popen[str]) -> bool:
-    """Whether a signal would end it in order, and all its threads are there."""
+    """Return True if the program handles the signal and all its threads exist."""
     assert process.poll() is None
     status = Path(f"/proc/{process.pid}/status").read_text()
     (caught,) = re.findall(r"^SigCgt:\s*([0-9a-f]+)$", status, re.MULTILINE)
@@ -157,7 +159,7 @@ def test_the_generator_follows_no_link_of_another_user_s(tmp_path: Path) -> None
 
 
 def test_a_capture_does_not_go_into_a_file_that_somebody_else_has_open(tmp_path: Path) -> None:
-    """What was there is replaced: its owner could read the frames."""
+    """The old file is replaced: its owner could read the frames."""
     there = tmp_path / "frames.pcap"
     there.write_text("theirs")
     with there.open() as theirs:
@@ -192,7 +194,7 @@ def test_a_password_that_others_can_read_is_said(tmp_path: Path) -> None:
 
 @pytest.fixture
 def namespace() -> Iterator[InNamespace]:
-    """With the veths `ours` and `theirs`, both up."""
+    """A namespace with the veths `ours` and `theirs`, both up."""
     try:
         netns.prepare()
     except LabError as error:
@@ -206,7 +208,7 @@ def namespace() -> Iterator[InNamespace]:
 
 
 def promiscuity(host: InNamespace) -> tuple[int, bool]:
-    """How many want it of the interface `ours`, and whether its flag is set."""
+    """Return how many want the interface `ours` promiscuous, and whether its flag is set."""
     (shown,) = json.loads(ip("-json", "-details", "link", "show", "dev", "ours", host=host))
     return shown["promiscuity"], "PROMISC" in shown["flags"]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A search through `--generator URL`: our generator, started by hand, as somebody else's."""
+"""A search through `--generator URL`: our generator, started by hand, in the place of another."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ RATE = 8000
 
 @dataclass
 class ByHand:
-    """The generator that somebody started, and the link to it."""
+    """A generator that a user started, and the link to it."""
 
     url: str
     socket: Path

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A real run of experiment `paths`: two ways to packets on the kernel's wire."""
+"""A real run of experiment `paths`: two ways to access packets on a link of the kernel."""
 
 from __future__ import annotations
 

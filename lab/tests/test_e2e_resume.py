@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Real runs whose processes are killed at random moments, and which go on until they are done."""
+"""Real runs whose processes are killed at random moments, and which are resumed until they are
+done.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,7 @@ __all__ = ["runtime"]
 
 
 class Session(Run):
-    """`linerate run EXPERIMENT`, or the same with `--resume` where there is a run."""
+    """`linerate run EXPERIMENT`, or the same with `--resume` if there is a run."""
 
     def __init__(
         self, experiment: str, runtime: Path, out: Path, asked: Sequence[str] | None = None
@@ -95,7 +97,7 @@ class Session(Run):
         return [int(word) for task in tasks for word in task.read_text().split()]
 
     def kill(self) -> None:
-        """SIGKILL the lab; its processes end with it."""
+        """Kill the lab (SIGKILL); its processes end with it."""
         children = self.descendants() if self.running else []
         self.lab.kill()
         self.lab.communicate(timeout=30)
@@ -105,14 +107,14 @@ class Session(Run):
         )
 
     def kill_child(self, program: str) -> None:
-        """SIGKILL one of the lab's processes; the lab goes on."""
+        """Kill one of the lab's processes (SIGKILL); the lab continues."""
         for pid in self.children(program):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
 
 
 def place(trial: Trial) -> tuple[object, ...]:
-    """Each of these is once in a run, but for searches, which ask for the same again."""
+    """Return what is unique in a run, except in searches, which ask for the same again."""
     return (
         *trial.cell.key, trial.role, trial.arm, trial.block, trial.request.load_share,
         trial.request.test, trial.request.attempt,
@@ -120,7 +122,9 @@ def place(trial: Trial) -> tuple[object, ...]:
 
 
 def cases(experiment: str) -> list[tuple[str, str]]:
-    """Moment and victim of each kill; where the first experiment ends, the next one goes on."""
+    """Yield moment and victim of each kill; when the first experiment ends, the next one
+    continues.
+    """
     first = list(OPTIONS).index(experiment) * KILLS
     return [CASES[(first + number) % len(CASES)] for number in range(KILLS)]
 
@@ -190,7 +194,7 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
 
 
 def check_arms(trials: list[Trial]) -> None:
-    """Every arm had its trials."""
+    """Check that every arm had its trials."""
     for link in ("null", "memif"):
         arms = [t.arm for t in trials if (t.cell.name, t.role) == (link, "measure")]
         assert {arms.count(arm) for arm in ("c-l2fwd", "c-l2fwd-again", "rust-l2fwd")} == {
@@ -199,7 +203,9 @@ def check_arms(trials: list[Trial]) -> None:
 
 
 def check_searches(kept: run_file.Run, trials: list[Trial]) -> None:
-    """Every search was made, window by window, and asked anew it asks for these and no others."""
+    """Check that every search was made, window by window, and that a new search with these results
+    asks for the same windows.
+    """
     told = find(kept.experiment).findings(kept, trials)
     assert isinstance(told, Found)
     for each in itertools.chain(*told.searches.values()):

@@ -124,7 +124,7 @@ def test_every_test_on_a_real_bed(
 
 
 def test_the_probe_looks_at_core_use_alone(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """C and Rust alike. A window that the machine disturbed has its polls, too."""
+    """It does for C and for Rust. A window that the machine disturbed has its polls, too."""
     need("l2fwd", "generator", PROBE)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     tests: tuple[Test, ...] = ("throughput", "core-use", "latency")

@@ -33,13 +33,13 @@ def start(runtime: Path, out: Path, blocks: int) -> Run:
 
 
 def left_by(run: Run) -> list[Path]:
-    """Others may test beside."""
+    """Return what this process left, because others may test at the same time."""
     return list(NAMESPACES.glob(f"linerate-{run.lab.pid}-*"))
 
 
 @pytest.mark.second_tier
 def test_forwarders_on_net_tap_close_their_books(tmp_path: Path, runtime: Path) -> None:
-    """One sender meets several forwarders, each of which opens the same interfaces."""
+    """One sender serves several forwarders, each of which opens the same interfaces."""
     run = start(runtime, tmp_path / "run", 1)
     code, _, errors = run.finish()
     assert code == 0, errors

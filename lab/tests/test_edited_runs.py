@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files of a run that somebody changed: an error names file and field, or the directory."""
+"""Edited files of a run: an error names file and field, or the directory."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def edit_record(directory: Path, line: int, **fields: Any) -> None:
 
 
 def edit_run(directory: Path, where: str, value: Any) -> None:
-    """`where`: names and places, with points between them."""
+    """Edit run.json. `where`: names and indexes, with points between them."""
     path = directory / RUN
     data = found = json.loads(path.read_text())
     *way, last = (int(step) if step.isdigit() else step for step in where.split("."))
@@ -60,7 +60,7 @@ def edit_run(directory: Path, where: str, value: Any) -> None:
 def test_what_is_no_file_is_refused(
     tmp_path: Path, simulation: Simulation, name: str, kind: str
 ) -> None:
-    """A pipe would be waited for, and /dev/zero read without an end."""
+    """The lab would wait for a pipe, and read /dev/zero without an end."""
     simulated.start(tmp_path / "run")
     path = tmp_path / "run" / name
     path.unlink()
@@ -182,7 +182,7 @@ def test_options_are_named_by_their_field(tmp_path: Path, searched: Path, where:
 def test_what_no_check_finds_is_an_error_that_names_the_directory(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """Frames over so short a time are a rate that no number says."""
+    """Frames over so short a time are a rate that no number can express."""
     for name in ("one", "two"):
         simulated.start(tmp_path / name, seed=len(name))
     one, two = tmp_path / "one", tmp_path / "two"
@@ -201,7 +201,7 @@ def test_what_no_check_finds_is_an_error_that_names_the_directory(
 
 
 def test_a_session_of_no_version_is_told(tmp_path: Path, simulation: Simulation) -> None:
-    """The page names it: that it does not know one was a traceback."""
+    """The page names it; a session without a version was a traceback."""
     simulated.start(tmp_path)
     edit_run(tmp_path, "sessions.0.versions", {"dpdk": "22.11"})
     report(tmp_path)

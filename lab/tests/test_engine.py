@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The engine by plans of a few steps: what ends a session, and what is left then."""
+"""The engine with plans of a few steps: what ends a session, and what is left then."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ CELL, ARM = Cell("null", 64, 1), Arm("c-l2fwd", "c-l2fwd")
 
 
 class Written(SessionPlan):
-    """A plan whose steps are those of a function."""
+    """A plan whose steps come from a function."""
 
     name, window_s, total = "written", 0.1, 4
     needs = Needs()
@@ -75,7 +75,9 @@ Go = Callable[..., Engine]
 
 @pytest.fixture
 def go(tmp_path: Path, simulation: Simulation) -> Iterator[Go]:
-    """Run a session of these steps, and return its engine. `earlier`: go on with the records."""
+    """Run a session of these steps, and return its engine. `earlier`: continue with these
+    records.
+    """
     writers = []
 
     def run(
@@ -276,7 +278,7 @@ def test_what_a_plan_holds_is_let_go_also_when_a_step_fails(go: Go) -> None:
 def test_what_the_session_holds_ends_with_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Also when something is missing, so that it never begins."""
+    """Also if something is missing, so that it never begins."""
     plan = Written(blocks(1))
     monkeypatch.setattr(plan, "prepare", lambda: (_ for _ in ()).throw(OSError("missing")))
     writer = RecordWriter(tmp_path / RECORDS)

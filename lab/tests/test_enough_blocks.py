@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Presets have blocks enough to show a difference; a run that has not does not start."""
+"""Presets have enough blocks to show a difference; a run with too few does not start."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ ELSEWHERE = {"graph", "cloud"}
 
 
 def presets() -> list[tuple[str, str]]:
-    """Each of every other experiment, also of those to come."""
+    """Return each preset of every other experiment, also of new ones."""
     found = []
     for name in sorted(EXPERIMENTS.keys() - ELSEWHERE):
         (option, *_) = get_type_hints(options_of(name), include_extras=True)["preset"].__metadata__
@@ -36,7 +36,7 @@ def presets() -> list[tuple[str, str]]:
 
 @pytest.mark.parametrize(("name", "preset"), presets())
 def test_every_preset_can_reject(name: str, preset: str) -> None:
-    """By as many blocks as the verdicts' statistics ask for."""
+    """It needs as many blocks as the verdicts' statistics do."""
     kind = options_of(name)
     (option, *_) = get_type_hints(kind, include_extras=True)["preset"].__metadata__
     experiment = find(name)

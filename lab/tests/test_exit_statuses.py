@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What this machine cannot do ends with 4; what was asked wrongly, with 2."""
+"""The exit status is 4 if this machine cannot do something, and 2 if the request was wrong."""
 
 from __future__ import annotations
 

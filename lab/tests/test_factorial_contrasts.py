@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Levels against each other, by ratio and by loss: what is paired, corrected and concluded."""
+"""Contrasts of levels, by ratio and by loss: what is paired, corrected and concluded."""
 
 from __future__ import annotations
 

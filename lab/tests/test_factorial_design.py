@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was observed: rows to arrays, what is missing, and levels without values."""
+"""Observations: rows to arrays, missing values, and levels without values."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_bad_designs_are_named() -> None:
 
 
 def test_levels_without_values_are_dropped_and_named() -> None:
-    """As an own core beside tenants, which two cores do not hold."""
+    """For example an own core beside tenants on a machine with two cores."""
     cpu = Factor("cpu", ("shared", "quota", "own"))
     values = drawn(1, 4, 3, 3)
     values[:, 2, 1:] = np.nan

@@ -53,7 +53,7 @@ class Oracle:
         return np.column_stack([np.ones(self.y.size), self.blocks, *kept])
 
     def f(self, *without: Iterable[str], y: Floats | None = None) -> float:
-        """F of these terms given all others."""
+        """Return F of these terms given all others."""
         values = self.y if y is None else y
         reduced = OLS(values, self.design(frozenset(term) for term in without)).fit()
         return float(OLS(values, self.design()).fit().compare_f_test(reduced)[0])
@@ -96,7 +96,7 @@ def test_the_cotton_data() -> None:
 
 @pytest.mark.parametrize("missing", [0, 4])
 def test_permutations_are_those_of_freedman_and_lane(missing: int) -> None:
-    """Fitted and permuted residuals added up again, and refitted, one by one."""
+    """Fitted values and permuted residuals are added and fitted again, one by one."""
     found = spoiled(21, missing=missing)
     term, count = ("load", "tenants"), 19
     oracle = Oracle(found)
@@ -139,7 +139,7 @@ def test_p_is_near_that_of_f_for_normal_noise() -> None:
 
 
 def naive_ranked(found: Observations, term: tuple[str, ...]) -> float:
-    """Step by step: residuals, the effect from means, ranks, and statsmodels."""
+    """Compute it step by step: residuals, the effect from means, ranks, and statsmodels."""
     logs = found.scaled
     cells = logs.mean(axis=0)
     residuals = logs - cells - (logs - cells).mean(axis=(1, 2, 3), keepdims=True)
@@ -165,7 +165,7 @@ def test_aligned_ranks_step_by_step() -> None:
 
 
 def test_alignment_takes_all_other_effects_off() -> None:
-    """What the authors of the transform ask to look at: F of all others near 0, sums of 0."""
+    """The authors of the transform recommend this check: F of all others near 0, sums of 0."""
     values = drawn(6, 6, 2, 2, 3)
     values[:, 1, 1] *= 2
     found = observations(values, FACTORS)

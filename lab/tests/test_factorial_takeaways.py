@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Statements and their verdicts: what holds, what is shown not to, why the rest is undecided."""
+"""Statements and their verdicts: held, not held, and why the rest is undecided."""
 
 from __future__ import annotations
 
@@ -31,14 +31,16 @@ CELLS = (FRAMEWORK, LOAD, SIZE)
 
 
 def cloud(shares: Floats, spread: float = 0.02, blocks: int = 10) -> Observations:
-    """Throughput that is these shares, (framework, load, size), of a rate that falls with size."""
+    """Return throughputs that are these shares, (framework, load, size), of a rate that falls with
+    size.
+    """
     source = np.random.default_rng(1)
     logs = source.normal(0, spread, (blocks, 2, 3, 3)) + source.normal(0, 0.2, (blocks, 1, 1, 1))
     return observations(np.exp(logs) * shares * np.asarray([10.0, 2.0, 0.8]), CELLS)
 
 
 def lost(shares: Floats, blocks: int = 10) -> Observations:
-    """Loss of about these shares, 0 in a third of the runs."""
+    """Return losses of about these shares, 0 in a third of the runs."""
     source = np.random.default_rng(2)
     values = shares * source.uniform(0.5, 1.5, (blocks, 2, 3, 3))
     values[source.random(values.shape) < 1 / 3] = 0

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Page against published examples, tables, scipy, and all orders."""
+"""Page's test against published examples, tables, scipy, and all orders."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_cotton_data() -> None:
 
 
 def with_statistic(levels: int, blocks: int, wanted: int) -> float:
-    """One-sided p of values whose L is that."""
+    """Return the one-sided p of values whose L is this."""
     weights = np.arange(1, levels + 1)
     orders = itertools.permutations(range(1, levels + 1))
     every = {int(np.dot(order, weights)): order for order in orders}

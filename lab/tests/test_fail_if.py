@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The exit status of a run that was asked whether something is slower."""
+"""The exit status of a run with the question whether something is slower."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that somebody else may have made: what is no regular file, too large, or another user's."""
+"""Files that somebody else may have made: no regular file, too large, or of another user."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 @pytest.mark.parametrize("name", READERS)
 @pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "too large"])
 def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: str) -> None:
-    """At once: a pipe without a writer would be waited for, and a device read for ever."""
+    """At once: it would wait for a pipe without a writer, and read a device for ever."""
     path = tmp_path / name
     if kind == "pipe":
         os.mkfifo(path)
@@ -130,7 +130,7 @@ def report(directory: Path) -> None:
 
 
 def test_records_that_were_doubled_are_refused(run: Path) -> None:
-    """All of them, and a single line."""
+    """All records, and a single line."""
     content = (run / RECORDS).read_bytes()
     lines = content.splitlines(keepends=True)
     for doubled, again in ((content * 2, len(lines) + 1), (content + lines[2], len(lines) + 1)):
@@ -239,7 +239,7 @@ def test_an_empty_design_starts_no_study(tmp_path: Path, text: str) -> None:
 
 
 def test_a_design_of_millions_of_cells_is_refused(tmp_path: Path) -> None:
-    """A file of 11 KB filled memory before anything was said."""
+    """A file of 11 KB filled the memory before any message."""
     path = tmp_path / "mine.toml"
     lists = {"sizes": list(range(64, 1519)), "tenants": list(range(65)),
              "cpu": [f"quota-{share}" for share in range(1, 101)]}  # fmt: skip

@@ -218,7 +218,7 @@ def test_the_page_has_every_level_and_sentence(ran: tuple[Found, Path]) -> None:
     assert "By routes, on nearfree1-ip" in text
     assert "By rules, and 1,000 routes, on nearfree1-ip" in text
     assert "Cycles per packet by the number of routes on nearfree1-ip" in text
-    assert "a more complex application was called for" in text
+    assert "a more complex application is needed" in text
     assert ">net_nearfree</text>" in text
     assert "Cycles per packet by the number of rules on nearfree1-ip" in text
 

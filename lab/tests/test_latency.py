@@ -195,7 +195,7 @@ def test_the_report_shows_published_spans_apart(run: tuple[Path, Summary, str]) 
     assert "write() alone" in page
     # With the clock in it, as it was published: 226.
     assert "rx-return_tx-call, ARP on memif" in page
-    assert "Its assumption: the core does nothing but this span" in page
+    assert "It assumes that the core does nothing but this span" in page
 
 
 def test_the_sender_decides_what_100_percent_is(tmp_path: Path, simulation: Simulation) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Somebody else's generator: how it is named and spoken to, and what is made of its counts."""
+"""Other generators than the lab's: how they are named, spoken to, and counted."""
 
 from __future__ import annotations
 
@@ -241,7 +241,7 @@ def test_only_what_generators_agree_on_is_asked_for(server: OtgServer, sender: O
 
 
 def window(sender: OtherSender, traffic: Traffic = TRAFFIC) -> Trial:
-    """One window's books, with a forwarder that loses what does not come back."""
+    """Return one window's books, with a forwarder that loses what does not come back."""
     trial = simulated_trial(
         random.Random(1), "rust-l2fwd", "rust-l2fwd", Cell("ports", 64, 1), block=0, position=0
     )

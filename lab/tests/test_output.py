@@ -101,7 +101,7 @@ def test_a_link_of_another_user_s_is_not_followed(tmp_path: Path) -> None:
 
 @pytest.fixture
 def strange(tmp_path: Path) -> Path:
-    """A path that leads by another user's link to the directory `precious`."""
+    """Return a path that leads through another user's link to the directory `precious`."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a link away")
     (tmp_path / "precious").mkdir()
@@ -117,7 +117,7 @@ LINK = "link: a link of user 65534's is not followed"
 def test_a_link_of_another_user_s_in_the_middle_is_not_followed(
     tmp_path: Path, strange: Path
 ) -> None:
-    """Root's file was written to wherever it led."""
+    """Root's file was written to wherever the link led."""
     (tmp_path / "own").symlink_to(strange)
     for way in (strange, tmp_path / "own", tmp_path / "precious" / ".." / "link"):
         for name in ("x", "deeper/x"):
@@ -152,7 +152,7 @@ def test_a_link_that_is_put_there_later_is_not_followed(tmp_path: Path, strange:
 def test_ways_are_walked_as_the_kernel_does(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Links of one's own, dots, slashes, ways from here and from the root."""
+    """Own links, dots, slashes, relative and absolute paths."""
     (tmp_path / "a" / "b").mkdir(parents=True)
     (tmp_path / "down").symlink_to("a/b")
     (tmp_path / "a" / "up").symlink_to(tmp_path)
@@ -181,7 +181,7 @@ def test_ways_are_walked_as_the_kernel_does(
 
 
 def test_directories_of_other_users_can_be_written_to(tmp_path: Path, strange: Path) -> None:
-    """A checkout that belongs to another user is where root in a container works."""
+    """In a container root works in a checkout that belongs to another user."""
     theirs = tmp_path / "theirs"
     theirs.mkdir()
     os.chown(theirs, 65534, 65534)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""An experiment of somebody else's package is run, resumed, reported and compared as any other."""
+"""An experiment of another package is run, resumed, reported and compared like any other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ RUN = ("run", "floods", "--blocks", "20")
 
 @pytest.fixture(autouse=True)
 def installed(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As if the package were installed: its metadata are on the path."""
+    """Make the package look installed: its metadata are on the path."""
     monkeypatch.syspath_prepend(str(OUTSIDE))
 
 

@@ -13,7 +13,7 @@ CELL, ARM, LOAD = Cell("memif", 64, 6), Arm("c-l2fwd", "c-l2fwd"), 0.9
 
 
 def found(flooded: float, late: Callable[[int, float], Late | None]) -> tuple[float | None, int]:
-    """What is kept, and after how many starts. `late`: of which start, and of what it was asked."""
+    """Return the kept rate, and the number of starts. `late`: the share by start and rate."""
     steps, starts = kept_rate(CELL, ARM, flooded, LOAD), 0
     answer = None
     try:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `paths` on a simulated wire: what it measures, what it says, and how it goes on."""
+"""Experiment `paths` on a simulated link: what it measures, what it says, and how it is resumed."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_what_cannot_be_is_refused(given: dict[str, list[str]], said: str) -> No
 
 
 def test_the_default_is_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is missing, or does not work on a link, is named."""
+    """A path that is missing, or does not work on a link, is named."""
 
     def missing() -> None:
         raise MissingError("testpmd is not installed", "make setup")
@@ -172,7 +172,7 @@ def test_figures_of_a_path(tmp_path: Path, wire: Wire) -> None:
 
 
 def test_what_no_valid_trial_tells_is_absent() -> None:
-    """Neither nothing lost, nor a dash for what was not lost."""
+    """It is neither "nothing" lost, nor a dash in the place of no loss."""
     trial = made_trial(
         experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
         link="veth", size=64, load="flood", started_at="", attempted=100, accepted=100,

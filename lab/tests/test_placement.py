@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which program carries a rate: what records say of it, and what they do not."""
+"""Which program carries a rate: what records answer, and what they do not."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def asked(rate: str = "2Mpps", *latency: str, loss: str = "0", size: int = 64) -
 
 
 def one(found: Advice) -> Placement:
-    """The only program of the only setting."""
+    """Return the only program of the only setting."""
     (setting,) = found.settings
     (placement,) = setting.placements
     return placement
@@ -101,7 +101,7 @@ def test_a_load_above_one_that_lost_frames_was_not_carried() -> None:
     [(9, 0, "yes"), (8, 1, "yes"), (7, 2, "undecided"), (2, 7, "undecided"), (1, 8, "no")],
 )
 def test_the_interval_of_the_median_decides(good: int, bad: int, expected: str) -> None:
-    """Of 9 blocks it leaves one out at each end."""
+    """With 9 blocks it leaves one out at each end."""
     trials = [window("a", 2 * MEGA, block) for block in range(good)]
     trials += [window("a", 2 * MEGA, good + block, lost=0.1) for block in range(bad)]
     assert answer(trials) == expected
@@ -145,7 +145,7 @@ def test_a_flood_above_the_rate_that_lost_frames_says_nothing_about_it() -> None
 
 
 def test_a_flood_that_was_held_back_is_no_load_that_was_carried() -> None:
-    """The link took what the program left room for: nobody offered that rate."""
+    """The link took only what the program left room for: nobody offered that rate."""
     trials = [flood("a", 3 * MEGA, b, lost=0.0, refused=10**7) for b in range(6)]
     assert told(asked("2Mpps"), run_of(trials)).answer == "not measured"
 
@@ -329,7 +329,7 @@ def test_commands_measure_what_is_lacking() -> None:
 
 
 def test_the_command_for_delays_offers_the_rate() -> None:
-    """By the plan of the experiment itself."""
+    """By the experiment's own plan."""
     trials = each_block("reflect", 3 * MEGA)
     (command,) = told(asked("2Mpps", "p99:50us"), run_of(trials)).commands
     line_rate = float(command.split("--line-rate ")[1].split()[0])

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The link `ports`: what the options may say, and what EAL is told then."""
+"""The link `ports`: the options that it takes, and those that EAL gets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def devices(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def options_of(forwarder: list[str], generator: list[str], *, hugepages: bool) -> list[list[str]]:
-    """EAL options of the forwarder and of the generator."""
+    """Return the EAL options of the forwarder and of the generator."""
     ports = Ports(generator, forwarder)
     memory = Memory(hugepages)
     with ports.open(LinkContext(Path("/nonexistent"), 64, hugepages)) as wire:

@@ -73,7 +73,7 @@ def test_what_a_child_answers_is_heard_as_it_comes(tmp_path: Path) -> None:
 
 
 def gone(pid: int) -> bool:
-    """No such process, or one that only waits to be reaped."""
+    """Return True if there is no such process, or one that only waits to be reaped."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
@@ -105,7 +105,9 @@ def test_a_child_that_ignores_signals_is_killed(
 
 
 def test_its_own_programs_are_known_also_when_they_have_ended(tmp_path: Path) -> None:
-    """Whose CPU time it was is asked at the end of a window, and programs end within theirs."""
+    """The owners of CPU time are looked up at the end of a window, and programs may end
+    within it.
+    """
     with RunDirectory(tmp_path) as run, subprocess.Popen(["sleep", "60"]) as stranger:
         with child(run, *SLEEP) as process:
             assert run.owns(process.pid)
@@ -193,7 +195,7 @@ def test_a_child_on_all_cpus_is_reaped(tmp_path: Path) -> None:
 
 
 def slice_of(pid: int) -> int:
-    """The slice that a thread asked the scheduler for, in nanoseconds (sched_getattr)."""
+    """Return the slice that a thread asked the scheduler for, in nanoseconds (sched_getattr)."""
     read = ctypes.create_string_buffer(48)
     number = {"x86_64": 315, "aarch64": 275}[platform.machine()]
     assert ctypes.CDLL(None, use_errno=True).syscall(number, pid, read, 48, 0) == 0
@@ -294,7 +296,7 @@ def test_a_reused_pid_does_not_protect_a_stale_directory(tmp_path: Path) -> None
 def test_a_lab_whose_process_cannot_be_seen_from_here_keeps_its_directory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As from another container that shares the directory: there is no such pid."""
+    """For example in another container that shares the directory: its pid does not exist here."""
     lab, _, path = start_lab(tmp_path)
     monkeypatch.setattr("linerate.host.process.start_time", lambda _: None)
     assert remove_stale(tmp_path) == []
@@ -308,7 +310,7 @@ def test_a_lab_whose_process_cannot_be_seen_from_here_keeps_its_directory(
 def test_a_directory_that_was_taken_for_a_stale_one_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another lab comes between making and locking it."""
+    """Another lab removes it between making and locking."""
     removed: list[Path] = []
 
     def late(path: Path, flags: int = 0) -> int | None:
@@ -326,7 +328,7 @@ def test_a_directory_that_was_taken_for_a_stale_one_is_made_again(
 def test_a_directory_that_vanishes_meanwhile_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two labs begin at once: the one sees what the other has just removed."""
+    """Two labs begin at once: one sees what the other has just removed."""
     gone_already = tmp_path / f"linerate-{os.getuid()}-{os.getpid()}-1"
     monkeypatch.setattr(Path, "glob", lambda *_: [gone_already])
     assert remove_stale(tmp_path) == []
@@ -400,7 +402,7 @@ def test_cores() -> None:
 
 
 def test_a_signal_ends_a_pause() -> None:
-    """Windows of a minute are slept in one piece: who asks the lab to end must not wait for it."""
+    """The lab sleeps through windows of a minute: a signal must end that at once."""
 
     def interrupted() -> None:
         with interruptible():
@@ -447,7 +449,7 @@ def test_what_a_script_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_a_child_that_waits_for_commands_is_asked_to_end_by_their_end(tmp_path: Path) -> None:
-    """As testpmd, whose handler of SIGINT only notes it."""
+    """For example testpmd, whose handler of SIGINT only notes the signal."""
     with RunDirectory(tmp_path) as run:
         script = "trap '' INT TERM; echo ready; read -r line; exit 7"
         with child(run, "sh", "-c", script, hold_stdin=True) as process:
@@ -489,7 +491,7 @@ def test_the_next_lab_ends_what_a_killed_lab_s_children_started(tmp_path: Path) 
 
 
 def test_a_lab_ends_what_left_its_child_s_process_group(tmp_path: Path) -> None:
-    """The child ends by itself first: nobody is its parent then whom the lab knows."""
+    """The child ends first, so the parent of this process is none that the lab knows."""
     with RunDirectory(tmp_path) as run:
         with child(run, "sh", "-c", "setsid sleep 60 & echo $!; wait") as process:
             wait_for("its child", process.output)
@@ -512,7 +514,7 @@ def test_what_is_noted_of_others_ends_with_the_context(tmp_path: Path) -> None:
 
 
 def test_what_was_started_for_a_prefix_is_found(tmp_path: Path) -> None:
-    """Also where somebody else started it; not by a prefix that begins alike."""
+    """Also if somebody else started it; not by a prefix that begins alike."""
     with RunDirectory(tmp_path) as run:
         prefix, other = run.new_prefix("duel"), run.new_prefix("duel")
         # A shell would fork before it sleeps, and be there twice for a moment.
@@ -528,7 +530,7 @@ def test_what_was_started_for_a_prefix_is_found(tmp_path: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """A zombie, which its new parent has not waited for yet, does not."""
+    """Return True if it runs; a zombie that its new parent has not waited for yet does not."""
     try:
         told = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

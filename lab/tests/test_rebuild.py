@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate report`: a run told again says the same; merged runs say no more than they may."""
+"""`linerate report`: the report of a stored run is the same again; merged runs claim no more than
+they may.
+"""
 
 from __future__ import annotations
 

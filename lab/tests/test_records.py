@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Records: whole lines, absent figures, and the schema in the repository."""
+"""Records: complete lines, absent figures, and the schema in the repository."""
 
 from __future__ import annotations
 
@@ -170,7 +170,7 @@ def failed() -> Trial:
 
 
 def slices(*disturbed_by: list[str]) -> list[Slice]:
-    """Of a millisecond each."""
+    """Return slices of a millisecond each."""
     return [
         Slice(begin_ns=n * 10**6, end_ns=(n + 1) * 10**6, disturbed_by=names)
         for n, names in enumerate(disturbed_by)

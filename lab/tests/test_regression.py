@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate compare`: a slow-down is found, none is invented, and what cannot be told is said."""
+"""`linerate compare`: a slow-down is found, none is invented, and what is not known is said."""
 
 from __future__ import annotations
 
@@ -34,14 +34,16 @@ MARGIN = 0.02
 
 @pytest.fixture(autouse=True)
 def unpublished(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody reads a run's report here, which takes longer to make than its trials."""
+    """Leave out the runs' reports, which nobody reads here and which take longer than the
+    trials.
+    """
     monkeypatch.setattr(session, "publish", lambda *_: None)
 
 
 def two_runs(
     tmp_path: Path, simulation: Simulation, factor: float, **values: Any
 ) -> tuple[Path, Path]:
-    """Two runs with other noise; in the second rust-l2fwd is slower by this factor."""
+    """Make two runs with different noise; in the second rust-l2fwd is slower by this factor."""
     asked = {"blocks": 20, **values}
     start(tmp_path / "a", **asked)
     simulation.noise, simulation.slower = "2", {"rust-l2fwd": factor}
@@ -88,7 +90,7 @@ def test_nothing_is_found_where_nothing_changed(tmp_path: Path, simulation: Simu
 def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """Its other blocks are as before, and that one has no ratio."""
+    """Its other blocks are as before, and this one has no ratio."""
     before, after = two_runs(tmp_path, simulation, 1.0)
     trials = records.read(after / RECORDS)
     victim = next(t for t in trials if (t.role, t.arm) == ("measure", "rust-l2fwd"))
@@ -100,7 +102,7 @@ def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
 
 
 def spoil(run: Path, keep: int) -> None:
-    """Leave the flood of rust-l2fwd valid in so many blocks."""
+    """Leave the flood of rust-l2fwd valid in only so many blocks."""
     trials = records.read(run / RECORDS)
     for trial in trials:
         if (trial.role, trial.arm) == ("measure", "rust-l2fwd") and trial.block >= keep:
@@ -140,7 +142,7 @@ def test_what_the_second_run_lacks_is_no_answer(tmp_path: Path, simulation: Simu
 def test_a_load_that_the_second_run_lacks_is_no_answer(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """The program may have become slower there alone."""
+    """The program may have become slower at just this load."""
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
     assert status(before, after) == ExitStatus.DONE
     trials = records.read(after / RECORDS)
@@ -186,7 +188,7 @@ def test_a_control_that_differs_forbids_the_verdict(tmp_path: Path, simulation: 
 
 
 def test_costs_answer_where_rates_are_held_back(tmp_path: Path, simulation: Simulation) -> None:
-    """On this memif everyone is near the ceiling; the packet's cost still shows."""
+    """On this memif all are near the ceiling; the cost of a packet still shows the difference."""
     values = {"links": ["memif"]}
     found = compared(*two_runs(tmp_path, simulation, 1.03, **values))
     rate = by_rate(found)
@@ -214,7 +216,7 @@ def costs_by_load(found: Regression) -> dict[float, Change]:
 
 
 def change_lower_loads(directory: Path, change: Callable[[Trial], None]) -> None:
-    """As if the run had measured something else there."""
+    """Edit the records as if the run had measured something else there."""
     path = directory / RECORDS
     trials = records.read(path)
     for trial in trials:
@@ -232,7 +234,7 @@ def dearer(trial: Trial, factor: float) -> None:
 def test_loads_that_differ_do_not_compare(
     tmp_path: Path, simulation: Simulation, told: bool
 ) -> None:
-    """Also those of another generator, which does not tell for how long it sent."""
+    """Nor do those of another generator, which does not report how long it sent."""
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
 
     def double(trial: Trial) -> None:
@@ -335,7 +337,7 @@ def test_what_else_differs_is_named(tmp_path: Path, simulation: Simulation) -> N
 
 
 def test_huge_pages_that_changed_are_named(tmp_path: Path, simulation: Simulation) -> None:
-    """Neither run used them, so that their ratios compare."""
+    """Neither run used them, so their ratios can be compared."""
     pools = [Hugepages(size_kib=2048, total=0, free=0)]
     simulation.machine = simulation.machine.model_copy(update={"hugepages": pools})
     start(tmp_path / "a")

@@ -6,6 +6,7 @@ from __future__ import annotations
 import io
 import json
 import re
+from typing import Any
 
 import pytest
 from chart_specs import valid_charts
@@ -21,6 +22,7 @@ from linerate.links import link
 from linerate.records.cells import Cell
 from linerate.records.summary import Summary
 from linerate.records.trial import Invalid
+from linerate.report import charts as report_charts
 from linerate.report import page as report_page
 from linerate.report.console import own_share
 from linerate.report.in_short import in_short
@@ -81,7 +83,8 @@ def test_bursts_say_whether_empty_polls_count(run: tuple[Summary, str]) -> None:
     assert headings == [
         "average RX burst: all polls / non-empty",
         "average RX burst: all polls / non-empty",
-        "average RX burst, empty polls counted",
+        "average RX burst, all polls",
+        "average RX burst, non-empty polls",
     ]
     assert run[1].count("<td>32.0/32.0</td>") >= 2
 
@@ -108,8 +111,8 @@ def test_every_rate_has_its_unit(run: tuple[Summary, str]) -> None:
 
 
 CYCLES_LEAD = "the verdict is that of cycles per packet at 25 % load"
-COST_LEADS = "so the cost of a packet leads"
-LOWER_TABLE = "load, of the ceiling"
+COST_LEADS = "so the cost of a packet is compared first"
+LOWER_TABLE = "load, share of the ceiling"
 
 
 def test_the_cost_of_a_packet_leads_where_the_link_is_the_limit() -> None:
@@ -149,7 +152,7 @@ def test_an_unknown_cost_does_not_lead() -> None:
     page = render(found, trials, link)
     assert COST_LEADS not in page
     assert LOWER_TABLE in page
-    assert "lost is the share of all frames of the valid trials together" in page
+    assert '"Lost" is the share of all frames of all valid trials.' in page
     assert CYCLES_LEAD not in on_console(found)
 
 
@@ -290,8 +293,48 @@ def test_one_sentence_for_whatever_was_decided(run: tuple[Summary, str]) -> None
     assert in_short(found) is None
 
 
+def test_comparisons_open_for_one_reason_are_one_statement_for_all_sizes(
+    run: tuple[Summary, str],
+) -> None:
+    (first, *_) = run[0].comparisons
+    open_at = {"verdict": "undecided", "reason": "too few blocks", "link": "memif"}
+    cells = [
+        first.model_copy(update={**open_at, "size": size, "ratio": ratio, "smallest_detectable": d})
+        for size, ratio, d in ((64, 1.0, None), (128, 1.004, 0.03), (1518, 0.99, 0.05))
+    ]
+    (found,) = report_page.untold([*cells, cells[0].model_copy(update={"link": "veth"})])
+    told = f"{first.arm} against {first.baseline} on "
+    by = f"by {METRICS[first.metric].words}"
+    assert found.statements == [
+        f"{told}memif at 64, 128 and 1518 B {by} "
+        "(ratios 0.990 to 1.004; could find 3.00 % to 5.00 %)",
+        f"{told}veth at 64 B {by} (ratio 1.000)",
+    ]
+    # Graphs have a name, which says everything.
+    graph = cells[0].model_copy(update={"link": "linear/4", "size": 0, "ratio": None})
+    (found,) = report_page.untold([graph])
+    assert found.statements == [f"{told}linear/4 {by}"]
+
+
+def test_rows_without_an_interval_keep_their_place(run: tuple[Summary, str]) -> None:
+    found = run[0].model_copy(deep=True)
+    found.comparisons = [
+        found.comparisons[0].model_copy(update={"size": size, "primary": True, "ci_low": low})
+        for size, low in ((64, 0.9), (128, None), (256, 0.9))
+    ]
+    chart = report_charts.ratios(found)
+    assert chart
+    (order,) = {tuple(y["sort"]) for y in _encodings(chart, "y") if y.get("field") == "what"}
+    assert [each.rsplit(" ", 2)[1] for each in order] == ["64", "128", "256"]
+
+
+def _encodings(chart: dict[str, Any], channel: str) -> list[dict[str, Any]]:
+    layers = chart.get("layer", [chart])
+    return [each["encoding"][channel] for each in layers if channel in each.get("encoding", {})]
+
+
 def flooded_veth() -> Summary:
-    """One link that waits, and one on which half is lost in front of each forwarder."""
+    """A link on which the generator waits, and one on which half is lost before each forwarder."""
     setup, trials = simulated_run([Cell("memif", 64, 8), Cell("veth", 64, 8)])
     found = summarise(setup, trials, interrupted=False)
     (veth,) = [cell for cell in found.cells if cell.link == "veth"]
@@ -317,7 +360,9 @@ def test_a_flood_that_drops_stands_beside_the_published_one() -> None:
     page = render(found, [], link)
     assert "This run: veth, 64 B. " in page
     found.cells = [each for each in found.cells if each.link == "memif"]
-    assert "a link that makes the generator wait" in render(found, [], link)
+    assert "64 B, where the generator waits: no frames are lost before the forwarder" in render(
+        found, [], link
+    )
     found.cells = []
     assert like_published(found.cells) is None
 

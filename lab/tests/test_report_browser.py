@@ -19,7 +19,7 @@ from linerate.records.cells import Cell
 
 @pytest.fixture(scope="module")
 def file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Three cells; intervals are missing at the lower loads, which have too few trials."""
+    """Three cells; the lower loads have too few trials for intervals."""
     cells = [Cell("null", 64, 8), Cell("memif", 64, 8), Cell("memif", 1518, 8)]
     setup, trials = simulated_run(cells)
     trials += at_lower_load([trial for trial in trials if trial.cell.name == "memif"])
@@ -52,7 +52,7 @@ def test_every_heading_sorts(page: Page) -> None:
 
 
 def test_a_heading_is_a_button(page: Page) -> None:
-    """By mouse and by keyboard, as a reader does it."""
+    """By mouse and by keyboard, as a reader uses it."""
     table = "document.querySelector('table')"
     button = f"{table}.tHead.querySelectorAll('th')[2].querySelector('button')"
     order = f"{table}.querySelector('[aria-sort]')?.ariaSort ?? 'none'"

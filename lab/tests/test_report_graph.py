@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page and the tables of experiment `graph`, of a program that draws its figures."""
+"""The page and the tables of experiment `graph`, with a program whose figures are drawn."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The page and the tables of experiment `paths`, on a simulated wire."""
+"""The page and the tables of experiment `paths`, on a simulated link."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from linerate.experiments.paths.runs import Found
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Found, Path]]:
-    """Two sizes; intervals are missing at one, which has too few blocks for them."""
+    """Two sizes; one has too few blocks for intervals."""
     with pytest.MonkeyPatch.context() as patch:
         Wire().install(install(patch))
         out = tmp_path_factory.mktemp("paths") / "run"

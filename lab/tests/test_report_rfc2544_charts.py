@@ -45,7 +45,7 @@ def marks(spec: dict[str, Any]) -> list[str]:
 
 
 def values(spec: dict[str, Any]) -> list[dict[str, Any]]:
-    """Of all layers."""
+    """Return the values of all layers."""
     return [row for layer in spec["layer"] for row in layer["data"]["values"]]
 
 

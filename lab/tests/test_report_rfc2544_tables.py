@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The tables of rfc2544's page: every published column, and the published arithmetic apart."""
+"""The tables of rfc2544's page: every published column, and the published arithmetic separately."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ OTHERS = "The published rows of other sizes"
 
 
 def windows_at_the_throughput(trials: Iterable[Trial], arm: str, size: int) -> list[Trial]:
-    """Found by another way than the page's: latency is measured at 100 % of the rate found."""
+    """Find them in another way than the page: latency is measured at 100 % of the rate found."""
     mine = [t for t in trials if (t.arm, t.cell.key[1], t.role) == (arm, size, "search")]
     rates = {
         block: max(

@@ -22,7 +22,7 @@ PLANTED = "alert('planted')"
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The scripts that were made; each is `SCRIPT`, and the one that is pinned."""
+    """The scripts that were made; each is `SCRIPT`, and the pinned one."""
     found: list[str] = []
 
     def make() -> str:
@@ -38,7 +38,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """Where it is kept."""
+    """Return where it is kept."""
     (tmp_path / "build").mkdir()
     return tmp_path / "build" / f"vega-{version('vl-convert-python')}.js"
 

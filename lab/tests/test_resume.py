@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A run goes on after an interruption at any point: nothing is lost, nothing is run twice."""
+"""A run continues after an interruption at any point: nothing is lost, nothing is run twice."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ BOTH: dict[str, Any] = {"links": ["null", "memif"]}
 
 
 def order(trials: list[Trial]) -> list[tuple[Any, ...]]:
-    """What each trial was, in words that do not depend on its session."""
+    """Return the identity of each trial, in words that do not depend on its session."""
     return [(*t.cell.key, t.role, t.arm, t.block, t.request.load_share, t.position) for t in trials]
 
 
@@ -56,14 +56,16 @@ def test_a_run_keeps_what_it_was_asked(tmp_path: Path, simulation: Simulation) -
 
 
 def cuts(lines: list[bytes]) -> list[int]:
-    """At the start of the first line, in its middle, and about the end of each."""
+    """Return cuts at the start of the first line, in its middle, and around the end of each
+    line.
+    """
     ends = list(itertools.accumulate(map(len, lines)))
     near = {end + beside for end in ends for beside in (-2, -1, 0, 1, 2)}
     return sorted({0, 1, ends[0] // 2, *(each for each in near if each <= ends[-1])})
 
 
 def test_cut_at_any_byte(tmp_path: Path, simulation: Simulation) -> None:
-    """Whatever SIGKILL leaves of records.jsonl: whole lines are read and stay, and no others."""
+    """Whatever SIGKILL leaves of records.jsonl: complete lines are read and stay, and no others."""
     start(tmp_path / "whole", forwarders=["c-l2fwd"], blocks=1, probe=False)
     expected = (tmp_path / "whole" / RECORDS).read_bytes()
     trials = records.read(tmp_path / "whole" / RECORDS)
@@ -83,7 +85,7 @@ def test_cut_at_any_byte(tmp_path: Path, simulation: Simulation) -> None:
 def test_resumed_wherever_it_was_cut(
     tmp_path: Path, simulation: Simulation, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The whole lines stay and the other trials are run."""
+    """The complete lines stay and the other trials are run."""
     monkeypatch.setattr(session, "publish", lambda *_: None)
     whole = tmp_path / "whole"
     start(whole, forwarders=["c-l2fwd"], blocks=1, probe=False)
@@ -174,7 +176,7 @@ def test_killed_again_and_again(tmp_path: Path, simulation: Simulation) -> None:
 def test_a_cut_block_makes_pairs_only_within_a_session(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """The new setup is half as fast: across setups the ratio would be off by two."""
+    """The new setup is half as fast: across setups the ratio would be wrong by a factor of two."""
     start(tmp_path / "whole", blocks=8)
     whole = json.loads((tmp_path / "whole" / "summary.json").read_text())
     first = [t for t in simulation.ran if t.block == 3]

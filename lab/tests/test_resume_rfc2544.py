@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A search goes on after an interruption at any window: nothing is lost, nothing is sent twice."""
+"""A search continues after an interruption at any window: nothing is lost, nothing is sent
+twice.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +46,7 @@ def exact() -> SimulatedLab:
 
 
 def without_sessions(trials: list[Trial]) -> list[dict[str, Any]]:
-    """What does not depend on when the forwarder was started: its frames' delays do."""
+    """Return what does not depend on when the forwarder was started, as its frames' delays do."""
     return [
         trial.model_dump(exclude={"identity": {"session", "run"}, "outcome": {"latency"}})
         for trial in trials
@@ -52,7 +54,7 @@ def without_sessions(trials: list[Trial]) -> list[dict[str, Any]]:
 
 
 def kill_before(lab: SimulatedLab, window: int) -> Callable[[], None]:
-    """The lab dies before its so many-th window; the result keeps it alive again."""
+    """Kill the lab before this window; the returned function restores it."""
     left = [window]
 
     def count(_: Trial) -> None:
@@ -69,7 +71,9 @@ def kill_before(lab: SimulatedLab, window: int) -> Callable[[], None]:
 
 
 def cut(directory: Path, whole: Path, kept: int, torn: int = 0) -> None:
-    """What SIGKILL leaves of a run: so many lines and some bytes, and no end of its session."""
+    """Leave of a run what SIGKILL leaves: so many lines and some bytes, and no end of its
+    session.
+    """
     directory.mkdir()
     data = json.loads((whole / run_file.RUN).read_text())
     for name in ("end", "ended_at", "trials"):
@@ -118,7 +122,7 @@ def test_cut_in_any_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_killed_again_and_again_amid_void_windows(tmp_path: Path) -> None:
-    """A window that was void stays so: the trial goes on with the next, up to the same limit."""
+    """A void window stays void: the trial continues with the next, up to the same limit."""
     run = tmp_path / "run"
     lab = SimulatedLab(late=lambda _: 0.6)
     kill_before(lab, 40)
@@ -150,7 +154,7 @@ def test_killed_again_and_again_amid_void_windows(tmp_path: Path) -> None:
 
 
 def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path) -> None:
-    """Blocks of the self-test and of the searches are counted from 0 alike."""
+    """Blocks of the self-test and of the searches are both counted from 0."""
     lab = SimulatedLab()
 
     def kill(trial: Trial) -> None:
@@ -168,7 +172,7 @@ def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path)
 
 
 def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
-    """The one half would be of another setup than the other."""
+    """Its halves would be of different setups."""
     lab = SimulatedLab()
     # In the midst of the second block.
     kill_before(lab, 250)
@@ -195,7 +199,9 @@ def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
 def test_a_test_of_another_session_than_the_other_arm_s_makes_no_pair(
     tmp_path: Path, halved: str, paired: dict[str, int]
 ) -> None:
-    """Killed amid a search's latency, in a block in which the baseline comes after the arm."""
+    """Killed during a search's latency test, in a block in which the baseline comes after
+    the arm.
+    """
     lab = SimulatedLab()
     left = [2]
 
@@ -217,7 +223,7 @@ def test_a_test_of_another_session_than_the_other_arm_s_makes_no_pair(
 
 
 def test_the_share_of_100_per_cent_is_of_the_peer_on_the_same_bed(tmp_path: Path) -> None:
-    """After the interruption the machine is slower by half, the peer with all others."""
+    """After the interruption the machine is slower by half, the peer like all others."""
     lab = SimulatedLab(noise=0)
 
     def kill(trial: Trial) -> None:
@@ -238,7 +244,7 @@ def test_the_share_of_100_per_cent_is_of_the_peer_on_the_same_bed(tmp_path: Path
 
 
 def test_a_search_that_ran_out_of_time_is_not_gone_on_with(tmp_path: Path) -> None:
-    """Live the clock ended it, in the records the next test does."""
+    """Live the clock ended it; in the records the next test does."""
     hasty = replace(QUICK, limit_s=1e-9)
     whole = start(
         exact(), tmp_path / "whole", preset=hasty, keep_going=True, tests=("throughput", "loss")
@@ -365,7 +371,9 @@ def test_a_run_on_devices_goes_on_in_another_process(tmp_path: Path, directions:
 def test_options_are_held_against_those_of_the_run(
     tmp_path: Path, asked: dict[str, Any], given: str, theirs: str
 ) -> None:
-    """Not against the defaults of a new run, which would refuse these for other reasons."""
+    """They are not compared with the defaults of a new run, which would refuse these for other
+    reasons.
+    """
     lab = exact()
     kill_before(lab, 10)
     run = tmp_path / "run"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whole runs of experiment rfc2544 on simulated forwarders whose capacity is known."""
+"""Whole runs of experiment rfc2544 on simulated forwarders with known capacity."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
 
 
 def test_core_use_at_the_own_throughput_is_known_and_compared_with_nobody_s() -> None:
-    """Not even where two arms found the same: both carry all there is here."""
+    """Not even if two arms found the same: both carry all there is here."""
     fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6, "testpmd-mac": 5.5e6}
     trials, found = run(
         SimulatedLab(capacity=fast),
@@ -244,7 +244,7 @@ def test_void_windows_are_repeated_told_and_change_no_answer() -> None:
 def test_a_search_that_ran_out_of_time_is_told_from_its_records(
     monkeypatch: pytest.MonkeyPatch, tests: tuple[Test, ...]
 ) -> None:
-    """By what came next, or did not: asked anew, the search has all the time it wants."""
+    """By what follows it, or does not: a new search has all the time it wants."""
     live = throughput.search
 
     def hasty(

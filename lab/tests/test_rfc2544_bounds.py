@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """Whole runs of rfc2544 on a machine that is too busy for some loads: no cell of a table is empty
-where anything was carried, and a lower bound is called one.
+if anything was carried, and a lower bound is called one.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ KEPT_PPS = 3e6
 
 
 def busy(kept_pps: float) -> SimulatedLab:
-    """Quiet in the self-test; in the searches the sender keeps so much."""
+    """Return a machine that is quiet in the self-test; in the searches the sender keeps only this
+    share.
+    """
     lab = SimulatedLab()
     searching = [False]
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Figures of an arm from what its searches found: a search is one value, never too good a one."""
+"""Figures of an arm from its searches' results: a search is one value, never too good a one."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ QUICK = preset("quick")
 
 
 def figures(units: Sequence[Unit], of: Preset = QUICK) -> SearchFigures:
-    """Of one arm, whose searches all came to their end."""
+    """Return the figures of one arm whose searches all came to their end."""
     found = [
         Searched("arm", block, unit=unit, complete=True, trials=[])
         for block, unit in enumerate(units)
@@ -64,7 +64,7 @@ class Delays(SimulatedForwarder):
 
 
 def test_latency_has_one_value_per_search() -> None:
-    """Of six processes with three repetitions each: six values, however often each repeats."""
+    """Six processes with three repetitions each give six values, however often each repeats."""
     firsts = (10.0, 20.0, 30.0, 40.0, 50.0, 60.0)
     results = [
         latency(Delays(first, first + 1, first + 5), 1e6, seconds=1, repetitions=3, loads=(0.5,))
@@ -122,7 +122,7 @@ def test_bursts_have_one_value_per_search() -> None:
 
 
 def test_bursts_that_reach_the_limit_leave_no_buffer_time() -> None:
-    """That of the others would be too short."""
+    """The buffer time of the others would be too short."""
     results = [
         back_to_back(SimulatedForwarder(Model(capacity, 1e7)), 4e6, repetitions=2, longest_s=0.05)
         for capacity in (4e6, 4e6, 1.1e7)
@@ -172,7 +172,7 @@ def test_recovery_has_one_value_per_search() -> None:
 
 
 def test_one_repetition_that_did_not_recover_leaves_no_time() -> None:
-    """That of the others would be too good; the table says how many."""
+    """The time of the others would be too good; the table says how many there are."""
     found = recovered([1, 1], [1, 9.9], *[[1, 1]] * 4)
     assert found.recovery is not None
     assert (found.recovery.repetitions, found.recovery.not_recovered) == (12, 1)
@@ -214,7 +214,7 @@ def test_a_search_that_found_no_load_found_0_and_one_without_a_result_nothing() 
 
 
 def test_repetitions_without_a_result_do_not_count() -> None:
-    """A test that failed in all searches but one was not repeated as often as was planned."""
+    """A test that failed in all searches but one was not repeated as often as planned."""
     conforming = preset("conforming")
     one = Tired(*range(1, 11))
     whole = recovery(one, 1e6, repetitions=10)
@@ -237,7 +237,9 @@ def test_repetitions_without_a_result_do_not_count() -> None:
 
 
 def losses(*capacities: float, seconds: float = 1.0, failing: float = 0.0) -> SearchFigures:
-    """Searches of forwarders that carry so much of 10 Mpps, two frames in their queue."""
+    """Return searches of forwarders that carry so much of 10 Mpps, with two frames in their
+    queue.
+    """
     return figures(
         [
             Unit(
@@ -265,7 +267,7 @@ def test_loss_at_a_load_that_searches_ended_above_has_no_median() -> None:
 
 
 def test_loss_of_a_search_whose_test_failed_is_that_of_the_loads_before() -> None:
-    """Which does not hang on what it lost, so that the loads below keep their median."""
+    """The failure does not depend on what it lost, so the loads below keep their median."""
     found = losses(*[2e6] * 6, failing=0.2)
     counts = [each.searches for each in found.loss]
     assert counts == sorted(counts, reverse=True)
@@ -285,7 +287,7 @@ def cell_of(**arms: SearchFigures) -> CellSummary:
 
 
 def printed(table: Table | None, first: str) -> list[str]:
-    """The rows that begin so."""
+    """Return the rows that begin so."""
     assert table is not None
     text = StringIO()
     Console(file=text, width=150).print(table)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What rfc2544 can be asked for, and what conforms to the RFC."""
+"""The options of rfc2544, and what conforms to the RFC."""
 
 from __future__ import annotations
 
@@ -72,7 +72,7 @@ def test_one_direction_needs_two_ports() -> None:
 def test_one_failed_search_leaves_blocks_that_can_decide(
     sizes: list[int], tests: tuple[Test, ...], family: int
 ) -> None:
-    """At one size and load of all that are corrected together."""
+    """At one size and load, with the correction for all together."""
     blocks = cells(options(sizes=sizes, tests=tests))[0].blocks
     assert family * 2 / 2 ** (blocks - 1) < ALPHA <= family * 2 / 2 ** (blocks - 2)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs of rfc2544 say of forwarders that differ, or do not, and when they say nothing."""
+"""What runs of rfc2544 say about forwarders that differ, or do not, and when they say nothing."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_an_arm_at_the_ceiling_is_limited() -> None:
 
 
 def test_a_sender_that_cannot_send_what_the_link_carries_is_the_limit() -> None:
-    """The other arm is limited by nothing else than itself."""
+    """The other arm is limited only by itself."""
     slow = {**FAST, "rust-l2fwd": 4e6}
     late = SimulatedLab(
         capacity=slow, noise=0.001, late=lambda pps: float(pps > 0.86 * CEILING_PPS)
@@ -50,7 +50,9 @@ def test_a_sender_that_cannot_send_what_the_link_carries_is_the_limit() -> None:
 def test_an_arm_at_the_line_rate_is_limited_by_the_link_or_by_what_was_asked_for(
     line_rate: float, by: str
 ) -> None:
-    """The link carries no more than its line rate; of one that is less nobody knows."""
+    """The link carries no more than its line rate; if a lower rate was given, what it carries is
+    not known.
+    """
     lab = SimulatedLab(capacity=FAST, noise=0.001)
     _, found = run(lab, tests=("throughput",), line_rate=line_rate)
     assert limits_of(found)["c-l2fwd"] == by
@@ -155,7 +157,9 @@ def test_loss_that_some_runs_lack_is_compared_by_its_difference() -> None:
 
 
 def test_a_search_without_any_load_that_reaches_the_goal_counts() -> None:
-    """As 0, which has no ratio: without three such searches the arm would be the faster one."""
+    """It counts as 0, which has no ratio: without three such searches the arm would be the faster
+    one.
+    """
     slow = [4e6 * (1 + 0.001 * block) for block in range(9)]
     found = rates_compared(slow, [0.0 if block < 3 else 1.1 * slow[block] for block in range(9)])
     assert (found.verdict, found.n, found.ratio) == ("undecided", 9, None)
@@ -174,7 +178,9 @@ def test_without_any_load_at_all_an_arm_is_slower_and_two_are_not_told_apart() -
 
 
 def rates_compared(baseline: Sequence[float], other: Sequence[float]) -> Comparison:
-    """As searches found them, block by block; the A/A arm has what the baseline has."""
+    """Return rates as searches found them, block by block; the A/A arm has those of the
+    baseline.
+    """
     values = {
         (block, 1): {"c-l2fwd": slow, "c-l2fwd-again": slow, "rust-l2fwd": fast}
         for block, (slow, fast) in enumerate(zip(baseline, other, strict=True))
@@ -187,7 +193,7 @@ def rates_compared(baseline: Sequence[float], other: Sequence[float]) -> Compari
 
 
 def test_bursts_longer_than_any_that_was_tried_are_not_left_out() -> None:
-    """The searches that end at a limit are those of the longest; the others are too short."""
+    """The searches that end at a limit have the longest bursts; the others are too short."""
     lab = SimulatedLab(capacity={"rust-l2fwd": 9.9e6}, noise=0.02)
     _, found = run(lab, tests=("throughput", "back-to-back"))
     figures = arm(found, "rust-l2fwd").search

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The kernel as a forwarder: it forwards every flow, counts what it forwarded, and is left as it
-was found."""
+"""The kernel as a forwarder: it forwards every flow, counts what it forwarded, and is restored
+afterwards.
+"""
 
 from __future__ import annotations
 
@@ -59,7 +60,7 @@ def start(name: str, run: RunDirectory, wire: Wire) -> AbstractContextManager[Ru
 
 
 def settings(wire: Wire) -> dict[str, str]:
-    """All that a forwarder may have changed in its namespace."""
+    """Return all that a forwarder may have changed in its namespace."""
     asked = (
         "link show", "-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all",
         "neigh show nud all",
@@ -83,7 +84,7 @@ def frame_of(flow: flows.Flow, version: int, port: int) -> bytes:
 
 
 def through(wire: Wire, frame: bytes, port: int) -> bytes | None:
-    """The frame as it comes out of the other port; None: it does not."""
+    """Return the frame as it comes out of the other port; None: it does not."""
     (into, out) = wire.of(Interface.GENERATOR)[:: 1 if port == 0 else -1]
     with inside(into.host):
         sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -143,7 +144,9 @@ def test_routes_lead_every_flow_to_the_other_port(
 
 
 def gained(before: list[tuple[int, int]], running: Running) -> list[tuple[int, int]]:
-    """Frames in and out by port since then; what is sent counts when the other end has it."""
+    """Return frames in and out by port since then; a sent frame counts when the other end
+    has it.
+    """
     deadline = time.monotonic() + TIMEOUT_S
     while True:
         now = counted(running)
@@ -251,7 +254,7 @@ def test_on_other_links_it_is_refused_with_the_reason(run: RunDirectory, name: s
 
 
 def test_the_kernel_s_threads_receive(wire: Wire) -> None:
-    """And not whoever sends: they run for every frame that comes."""
+    """They run for every frame, so the sender does not receive for the forwarder."""
     frame = frame_of(next(flows.flows()), 4, 0)
     into = wire.of(Interface.GENERATOR)[0]
     before = [_switches(thread.pid) for thread in wire.threads]
@@ -266,12 +269,12 @@ def test_the_kernel_s_threads_receive(wire: Wire) -> None:
 
 
 def _switches(pid: int) -> int:
-    """How often a thread has run."""
+    """Return how often a thread has run."""
     return int(Path(f"/proc/{pid}/schedstat").read_text().split()[2])
 
 
 def xdp_of(wire: Wire) -> list[bool]:
-    """Whether the forwarder's interfaces have a program."""
+    """Return True if the forwarder's interfaces have a program."""
     ports = wire.of(Interface.FORWARDER)
     return ["prog/xdp" in ip("link", "show", "dev", p.name, host=p.host) for p in ports]
 

@@ -1,15 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What l3fwd-graph's ACL node costs beside `rte_acl_classify` alone.
+"""Measures what l3fwd-graph's ACL node costs compared with `rte_acl_classify` alone.
 
     python -m linerate_bench.acl [ROUNDS [RULES]]
 
-ROUNDS: 20 unless given; RULES: 1000. In every round, in an order drawn anew, the distribution's
-`dpdk-test-acl` looks the packets up in batches of 256, twice (the control), and `l3fwd-graph` (both
-executors), with the same rules, routes them between ports of net_nearfree. Of the first the cycles
-per packet are what it prints, of the others those of the node itself, by its own counters: finding
-the packets' headers, counting each rule's packets and sending them on are in it. Rules and packets
-are drawn from a seed, of rules like those of a firewall; a tenth denies. Ratios are of packets in
-equal time; `goal_table` says when the goal is reached, and when there is no verdict.
+ROUNDS: 20 unless given; RULES: 1000. Each round runs, in an order drawn anew, the distribution's
+`dpdk-test-acl`, which looks packets up in batches of 256, twice (the control), and `l3fwd-graph`
+with both executors, which routes the same packets by the same rules between ports of net_nearfree.
+`dpdk-test-acl` prints its cycles per packet; those of `l3fwd-graph` are from the node's own
+counters and include finding the packets' headers, counting each rule's packets and sending them on.
+Rules and packets are drawn from a seed. The rules are like those of a firewall; a tenth of them
+denies. Ratios are of packets in equal time; `goal_table` says when the goal is reached, and when
+there is no verdict.
 """
 
 from __future__ import annotations
@@ -44,10 +45,10 @@ from linerate_bench.goal_table import Row, gated, lines
 ROUNDS, RULES, PACKETS, BATCH = 20, 1000, 1024, 256
 GOAL = 0.9
 WINDOW_S, TIMEOUT_S = 0.5, 20.0
-# Lookups of all packets that dpdk-test-acl makes: about half a second.
+# How often dpdk-test-acl looks all packets up: about half a second.
 ITERATIONS = 8000
 ALONE = "rte_acl_classify"
-# The same once more.
+# The control: the same program again.
 AGAIN = ALONE + AA_SUFFIX
 _UDP = 17
 _MAX_PORT = 65_535
@@ -67,14 +68,14 @@ class Rule:
     denies: bool
 
     def line(self) -> str:
-        """As l3fwd has it, without what it begins with and its port."""
+        """Return the rule as l3fwd reads it, without its first character and its port."""
         source = f"{IPv4Address(self.source)}/{self.source_bits}"
         destination = f"{IPv4Address(self.destination)}/{self.destination_bits}"
         return f"{source} {destination} 0 : {_MAX_PORT} {self.low} : {self.high} {_UDP}/0xff"
 
 
 def draw_rules(rng: random.Random, count: int) -> list[Rule]:
-    """No two are the same."""
+    """Draw rules of which no two are the same."""
     found: dict[str, Rule] = {}
     while len(found) < count:
         source_bits = rng.choice([0, 8, 16, 24, 32])
@@ -101,18 +102,18 @@ def _network(address: int, bits: int) -> int:
 
 @dataclass(frozen=True)
 class Packet:
-    """Of UDP."""
+    """A UDP packet."""
 
     source: int
     destination: int
     ports: tuple[int, int]
 
     def trace(self) -> str:
-        """As dpdk-test-acl reads it."""
+        """Return the packet as dpdk-test-acl reads it."""
         return f"{self.source} {self.destination} {self.ports[0]} {self.ports[1]} {_UDP}\n"
 
     def frame(self) -> bytes:
-        """60 bytes; nobody here looks at the IPv4 checksum."""
+        """Return a frame of 60 bytes; neither program checks the IPv4 checksum."""
         ip = bytes.fromhex("4500002e0000000040110000")
         addresses = self.source.to_bytes(4, "big") + self.destination.to_bytes(4, "big")
         ports = b"".join(port.to_bytes(2, "big") for port in self.ports)
@@ -120,7 +121,7 @@ class Packet:
 
 
 def draw_packets(rng: random.Random, rules: list[Rule], count: int) -> list[Packet]:
-    """Each matches a rule."""
+    """Draw packets; each matches a rule."""
 
     def one() -> Packet:
         rule = rng.choice(rules)
@@ -143,7 +144,7 @@ class Bench:
     test_acl: Path
 
     def write(self, rules: list[Rule], packets: list[Packet]) -> None:
-        """The files of all programs."""
+        """Write the files of all programs."""
         path = self.run.path
         lines = [f"{'@' if r.denies else 'R'}{r.line()}{'' if r.denies else ' 0'}\n" for r in rules]
         (path / "rules").write_text("".join(lines))
@@ -153,7 +154,7 @@ class Bench:
         (path / "frames").write_bytes(capture(packet.frame() for packet in packets))
 
     def alone(self) -> float:
-        """Cycles per packet of `rte_acl_classify`."""
+        """Return the cycles per packet of `rte_acl_classify`."""
         path, prefix = self.run.path, self.run.new_prefix("alone")
         lcores = eal.lcores(self.cores.forwarder)
         options = eal.options(lcores, self.memory, prefix, Wire(), mib=_MEMORY_MIB)
@@ -176,7 +177,7 @@ class Bench:
         return float(told[1])
 
     def node(self, executor: str) -> float:
-        """Cycles per packet of l3fwd-graph's ACL node."""
+        """Return the cycles per packet of l3fwd-graph's ACL node."""
         path, prefix = self.run.path, self.run.new_prefix("graph")
         vdev = f"net_nearfree0,size=60,dense=1,frames={path}/frames"
         wire = Wire(vdevs=(vdev,), eal_options=("-d", str(nearfree_plugin())))
@@ -206,7 +207,7 @@ class Bench:
 
 
 def find() -> Path:
-    """The peer."""
+    """Find the peer, `dpdk-test-acl`."""
     found = shutil.which("dpdk-test-acl")
     if found is None:
         raise MissingError("dpdk-test-acl is not installed", "make setup (Debian: dpdk-dev)")
@@ -214,7 +215,7 @@ def find() -> Path:
 
 
 def cost_lines(rounds: list[dict[str, float]]) -> list[str]:
-    """A line for each way: the median of its cycles per packet."""
+    """Return a line for each way of looking up: the median of its cycles per packet."""
     lines = [f"{'':24}{'cycles/packet':>14}"]
     for name in rounds[0]:
         lines.append(f"{name:24}{statistics.median(each[name] for each in rounds):14.1f}")
@@ -222,7 +223,7 @@ def cost_lines(rounds: list[dict[str, float]]) -> list[str]:
 
 
 def table(rounds: list[dict[str, float]], rules: int) -> tuple[list[Row], list[str]]:
-    """How much of the lookup's rate is left, each way; and why there is no verdict on it."""
+    """Return which share of the lookup's rate each way keeps, and why there is no verdict on it."""
     cell = f"{rules} rules"
 
     def row(name: str, goal: float | None) -> Row:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Numbers among the arguments of programs that have no others: `python -m linerate_bench.NAME`."""
+"""Reads numbers from the command lines `python -m linerate_bench.NAME`, which take nothing else."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Number = TypeVar("Number", int, float)
 
 
 def number(usage: str, default: Number, at: int = 1, least: int = 0) -> Number:
-    """The argument at that place, of the default's type, above 0 and `least` or more; the default
-    where there is none.
+    """Return the argument at that place as the default's type, above 0 and at least `least`; the
+    default if there is none.
 
-    Where it is something else, the program ends with its usage (`acl [ROUNDS [RULES]]`).
+    A wrong argument ends the program with its usage (`acl [ROUNDS [RULES]]`).
     """
     if len(sys.argv) <= at:
         return default

@@ -1,18 +1,19 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How fast our generator is beside testpmd's, on one lcore.
+"""Measures how fast our generator is compared with testpmd's, on one lcore.
 
     python -m linerate_bench.generator_speed [ROUNDS]
 
 ROUNDS: 20 unless given. In each round every program sends on every link once, as a new process on
-the same CPU, in an order drawn anew. Frames have 64 bytes with FCS, bursts 32 frames. Ours floods
-one flow whose IPv4 addresses and UDP ports count, with right checksums, and with sequence numbers
-and time stamps where frames come back; testpmd's flowgen counts up one address, and receives; its
-txonly sends the same frame again and again, and never receives. Rates are differences of the
-driver's counters (`/ethdev/stats,0`) over the time for which the program ran in a window
-(`schedstat` of its threads), read in the same way from all, which poll without ever sleeping: a CPU
-that others use too makes no program slower by the time they take, and the share that was left is
-shown. Ratios are paired within rounds. A goal is about the interval's lower end; printed, never
-asserted.
+the same CPU, in an order drawn anew. Frames have 64 bytes with FCS, bursts 32 frames. Our generator
+floods one flow whose IPv4 addresses and UDP ports count up, with right checksums, and with sequence
+numbers and time stamps if frames come back. testpmd's flowgen counts up one address, and receives;
+its txonly sends the same frame again and again, and never receives.
+
+A rate is a difference of the driver's counters (`/ethdev/stats,0`) divided by the time for which
+the program ran in the window (`schedstat` of its threads). All programs are read in the same way,
+and all poll without sleeping: a program is not slower because others use its CPU, too; the share of
+the CPU that was left is shown. Ratios are paired within rounds. A goal is about the interval's
+lower end; it is printed, never asserted.
 """
 
 from __future__ import annotations
@@ -47,9 +48,10 @@ FCS = 4
 ROUNDS = 20
 SETTLE_S, WINDOW_S = 0.2, 1.0
 START_TIMEOUT_S = 15.0
-# What a ring holds and the generator's queues may: accepted and not yet received at the end.
+# The greatest number of frames that are accepted and not yet received at the end: those in a ring
+# and in the generator's queues.
 UNDER_WAY = 8192
-# Who sends beside ours, and receives.
+# The peer that sends instead of ours, and may receive.
 PEER = "testpmd-io"
 
 OURS, FLOWGEN, TXONLY = "generator", "flowgen", "txonly"
@@ -57,14 +59,14 @@ OURS, FLOWGEN, TXONLY = "generator", "flowgen", "txonly"
 
 @dataclass(frozen=True)
 class Bed:
-    """A link, who sends on it, who receives there, and by how much ours is to be faster."""
+    """A link: who sends on it, who receives there, and by how much ours is to be faster."""
 
     name: str
     vdev: str
     words: str
     goals: dict[str, float]
     receivers: frozenset[str]
-    # What is sent comes back.
+    # Sent frames come back.
     echoes: bool = False
 
     @property
@@ -100,7 +102,7 @@ BEDS = (
 
 @dataclass(frozen=True)
 class Rate:
-    """Frames per second for which the program ran, and the share of the window that this was."""
+    """Frames per second of the time for which the program ran, and its share of the window."""
 
     sent: float
     received: float
@@ -119,7 +121,9 @@ def rate(
     window_s: float,
     sleep: Callable[[float], None] = time.sleep,
 ) -> Rate:
-    """Of port 0, over about that many seconds. `ran_s`: for how long the program has run."""
+    """Measure the rate of port 0 over about that many seconds. `ran_s` returns for how long
+    the program has run.
+    """
 
     def read() -> tuple[Reading, float]:
         return telemetry.read_tight("/ethdev/stats,0"), ran_s()
@@ -139,7 +143,7 @@ def rate(
 
 
 def check(bed: Bed, program: str, found: Rate) -> Rate:
-    """Raises when the program did not do what it is compared for."""
+    """Raise an error if the program did not do the work that is compared."""
     if found.sent <= 0:
         raise TrialError(f"{program} sent nothing on {bed.name}")
     if (program in bed.receivers) != (found.received > 0):
@@ -148,7 +152,9 @@ def check(bed: Bed, program: str, found: Rate) -> Rate:
 
 
 def check_books(bed: Bed, accepted: int, received: int, counters: dict[str, Any]) -> None:
-    """The generator's own counts are the driver's, and on an echo all frames came back."""
+    """Check that the generator's own counts are the driver's, and that on an echo all frames came
+    back.
+    """
     if accepted != int(counters["opackets"]):
         raise TrialError(f"the generator counted {accepted} frames, the port {counters}")
     if bed.echoes and not accepted - UNDER_WAY <= received <= accepted:
@@ -177,7 +183,7 @@ def _window(bed: Bed, program: str, child: Child, telemetry: Telemetry) -> Rate:
 
 
 def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
-    """What the generator does, and the rate of the TSC."""
+    """Measure the generator; return its rate and the frequency of the TSC."""
     sender = Generator(bench.run, bench.cpu, bench.memory, Wire(), flood=True)
     try:
         marked = bed.echoes
@@ -195,7 +201,9 @@ def ours(bench: Bench, bed: Bed) -> tuple[Rate, int]:
 
 
 def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> Command:
-    """testpmd with one forwarding lcore on this CPU; its main lcore sleeps there on its input."""
+    """Return the command of testpmd with one forwarding lcore on this CPU; its main lcore sleeps
+    there.
+    """
     options = eal.options(eal.idle_main(cpu), memory, prefix, Wire(vdevs=(bed.vdev,)))
     arguments = [
         f"--forward-mode={mode}",
@@ -204,7 +212,7 @@ def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> 
         "--auto-start",
         "--nb-cores=1",
         "--port-topology=loop",
-        # Without huge pages its own choice does not fit.
+        # Without huge pages testpmd's default does not fit.
         "--total-num-mbufs=16384",
         "--no-flush-rx",
     ]
@@ -213,7 +221,7 @@ def peer_command(mode: str, bed: Bed, cpu: int, memory: Memory, prefix: str) -> 
 
 
 def theirs(bench: Bench, bed: Bed, mode: str) -> Rate:
-    """What testpmd does."""
+    """Measure testpmd; return its rate."""
     prefix = bench.run.new_prefix("testpmd")
     command = peer_command(mode, bed, bench.cpu, bench.memory, prefix)
     with (
@@ -224,7 +232,9 @@ def theirs(bench: Bench, bed: Bed, mode: str) -> Rate:
 
 
 def measure(bench: Bench, source: random.Random) -> tuple[Round, int | None]:
-    """One round, and the rate of the TSC. A trial that fails is said and absent."""
+    """Measure one round; return its rates and the frequency of the TSC. A failed trial is reported
+    and left out.
+    """
     order = [(bed, program) for bed in BEDS for program in bed.programs]
     source.shuffle(order)
     found: Round = {bed.name: {} for bed in BEDS}
@@ -248,7 +258,7 @@ def _interval(found: stats.Paired) -> str:
 
 
 def table(bed: Bed, rounds: list[Round], hz: int) -> list[str]:
-    """What one link's rounds say."""
+    """Return the lines about one link's rounds."""
     lines = [f"{bed.name} ({bed.vdev}): {bed.words}"]
     lines.append(
         f"  {'':18} {'Mpps here':>10} {'cycles/frame':>13} {'RX/TX':>6} {'ran':>5} {'rounds':>7}"

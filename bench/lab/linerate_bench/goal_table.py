@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How ratios are held against goals, and told, wherever there are some: one table, the same words.
+"""Compares ratios with goals, and reports them everywhere in one table with the same words.
 
-reached      the lower end of the ratio's interval is not below the goal
-not reached  the whole interval is below it
-not shown    neither: the goal lies inside, or there are too few blocks for an interval
-no verdict   the control forbids verdicts in this cell, as everywhere
+    reached      the lower end of the ratio's interval is not below the goal
+    not reached  the whole interval is below it
+    not shown    neither: the goal lies inside, or there are too few blocks for an interval
+    no verdict   the control forbids verdicts in this cell, as everywhere
 
-Printed, never asserted.
+Goals are printed, never asserted.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from linerate.verdict.judgement import unsound
 from linerate.verdict.stats import Paired
 
 COLUMNS = ("cell", "forwarder", "against", "blocks", "ratio", "95 % interval", "goal")
-# Of these, the first hold words, the others figures.
+# The first columns have words, the others figures.
 _WORDS = 3
 
 
 @dataclass(frozen=True)
 class Row:
-    """One ratio and the goal for the lower end of its interval, where there is one."""
+    """One ratio, and the goal for the lower end of its interval if there is one."""
 
     cell: str
     arm: str
@@ -41,7 +41,7 @@ class Row:
 
 
 def state(found: Paired, goal: float) -> str:
-    """Whether the goal is reached, by the interval alone."""
+    """Return whether the goal is reached, by the interval alone."""
     if found.ci_low is not None and found.ci_low >= goal:
         return "reached"
     if found.ci_high is not None and found.ci_high < goal:
@@ -50,7 +50,7 @@ def state(found: Paired, goal: float) -> str:
 
 
 def interval(found: Paired) -> str:
-    """The interval of a ratio; a dash where there is none."""
+    """Return the interval of a ratio as text; a dash if there is none."""
     if found.ci_low is None or found.ci_high is None:
         return "-"
     return f"{found.ci_low:.3f} to {found.ci_high:.3f}"
@@ -59,7 +59,7 @@ def interval(found: Paired) -> str:
 def gated(
     cell: str, control: Row | None, rows: Sequence[Row | None]
 ) -> tuple[list[Row], list[str]]:
-    """The rows of a cell, the control first; and why it has no verdict, where it has none.
+    """Return the rows of a cell, the control first, and the reason if it has no verdict.
 
     `control`: the baseline against itself.
     """
@@ -74,7 +74,7 @@ def gated(
 
 
 def lines(rows: Sequence[Row], reasons: Sequence[str]) -> list[str]:
-    """The table, then why cells have no verdict."""
+    """Return the lines of the table, then the reasons why cells have no verdict."""
     cells = [(*COLUMNS, ""), *map(_words, rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     return [

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `make bench` prints at its end: how fast l2fwd in Rust is against the best build in C.
+"""The table at the end of `make bench`: how fast l2fwd in Rust is compared with the best build in
+C.
 
     python -m linerate_bench.goals RECORDS.jsonl
 
 The best of the unmodified C builds is chosen in every second block and judged in the others: chosen
-and judged in the same ones, it would look better than it is
-(docs/how-it-measures.md#claims-and-choices). `goal_table` says when a goal is reached, and prints.
+and judged in the same blocks, it would look better than it is
+(docs/how-it-measures.md#claims-and-choices). `goal_table` says when a goal is reached.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from linerate_bench.goal_table import Row, gated, lines
 
 C_BUILDS = ("c-l2fwd", "c-l2fwd-native", "c-l2fwd-clang", "c-l2fwd-clang-native")
 ARMS = ("plain-c", "plain-c-burst", "rust-l2fwd", "rust-l2fwd-burst", "raw-rust", "raw-rust-burst")
-# Lower bounds by arm and link.
+# The goals for lower ends of intervals, by arm and link.
 GOALS = {
     ("rust-l2fwd", "null2"): 1.02,
     ("rust-l2fwd", "nearfree2"): 1.2,
@@ -39,7 +40,7 @@ METRIC = FORWARDED
 
 
 def best_build(trials: list[Trial], builds: Sequence[str] = C_BUILDS) -> str | None:
-    """The fastest C build by the median over the even blocks."""
+    """Return the fastest C build by the median over the even blocks."""
     medians = {
         name: statistics.median(rates)
         for name in builds
@@ -63,14 +64,14 @@ def row(  # noqa: PLR0917 - what a row has
     goal: float | None,
     metric: TrialMetric = METRIC,
 ) -> Row | None:
-    """Compared in the blocks in which both are valid."""
+    """Compare two arms in the blocks in which both are valid."""
     found = pair(trials, arm, baseline, metric).paired
     return Row(cell, arm, baseline, found, goal) if found else None
 
 
 def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
-    """Every arm against the best C build, the safe API against raw pointers, and the control; and
-    why there is no verdict on a link.
+    """Compare every arm with the best C build, the safe API with raw pointers, and the control;
+    return also why a link has no verdict.
     """
     every: list[Row] = []
     reasons: list[str] = []

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How fast the Rust graphs are against the best build of the C nodes, with the goals.
+"""How fast the Rust graphs are compared with the best build of the C nodes, with the goals.
 
     python -m linerate_bench.graph_goals RECORDS.jsonl
 
-Told as `linerate_bench.goals` does; builds are chosen and judged as in the run's own summary.
+The table is that of `linerate_bench.goals`; builds are chosen and judged as in the run's summary.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from linerate_bench.goal_table import Row, gated, lines
 from linerate_bench.goals import row
 
 BASELINE = "c-graph"
-# What mechanisms that pass objects several at a time begin with.
+# The names of mechanisms that pass several objects at a time begin with these.
 BULK = ("copy", "assign2", "assign4")
 
 
 def goal(arm: str, cell: GraphCell) -> float | None:
-    """For the lower bound of the arm's ratio in this cell; None: there is none."""
+    """Return the goal for the lower end of the arm's ratio in this cell; None: there is no goal."""
     if arm == "rust-graph":
         return 1.15 if cell.passing.startswith(BULK) else 0.97
     if arm == "fused":
@@ -37,8 +37,8 @@ def goal(arm: str, cell: GraphCell) -> float | None:
 
 
 def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
-    """Every arm of every cell against the best C build, and the control; and why a cell has no
-    verdict.
+    """Compare every arm of every cell with the best C build, and the control; return also why a
+    cell has no verdict.
     """
     found = judged(last_windows(trials)).trials
     every: list[Row] = []

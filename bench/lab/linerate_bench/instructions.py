@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Instructions per packet of the lab's forwarders, in one table for all.
+"""Counts the instructions per packet of the lab's forwarders, and prints one table for all.
 
     python -m linerate_bench.instructions FORWARDER...
 
 Each is counted once (`linerate.experiments.instructions`), on two net_nearfree ports, with frames
 to route if it routes. What DPDK's libraries execute for it counts as its own. `linerate
-instructions A B` says more of two of them. Ends with status 4 if one of them cannot be counted.
+instructions A B` says more about two of them. The exit status is 4 if one of them cannot be
+counted.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How fast l3fwd-graph in Rust is against the best build in C, by the same routes.
+"""How fast l3fwd-graph in Rust is compared with the best build in C, with the same routes.
 
     python -m linerate_bench.l3fwd_goals RECORDS.jsonl
 
-Chosen, judged and told as `linerate_bench.goals` does. The nodes of the C program are those of the
-distribution's librte_node; its builds differ in what walks them. Links with a generator are left
-out: on these it is not the forwarder alone that decides how many packets come.
+Builds are chosen, judged and reported as by `linerate_bench.goals`. The nodes of the C program are
+those of the distribution's librte_node; its builds differ in what walks them. Links with a
+generator are left out, because there the forwarder alone does not decide how many packets come.
 """
 
 from __future__ import annotations
@@ -23,12 +23,14 @@ from linerate_bench.goals import best_build, row
 C_BUILDS = (
     "c-l3fwd-graph", "c-l3fwd-graph-native", "c-l3fwd-graph-clang", "c-l3fwd-graph-clang-native",
 )  # fmt: skip
-# For the lower end of the interval.
+# The goals for the lower end of the interval.
 GOALS = {"rust-l3fwd-graph": 1.0, "rust-l3fwd-graph-fused": 1.15}
 
 
 def table(trials: list[Trial]) -> tuple[list[Row], list[str]]:
-    """Each executor against the best C build, and the control; and why a cell has no verdict."""
+    """Compare each executor with the best C build, and the control; return also why a cell has no
+    verdict.
+    """
     every: list[Row] = []
     reasons: list[str] = []
     for cell in dict.fromkeys(trial.cell.name for trial in trials):

@@ -1,21 +1,22 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What lookups, pools and rings cost through the safe API beside the same loops in C.
+"""Measures what lookups, pools and rings cost through the safe API, and in the same loops in C.
 
     python -m linerate_bench.lookups [BLOCKS]
 
-BLOCKS: 40 unless given. `lookup-bench` (`bench/lookup`) has the tables and both kinds of loops,
-those in C from libraries that gcc and clang build here, for any processor and for this one; there
-is a second build of it for this processor (`make native-graph`). A block starts each anew, for
-where tables lie in memory differs from start to start and decides a few per cent. All loops of a
-process use the same tables and run in an order drawn anew, for some milliseconds, eight times; a
-loop's time is that of the fastest, when nobody else on the host was in its way.
+BLOCKS: 40 unless given. `lookup-bench` (`bench/lookup`) has the tables and both kinds of loops. gcc
+and clang build those in C here as libraries, for any processor and for this one; there is a second
+build of `lookup-bench` for this processor (`make native-graph`). A block starts each program anew,
+because the place of the tables in memory differs from start to start and decides a few per cent.
+All loops of a process use the same tables and run in an order drawn anew, for some milliseconds,
+eight times. A loop's time is that of the fastest run, in which nobody else on the host was in its
+way.
 
 The best C build of a cell is chosen in every second block and judged in the others, in the same
-process: for the program for any processor among such builds, for the one for this processor (the
-cells `native`) among all; gcc's runs twice (the control). Ratios are of operations in equal time;
-`goal_table` says when the goal is reached, and when there is no verdict. Beside them stand
-instructions per operation by callgrind, of the builds for any processor (valgrind does not know
-all others), if valgrind is there.
+process: for the program for any processor among the builds for any processor, for the one for this
+processor (the cells `native`) among all. gcc's build runs twice (the control). Ratios are of
+operations in equal time; `goal_table` says when the goal is reached, and when there is no verdict.
+Beside the ratios are instructions per operation by callgrind, if valgrind is installed, of the
+builds for any processor (valgrind does not know all others).
 """
 
 from __future__ import annotations
@@ -50,22 +51,22 @@ BLOCKS, TIMES, WINDOW_MS, TIMEOUT_S = 40, 8, 3, 60.0
 GOAL = 0.97
 PROGRAM = "lookup-bench"
 RUST = "rust"
-# What the cells of the program for this processor are called besides.
+# The end of the names of cells of the program for this processor.
 NATIVE_CELL = " native"
 # The arm that runs twice.
 CONTROL = "c/gcc"
 _MEMORY_MIB = 512
-# Rounds under valgrind, some fifty times slower.
+# Rounds under valgrind, which is some fifty times slower.
 _COUNTED = {"pool": 200, "ring": 200, "ring-single": 200}
 _COUNTED_LOOKUPS = 3
 
-# Cycles per operation by cell and arm, of a block.
+# The cycles per operation of a block, by cell and arm.
 Block = dict[str, dict[str, float]]
 
 
 @dataclass(frozen=True)
 class Programs:
-    """What there is here. `left_out`: what there is not."""
+    """The programs that exist here. `left_out`: those that do not."""
 
     rust: Path
     native: Path | None
@@ -74,7 +75,7 @@ class Programs:
 
 
 def find() -> Programs:
-    """Builds the loops in C that are not there; raises `MissingError` without the program."""
+    """Build the missing loops in C; raises `MissingError` without the program."""
     gcc = shutil.which("gcc")
     builds = [
         ("gcc", gcc, ""),
@@ -98,7 +99,7 @@ def find() -> Programs:
 
 @dataclass
 class Bench:
-    """A process that runs loops, asked one thing at a time. `suffix`: the end of its cells."""
+    """A process that runs loops on request. `suffix`: the end of the names of its cells."""
 
     child: Child
     suffix: str = ""
@@ -119,13 +120,13 @@ class Bench:
         return answer
 
     def offers(self) -> None:
-        """Asks for cells and arms."""
+        """Ask for cells and arms."""
         told = self.ask(do="cells")
         self.operations = {each["cell"]: each["operations"] for each in told["cells"]}
         self.arms = told["arms"]
 
     def run(self, cell: str, arm: str, **length: int) -> tuple[float, str]:
-        """Cycles per operation, and what was found."""
+        """Return the cycles per operation, and what was found."""
         told = self.ask(do="run", cell=cell, arm=arm.removesuffix(AA_SUFFIX), **length)
         return told["tsc_cycles"] / told["operations"], told["work"]
 
@@ -133,7 +134,7 @@ class Bench:
 def command(
     programs: Programs, run: RunDirectory, cpu: int, memory: Memory, native: bool
 ) -> Command:
-    """One of the two programs, with the loops in C."""
+    """Return the command of one of the two programs, with the loops in C."""
     program = programs.native if native and programs.native else programs.rust
     options = eal.options(
         eal.lcores(cpu), memory, run.new_prefix("lookup"), Wire(), mib=_MEMORY_MIB
@@ -145,7 +146,7 @@ def command(
 
 
 def measure(benches: Sequence[Bench], rng: random.Random, found: dict[str, str]) -> Block:
-    """A block: the least of `TIMES` windows of each loop in each cell.
+    """Measure a block: the fastest of `TIMES` windows of each loop in each cell.
 
     `found`: what each cell's loops find, which is the same for all of them.
     """
@@ -155,7 +156,7 @@ def measure(benches: Sequence[Bench], rng: random.Random, found: dict[str, str])
         for cell in bench.operations
         for arm in [*bench.arms, *([CONTROL + AA_SUFFIX] if CONTROL in bench.arms else [])]
     ]
-    # In the order in which they are told.
+    # The order of the table.
     block: Block = {cell + bench.suffix: {} for bench, cell, _ in windows}
     for _ in range(TIMES):
         rng.shuffle(windows)
@@ -169,7 +170,9 @@ def measure(benches: Sequence[Bench], rng: random.Random, found: dict[str, str])
 
 
 def best_in_c(blocks: Sequence[Block], cell: str, *, native: bool) -> str:
-    """The C build of the fewest cycles by the median: of all, or of those for any processor."""
+    """Return the C build with the fewest cycles by the median: of all builds, or of those for any
+    processor.
+    """
     arms = [
         arm
         for arm in blocks[0][cell]
@@ -179,7 +182,7 @@ def best_in_c(blocks: Sequence[Block], cell: str, *, native: bool) -> str:
 
 
 def table(blocks: Sequence[Block]) -> tuple[list[Row], list[str]]:
-    """How quick the safe API is in each cell; and why there is no verdict where there is none."""
+    """Return how fast the safe API is in each cell, and why a cell has no verdict."""
     rows: list[Row] = []
     reasons: list[str] = []
     chosen, judged = blocks[::2], blocks[1::2]
@@ -204,7 +207,7 @@ def table(blocks: Sequence[Block]) -> tuple[list[Row], list[str]]:
 
 
 def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> list[str]:
-    """A line for each cell and arm: median and least cycles per operation, and instructions."""
+    """Return a line for each cell and arm: median and least cycles, and instructions."""
     told = [f"{'':18} {'':14} {'cycles':>8} {'least':>8} {'instructions':>13}"]
     for cell, arms in blocks[0].items():
         for arm in sorted(arms):
@@ -220,8 +223,9 @@ def cost_lines(blocks: Sequence[Block], counts: dict[str, dict[str, float]]) -> 
 def count(
     programs: Programs, run: RunDirectory, cpu: int, memory: Memory
 ) -> dict[str, dict[str, float]]:
-    """Instructions per operation by cell and arm, of the builds for any processor: what a
-    longer run executes more than a shorter one."""
+    """Count instructions per operation by cell and arm, of the builds for any processor: the
+    difference between a longer and a shorter run.
+    """
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         return {}

@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What header views cost: address translation in place, ours against other libraries'.
+"""Measures what header views cost: address translation in place, ours and other libraries'.
 
     python -m linerate_bench.nat [BLOCKS]
 
 BLOCKS: 40 unless given. `nat-bench` (bench/nat) translates the same frames with every library in
-one process, in blocks of an order drawn anew, and compares the bytes. Peers are smoltcp, pnet and
-etherparse as their documentation shows it, and apart from those the accessors of smoltcp and pnet
-with the incremental checksum of RFC 1624 written by hand. The best peer of either kind is chosen in
-every second block and judged in the others. `goal_table` says when the goal is reached.
+one process, in blocks of an order drawn anew, and compares the bytes. The peers are smoltcp, pnet
+and etherparse as their documentation shows them; and, as another kind, the accessors of smoltcp and
+pnet with the incremental checksum of RFC 1624 written by hand. The best peer of either kind is
+chosen in every second block and judged in the others. `goal_table` says when the goal is reached.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from linerate_bench.goal_table import Row, gated, lines
 BLOCKS, GOAL, TIMEOUT_S = 40, 1.0, 600.0
 OURS = "linerate"
 BY_HAND = ", RFC 1624 by hand"
-# Sweeps of the two runs whose difference callgrind is asked for.
+# Sweeps of the two runs; the difference of their callgrind counts is used.
 _SWEEPS = (4, 24)
 
 
@@ -48,12 +48,12 @@ class Timed:
 
 
 def read(text: str) -> list[Timed]:
-    """The program's output."""
+    """Read the program's output."""
     return [Timed(**json.loads(line)) for line in text.splitlines()]
 
 
 def rates(timed: Sequence[Timed], cell: str, arm: str, parity: int | None = None) -> list[float]:
-    """By block; of the even or the odd ones alone where asked for."""
+    """Return the rates by block: of all blocks, or of the even or odd ones."""
     mine = [
         each
         for each in timed
@@ -63,13 +63,13 @@ def rates(timed: Sequence[Timed], cell: str, arm: str, parity: int | None = None
 
 
 def best(timed: Sequence[Timed], cell: str, arms: Sequence[str]) -> str:
-    """The fastest by the median over the even blocks."""
+    """Return the fastest arm by the median over the even blocks."""
     return max(arms, key=lambda arm: statistics.median(rates(timed, cell, arm, 0)))
 
 
 def table(timed: Sequence[Timed]) -> tuple[list[Row], list[str]]:
-    """Ours against the best peer of either kind in every cell, and the control of the first; and
-    why there is no verdict.
+    """Compare ours with the best peer of either kind in every cell, and the control of the first;
+    return also why there is no verdict.
     """
     every: list[Row] = []
     reasons: list[str] = []
@@ -94,7 +94,7 @@ def table(timed: Sequence[Timed]) -> tuple[list[Row], list[str]]:
 
 
 def cost_lines(timed: Sequence[Timed], instructions: dict[tuple[str, str], float]) -> list[str]:
-    """The median time of each arm in each cell, and its instructions where they were counted."""
+    """Return the median time of each arm in each cell, and its instructions if counted."""
     told = [f"{'':58}{'ns/frame':>10}{'instructions':>14}"]
     for cell, arm in dict.fromkeys((each.cell, each.arm) for each in timed):
         if arm.endswith(AA_SUFFIX):
@@ -122,7 +122,7 @@ def run(
 
 
 def collected(stderr: str) -> int:
-    """Instructions that callgrind counted."""
+    """Return the instructions that callgrind counted."""
     found = re.search(r"Collected : (\d+)", stderr)
     if found is None:
         raise TrialError(f"callgrind told no count: {stderr[-300:].strip()}")
@@ -130,7 +130,9 @@ def collected(stderr: str) -> int:
 
 
 def count(program: Path) -> dict[tuple[str, str], float]:
-    """Instructions per frame by cell and arm: starts and ends cancel in the difference of runs."""
+    """Count instructions per frame by cell and arm: starts and ends cancel out in the difference of
+    two runs.
+    """
     valgrind = shutil.which("valgrind")
     if valgrind is None:
         raise MissingError("valgrind is missing; instructions are not counted", "make bench")

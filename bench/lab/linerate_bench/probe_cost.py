@@ -1,16 +1,16 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the probe costs forwarders between two net_null ports.
+"""Measures what the probe costs forwarders between two net_null ports.
 
     python -m linerate_bench.probe_cost [PROCESSES [FORWARDER...]]
 
-PROCESSES: 40 unless given. FORWARDER: as for `linerate run --forwarders`; c-l2fwd unless given, for
-which alone there are goals.
+PROCESSES: 40 unless given. FORWARDER: as for `linerate run --forwarders`; c-l2fwd unless given, the
+only one that has goals.
 
-One start of a program differs from the next by more than the probe costs. So the probe is switched
-inside each process (`/linerate/probe,polling=off` takes its callbacks off): every round measures
-the rate without it, twice, with polling figures, and with latency of one burst in 64 too, in an
-order drawn anew. A process gives the median of its rounds' ratios; the processes are the units of
-the interval. A goal is about the interval's upper end; printed, never asserted.
+Two starts of a program differ by more than the probe costs. So the probe is switched inside each
+process (`/linerate/probe,polling=off` removes its callbacks): every round measures the rate without
+it, twice, with polling figures, and with the latency of one burst in 64 as well, in an order drawn
+anew. Each process gives the median of its rounds' ratios; the processes are the units of the
+interval. A goal is about the interval's upper end; it is printed, never asserted.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ PROCESSES = 40
 ROUNDS, WINDOW_S = 12, 0.025
 START_TIMEOUT_S = 10.0
 
-# What each way of measuring asks of the probe, in this order.
+# The probe's settings for each mode, in this order.
 MODES: dict[str, tuple[str, ...]] = {
     "off": ("polling=off",),
     "off again": ("polling=off",),
@@ -51,7 +51,7 @@ MODES: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Question:
-    """The cost of one mode over another, and the largest cost that is the goal."""
+    """The cost of one mode compared with another, and the largest cost that is the goal."""
 
     words: str
     mode: str
@@ -66,19 +66,19 @@ QUESTIONS = (
     Question("both", "latency", "off", None),
 )
 
-# TSC cycles per packet in each mode, in one round.
+# TSC cycles per packet of one round, by mode.
 Cycles = dict[str, float]
 
 
 def cost(found: Paired) -> tuple[float, float | None, float | None]:
-    """A cost is how much longer a packet takes: of a ratio of cycles, and of its interval."""
+    """Return how much longer a packet takes, from a ratio of cycles and its interval."""
     low = None if found.ci_low is None else found.ci_low - 1
     high = None if found.ci_high is None else found.ci_high - 1
     return found.ratio - 1, low, high
 
 
 def compare(processes: list[list[Cycles]], question: Question) -> Paired:
-    """One ratio for each process, the median over its rounds, against 1."""
+    """Compare one ratio for each process, the median over its rounds, with 1."""
     ratios = [
         math.exp(
             statistics.median(
@@ -91,7 +91,7 @@ def compare(processes: list[list[Cycles]], question: Question) -> Paired:
 
 
 def _rate(telemetry: Telemetry, ports: int) -> float:
-    """Packets received per second over a window."""
+    """Return the packets received per second over a window."""
 
     def read() -> tuple[int, float]:
         readings = [telemetry.read_tight(f"/ethdev/stats,{port}") for port in range(ports)]
@@ -115,7 +115,7 @@ class Bench:
 
 
 def measure(bench: Bench, name: str) -> list[Cycles]:
-    """The rounds of one process."""
+    """Measure the rounds of one process."""
     run, source = bench.run, bench.source
     program, chosen = forwarder(name), link(LINK)
     prefix = run.new_prefix("forwarder")
@@ -147,7 +147,7 @@ def measure(bench: Bench, name: str) -> list[Cycles]:
 
 
 def table(processes: list[list[Cycles]], *, goals: bool) -> list[str]:
-    """The costs; `goals`: and whether they are within them."""
+    """Return the lines of the costs; with `goals`, also whether they are within them."""
     heading = f"{'cost of':32} {'cost':>8}  {'95 % interval':18} {'goal' if goals else '':>8}"
     if not processes:
         return [heading.rstrip(), "absent: no process forwarded anything"]
@@ -164,7 +164,7 @@ def table(processes: list[list[Cycles]], *, goals: bool) -> list[str]:
 
 
 def medians(processes: list[list[Cycles]]) -> str:
-    """Cycles per packet in each mode."""
+    """Return the cycles per packet in each mode."""
     found = {
         mode: statistics.median(
             statistics.median(cycles[mode] for cycles in rounds) for rounds in processes
@@ -182,7 +182,7 @@ def main() -> None:
             forwarder(name).prepare()
         with leased(), RunDirectory() as run:
             bench = Bench(run, Cores.choose(), Memory.choose(), random.Random(1))
-            # One process of each in turn: what the machine does in an hour, it does to all.
+            # One process of each in turn, so that changes of the machine affect all alike.
             every = [[measure(bench, name) for name in names] for _ in range(count)]
     except LabError as error:
         fail(f"the probe's cost: {error}")

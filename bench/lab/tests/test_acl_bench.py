@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the ACL node is compared: rules and packets for both programs, goal, control, and errors."""
+"""The comparison of the ACL node: rules and packets for both programs, goal, control, errors."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ NODE = "acl node"
 
 
 def rounds(node: float, again: float = 50.0, count: int = 12) -> list[dict[str, float]]:
-    """Cycles per packet."""
+    """Return cycles per packet."""
     return [
         {ALONE: 50.0 + n % 3, AGAIN: again + (n + 1) % 3, NODE: node + n % 3} for n in range(count)
     ]

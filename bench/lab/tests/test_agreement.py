@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of standing programs against programs by themselves."""
+"""The table that compares standing programs with programs that run alone."""
 
 from __future__ import annotations
 

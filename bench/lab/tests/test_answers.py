@@ -1,9 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which answers of a run are right, from what was planted."""
+"""Which answers of a run count as right, given what was planted."""
 
 from __future__ import annotations
 
+import signal
 import tomllib
+from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +16,7 @@ from linerate.forwarders.definition import Definition
 from linerate.records.cloud_summary import TakeawayEntry, TakeawayVerdict
 from linerate.records.summary import Comparison
 from linerate.records.types import Verdict
+from linerate_bench.trust import answers
 from linerate_bench.trust.answers import STUDIES, Answers, judged, told
 
 LATENCY, L3FWD, GRAPH, CLOUD = (
@@ -133,6 +137,48 @@ def test_the_goal(counts: dict[str, Any], word: str) -> None:
     line = told("latency", [Answers("latency", False, 1, 0, 300.0, **counts)])
     assert line.endswith(word)
     assert told("latency", [Answers("latency", False, 1, 0, 601.0, **counts)]).endswith("FAIL")
+
+
+def ending_with(*statuses: int) -> Callable[..., int]:
+    """Return a stand-in for runs, which end with these exit statuses in turn and find nothing."""
+    left = iter(statuses)
+
+    def attended(argv: Sequence[str]) -> int:
+        Path(argv[argv.index("--out") + 1]).mkdir()
+        return next(left)
+
+    return attended
+
+
+def recorded(path: Path, monkeypatch: pytest.MonkeyPatch, *statuses: int) -> list[tuple[int, int]]:
+    """Run two seeds of one study; return seed and status of each run in the file."""
+    monkeypatch.setattr(answers, "attended", ending_with(*statuses))
+    words = ["answers", "--records", str(path), "--only", "graph", "--where", "alone"]
+    monkeypatch.setattr("sys.argv", [*words, "--count", "2"])
+    answers.main()
+    return [(each.seed, each.status) for each in answers.read(path)]
+
+
+@pytest.mark.parametrize("number", answers.ENDINGS)
+def test_interrupted_runs_are_made_again(
+    number: signal.Signals,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    assert recorded(path, monkeypatch, 128 + number, 0) == [(2, 0)]
+    assert f"graph, seed 1: interrupted by {number.name}, not recorded" in capsys.readouterr().out
+    assert recorded(path, monkeypatch, 3) == [(2, 0), (1, 3)]
+    assert recorded(path, monkeypatch) == [(2, 0), (1, 3)]
+
+
+def test_runs_that_crashed_or_took_too_long_are_recorded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "answers.jsonl"
+    crashed, too_long = 128 + signal.SIGSEGV, 124
+    assert recorded(path, monkeypatch, crashed, too_long) == [(1, crashed), (2, too_long)]
 
 
 @pytest.mark.parametrize("study", STUDIES, ids=lambda each: each.name)

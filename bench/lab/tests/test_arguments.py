@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Programs that take numbers say how they are called when they get something else."""
+"""Programs that take numbers print their usage if they get something else."""
 
 from __future__ import annotations
 

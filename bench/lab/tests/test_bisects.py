@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The count of bisects: real `git bisect run`s, in which a script stands in place of duels."""
+"""The count of bisects: real `git bisect run`s, with a script instead of duels."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def test_the_drawn_commits_can_be_told_apart() -> None:
 
 @pytest.fixture
 def by_script(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A step that reads the commit's number of additions, and measures nothing."""
+    """Return a step that reads the commit's number of additions, and measures nothing."""
     script = "grep -q error version.h && exit 125; grep -q 'CHAIN 0$' version.h && exit 0; exit 1"
     monkeypatch.setattr(bisects, "step", lambda baseline: ["sh", "-c", script])
 
@@ -97,7 +97,7 @@ def test_bisects_are_read_back_and_counted(tmp_path: Path) -> None:
 
 
 def test_what_runs_beside_a_compiler_ends_with_it(tmp_path: Path) -> None:
-    """Also what it started: git passes no signal on to what it runs."""
+    """Processes that the command started end as well, although git passes no signals on to them."""
     script = "touch begun; sleep 3210 & sleep 3210"
     command = [sys.executable, "-m", "linerate_bench.trust.beside", "sh", "-c", script]
     variables = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}

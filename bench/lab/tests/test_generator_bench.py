@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How the generator's speed is read, compared and told."""
+"""How the generator's speed is read, compared and reported."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ HZ = 2_000_000_000
 
 
 def simulated(count: int, factor: float) -> list[Round]:
-    """Ours `factor` times as fast as flowgen, on a machine whose speed changes between rounds."""
+    """Simulate our generator `factor` times as fast as flowgen, on a machine whose speed changes
+    between rounds.
+    """
     source = random.Random(1)
 
     def noisy(pps: float) -> Rate:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""When a goal is reached, and how that is told."""
+"""When a goal is reached, and how the table says so."""
 
 from __future__ import annotations
 

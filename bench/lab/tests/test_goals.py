@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The table of `make bench`: the best build is chosen in other blocks than it is judged in."""
+"""The table of `make bench`: the best build is chosen in some blocks and judged in others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from linerate_bench import goals
 
 
 def trials(**arms: list[float]) -> list[Trial]:
-    """A trial a block of each arm, with these rates in Mpps."""
+    """Return one trial of each arm in each block, with these rates in Mpps."""
     made = []
     for name, rates in arms.items():
         for block, rate in enumerate(rates):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How lookups are compared with C: which build is chosen, goal, control, and what is refused."""
+"""The comparison of lookups with C: chosen build, goal, control, and what is refused."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ AGAIN = "c/gcc-again"
 
 
 def blocks(rust: float, again: float = 10.0, count: int = 40) -> list[Block]:
-    """Cycles per operation; clang's build is the best."""
+    """Return cycles per operation; clang's build is the best."""
     return [
         {
             "lpm": {
@@ -81,7 +81,7 @@ def test_every_arm_has_its_cost() -> None:
 
 
 class Answers(Bench):
-    """A program that finds one thing in Rust and, if it is told to, another in C."""
+    """A program that finds one thing in Rust and, on request, another in C."""
 
     def __init__(self, differs: bool, suffix: str = "") -> None:
         self.differs = differs

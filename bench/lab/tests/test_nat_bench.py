@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How header views are compared: the best peer chosen apart from where it is judged, and counts."""
+"""The comparison of header views: the best peer is chosen in some blocks and judged in others."""
 
 from __future__ import annotations
 

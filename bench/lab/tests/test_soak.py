@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The soak's turns: whose is next, what is resumed, and what the table says."""
+"""The soak's turns: which row is next, what is resumed, and what the table says."""
 
 from __future__ import annotations
 
@@ -52,8 +52,10 @@ def test_half_a_line_of_a_killed_soak_is_left_out(tmp_path: Path) -> None:
     path = tmp_path / "soak.jsonl"
     append(path, made("a:one", 5))
     whole = path.read_text()
-    for cut in (1, 20, len(whole) - 1):
-        path.write_text(whole + whole[:cut])
+    halves = [whole[:cut].encode() for cut in (1, 20, len(whole) - 1)]
+    # The first byte of a letter that has two.
+    for half in [*halves, "é".encode()[:1]]:
+        path.write_bytes(whole.encode() + half)
         assert len(read(path)) == 1
         append(path, made("a:two", 6))
         assert [turn.number for turn in read(path)] == [5, 6]

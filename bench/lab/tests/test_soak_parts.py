@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Each part of the soak finds the fault that is planted for it, and none where there is none."""
+"""Each part of the soak finds the fault that is planted for it, and no fault if none is planted."""
 
 from __future__ import annotations
 
@@ -10,18 +10,20 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from linerate.host.errors import LabError
+from linerate.host.errors import LabError, ProcessError, TelemetryError
+from linerate.host.host import LOCAL
 from linerate.host.leftovers.traces import Traces, left_behind
-from linerate.host.process import RunDirectory
+from linerate.host.process import Child, Command, RunDirectory
 from linerate.links.eal import Memory
 from linerate_bench.soak import exchanges, frames, fuzz, generator, labs
 from linerate_bench.soak.bench import Bench, Until, hears, wrong_end
-from linerate_bench.soak.programs import Program
+from linerate_bench.soak.programs import Program, await_traffic
 from linerate_bench.soak.starts import counted, killed, stopped
 from linerate_bench.soak.wires import changes
 
@@ -78,8 +80,8 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
 
 
 def planted(script: str, end: str = "exit 0") -> Program:
-    """A shell that acts like a program on EAL: it does this, then its telemetry is there, which it
-    removes when it is told to end.
+    """Return a shell script that acts like a program on EAL: it runs `script`, then makes its
+    telemetry socket, and removes it when it is asked to end.
     """
 
     def argv(bench: Bench, prefix: str) -> list[str]:
@@ -111,7 +113,7 @@ def test_a_file_that_is_left_is_found(bench: Bench) -> None:
 
 
 def test_a_socket_that_is_left_is_found(bench: Bench) -> None:
-    """Its process goes on, in a session of its own."""
+    """The process that owns it goes on, in a session of its own."""
     path = f"{bench.run.path}/s"
     left = f"import socket, time; s = socket.socket(1); s.bind('{path}'); time.sleep(60)"
     script = f'setsid {sys.executable} -c "{left}" &\nwhile [ ! -S {path} ]; do sleep 0.01; done'
@@ -159,6 +161,38 @@ def test_who_is_just_ending_is_waited_for(tmp_path: Path) -> None:
         assert left_behind(tmp_path, before, patience_s=0.0) == [f"process {process.pid}"]
         # A zombie has no environment.
         assert left_behind(tmp_path, before, patience_s=10.0) == []
+
+
+class Receiving:
+    """A `Started` whose port 0 answers with these numbers of packets in turn; None: an error."""
+
+    def __init__(self, child: Child, *ipackets: int | None) -> None:
+        self.child, self._ipackets = child, iter(ipackets)
+
+    def connect(self) -> AbstractContextManager[Receiving]:
+        return nullcontext(self)
+
+    def ask(self, command: str) -> dict[str, int]:
+        assert command == "/ethdev/stats,0"
+        found = next(self._ipackets)
+        if found is None:
+            raise TelemetryError("no such port")
+        return {"ipackets": found}
+
+
+def test_traffic_is_awaited_until_port_0_has_received(bench: Bench) -> None:
+    with LOCAL.start(Command("planted", ("sleep", "60"), (bench.cpu,)), bench.run) as child:
+        running: Any = Receiving(child, None, 0, 3)
+        await_traffic(running)
+        with pytest.raises(StopIteration):
+            running.ask("/ethdev/stats,0")
+
+
+def test_traffic_of_a_program_that_ended_is_not_awaited(bench: Bench) -> None:
+    with LOCAL.start(Command("planted", ("false",), (bench.cpu,)), bench.run) as child:
+        running: Any = Receiving(child, *[None] * 1000)
+        with pytest.raises(ProcessError, match="planted ended with exit code 1"):
+            await_traffic(running)
 
 
 def test_less_memory_is_found() -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The judge of the lab's verdicts: its simulated machine, its counting, its goals."""
+"""The measurement of the lab's verdicts: simulated machine, counts, goals."""
 
 from __future__ import annotations
 
@@ -143,7 +143,9 @@ def log_ratios(trials: list[Trial], arm: str) -> list[float]:
 
 
 def test_the_noise_is_that_of_the_machine_it_imitates() -> None:
-    """There: robust spread .034, standard deviation .067, kurtosis 5 (null, 24 blocks)."""
+    """That machine had a robust spread of .034, a standard deviation of .067 and a kurtosis of 5
+    (null, 24 blocks).
+    """
     every = [
         log_ratios(simulate(NULL, SCREEN, 0.0, seed), PROGRAM + "-again") for seed in range(40)
     ]
@@ -188,12 +190,12 @@ def test_the_same_seed_gives_the_same_trials_and_some_are_invalid() -> None:
 
 @pytest.mark.parametrize("profile", PROFILES, ids=lambda profile: profile.link)
 def test_ten_per_cent_gets_its_verdict(profile: machine.Profile) -> None:
-    """With a control tested at 5 % one in twenty of these had none."""
+    """With a control tested at 5 %, one in twenty of these had no verdict."""
     assert command.simulated(profile, SCREEN, 0.10, 60).verdicts == {"slower": 60}
 
 
 def test_a_biased_baseline_is_seen() -> None:
-    """One label of the baseline is 10 % slower: nothing is said of this cell."""
+    """One label of the baseline is 10 % slower: this cell gets no verdict."""
     both = arms(PROGRAM, PROGRAM)
     cell = NULL.cell(SCREEN)
     for seed in range(20):
@@ -294,7 +296,7 @@ class Clock:
 
 @pytest.fixture
 def quick_machine(monkeypatch: pytest.MonkeyPatch) -> Iterator[Clock]:
-    """Trials of the simulated machine, each taking a second of a clock of its own."""
+    """Return trials of the simulated machine; each takes a second of a simulated clock."""
     clock = Clock()
     simulated = Machine(NULL, 0.3, np.random.default_rng(1))
 

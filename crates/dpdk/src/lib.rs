@@ -144,6 +144,7 @@ mod errno;
 mod fast;
 pub mod fib;
 pub mod hash;
+mod heap;
 mod lcore;
 pub mod lpm;
 mod mbuf;
@@ -166,6 +167,7 @@ pub mod tsc;
 pub use burst::{Burst, Drain};
 pub use eal::{Eal, EalError};
 pub use errno::Errno;
+pub use heap::trim_heap;
 pub use lcore::{LaunchError, Lcore, Scope};
 pub use mbuf::{
     Checksum, ExternalBuffer, ForeignError, ForeignMemory, HeapBuffer, HeapError, IpOffload,

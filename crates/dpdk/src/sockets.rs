@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 /// The kernel writes its table a page at a time. While other programs make and close sockets, a line may be there
 /// twice, or be left out: so the table is read twice, and each path is returned once.
 pub(crate) fn own(dir: &Path) -> Vec<PathBuf> {
-    let held = held_inodes();
+    let held = host::own_sockets().unwrap_or_default();
+    let held = held.into_iter().map(|(_, inode)| inode).collect();
     // Bytes: paths, and names of other programs' sockets, need be no UTF-8.
     let read = || fs::read("/proc/net/unix").unwrap_or_default();
     within(dir, &held, &[read(), read()])
@@ -42,17 +43,6 @@ fn bound(line: &[u8]) -> Option<(u64, PathBuf)> {
     }
     let inode = std::str::from_utf8(word).ok()?.parse().ok()?;
     Some((inode, PathBuf::from(OsStr::from_bytes(rest))))
-}
-
-/// Inodes of the sockets among this process's descriptors.
-fn held_inodes() -> HashSet<u64> {
-    let entries = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
-    entries
-        .filter_map(|entry| {
-            let target = fs::read_link(entry.path()).ok()?;
-            target.to_str()?.strip_prefix("socket:[")?.strip_suffix(']')?.parse().ok()
-        })
-        .collect()
 }
 
 #[cfg(test)]

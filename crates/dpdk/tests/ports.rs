@@ -44,6 +44,7 @@ fn ports_and_queues() {
     hot_plug(&eal, &pool);
     unsafe_devices_are_refused(&eal);
     questions_meet_no_port_half_gone(&eal, &pool);
+    whoever_asks_for_a_link_need_not_wait(&eal, &pool);
     scopes(&eal);
     an_lcore_takes_other_work(&eal);
     refused_work_may_launch_when_it_is_dropped(&eal);
@@ -288,6 +289,33 @@ fn questions_meet_no_port_half_gone(eal: &Eal, pool: &Mempool<'_>) {
         }
         done.store(true, Ordering::Relaxed);
     });
+}
+
+/// A device that waits for its other end keeps nobody from going on.
+fn whoever_asks_for_a_link_need_not_wait(eal: &Eal, pool: &Mempool<'_>) {
+    let port = started(eal, pool, "net_ring0");
+    let control = port.control();
+    let link = control.link().unwrap();
+    assert_eq!(control.try_link().unwrap(), Some(link));
+    let directory = tempfile::tempdir().unwrap();
+    let socket = directory.path().join("s");
+    let arguments = format!("net_virtio_user0,path={},server=1", socket.display());
+    std::thread::scope(|threads| {
+        let attaching = threads.spawn(|| eal.attach(&arguments));
+        while !socket.exists() {
+            assert!(!attaching.is_finished(), "{:?}", attaching.join());
+            std::thread::yield_now();
+        }
+        assert_eq!(control.try_link().unwrap(), None);
+        assert!(!attaching.is_finished());
+        // It says nothing and leaves, and the device gives up.
+        while std::os::unix::net::UnixStream::connect(&socket).is_err() {
+            std::thread::yield_now();
+        }
+        assert!(attaching.join().unwrap().is_err());
+    });
+    assert_eq!(control.try_link().unwrap(), Some(link));
+    drop(port);
 }
 
 fn hot_plug(eal: &Eal, pool: &Mempool<'_>) {

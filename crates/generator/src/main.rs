@@ -73,6 +73,8 @@ enum Failure {
     Signals(std::io::Error),
     #[error("the HTTP thread: {0}")]
     Http(std::io::Error),
+    #[error("the thread that sets configurations: {0}")]
+    Configurator(std::io::Error),
     #[error("standard output: {0}; what it printed is not complete")]
     Output(std::io::Error),
     #[error(transparent)]
@@ -332,8 +334,8 @@ impl Door {
     }
 }
 
-/// Serves until a signal. The engine runs here, on the main lcore; the thread for HTTP is made here
-/// too, so that it is bound to the same CPU.
+/// Serves until a signal. The engine runs here, on the main lcore; the threads for HTTP and for configurations are made
+/// here too, so that they are bound to the same CPU.
 fn serve(
     eal: &Eal,
     door: Door,
@@ -356,7 +358,11 @@ fn serve(
         tracing::warn!("{warning}");
     }
     std::thread::scope(|scope| {
-        let control = Control::new(eal, &desk, rules);
+        let (control, configurator) = Control::new(eal, &desk, rules);
+        let configuring = std::thread::Builder::new()
+            .name("config".to_owned())
+            .spawn_scoped(scope, move || configurator.run())
+            .map_err(Failure::Configurator)?;
         let http =
             std::thread::Builder::new().name("http".to_owned()).spawn_scoped(scope, move || {
                 let result = serve_http(door, control, questions, ended);
@@ -375,7 +381,9 @@ fn serve(
         // The thread may have ended by itself.
         let _ = end.send(());
         let joined = http.join();
+        let configured = configuring.join();
         ran?;
+        configured.map_err(|_| Failure::Configurator(std::io::Error::other("panicked")))?;
         match joined {
             Ok(result) => result.map_err(Failure::Http),
             Err(_) => Err(Failure::Http(std::io::Error::other("panicked"))),
@@ -390,7 +398,9 @@ fn serve_http(
     ended: oneshot::Receiver<()>,
 ) -> std::io::Result<()> {
     door.listener.set_nonblocking(true)?;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    // Its other threads read large bodies.
+    let runtime =
+        tokio::runtime::Builder::new_current_thread().enable_all().thread_name("json").build()?;
     runtime.block_on(async {
         let (calls, received) = mpsc::channel(BACKLOG);
         let router = server::router(calls, door.access);

@@ -300,6 +300,25 @@ def test_af_xdp_is_refused_before_dpdk_makes_a_port(directory: Path, location: s
         assert ethernet_ports(running) == []
 
 
+def test_an_af_xdp_queue_of_another_program_is_named(directory: Path) -> None:
+    """DPDK's driver would fail late, and its port could not be removed."""
+    there = ["ip", "netns", "exec", NEAR]
+    # libxdp puts a second XDP program beside the first with its help. Only this process sees it.
+    with_bpf = [*there, "sh", "-c", 'mount -t bpf bpf /sys/fs/bpf; exec "$0" "$@"']
+    other = directory / "other"
+    other.mkdir()
+    with inside(NEAR), generator(directory, before=with_bpf) as running:
+        with generator(other, before=there) as first:
+            first.api.set_config(published("af_xdp:va"))
+            error = refusal(running, "af_xdp:va")
+            if "rte_eth_rx_queue_setup" in error:
+                pytest.skip("the kernel does not say which queues have AF_XDP sockets")
+            assert "receive queue 0 already has an AF_XDP socket" in error
+            assert ethernet_ports(running) == []
+        # It has only just ended.
+        running.api.set_config(published("af_xdp:va"))
+
+
 def test_af_xdp_leaves_ports_to_others(directory: Path) -> None:
     """A queue that is not there fails, and each time a port of DPDK's stays: a few, not all 32."""
     there = ["ip", "netns", "exec", NEAR]

@@ -13,6 +13,7 @@ mod netlink;
 mod packet_sockets;
 mod privileges;
 mod sandbox;
+mod sockets;
 
 use std::fs;
 use std::io::ErrorKind;
@@ -24,12 +25,14 @@ pub use interface::{
     Interface, has_interface, interface, interface_by_number, receive_queues, set_promiscuous,
 };
 pub use namespace::enter_network_namespace;
+pub use netdev::queue_has_af_xdp;
 pub use packet_sockets::widen_packet_sockets;
 pub use privileges::keep_capabilities_for_ports;
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
 pub use sandbox::{Paths, confine_paths, deny_system_calls};
+pub use sockets::own_sockets;
 
 /// The CPUs that the calling thread may run on, in ascending order; none when the kernel does not say.
 #[must_use]

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What an interface can do for XDP, asked over the generic netlink family `netdev` (kernel 6.3 and later).
+//! What an interface can do for XDP, and which of its queues have AF_XDP sockets, asked over the generic netlink family
+//! `netdev` (kernel 6.3 and later).
 //! The numbers are those of `linux/genetlink.h` and `linux/netdev.h`.
 
 use std::io;
@@ -15,8 +16,14 @@ const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
 const CTRL_ATTR_FAMILY_NAME: u16 = 2;
 const NETDEV_CMD_DEV_GET: u8 = 1;
+const NETDEV_CMD_QUEUE_GET: u8 = 10;
 const NETDEV_A_DEV_IFINDEX: u16 = 1;
 const NETDEV_A_DEV_XDP_FEATURES: u16 = 3;
+const NETDEV_A_QUEUE_ID: u16 = 1;
+const NETDEV_A_QUEUE_IFINDEX: u16 = 2;
+const NETDEV_A_QUEUE_TYPE: u16 = 3;
+const NETDEV_A_QUEUE_XSK: u16 = 7;
+const NETDEV_QUEUE_TYPE_RX: u32 = 0;
 /// Programs run in the driver, with all that they usually answer.
 const NETDEV_XDP_ACT_BASIC: u64 = 1 << 0;
 const NETDEV_XDP_ACT_XSK_ZEROCOPY: u64 = 1 << 3;
@@ -34,24 +41,46 @@ pub fn has_native_xdp(index: u32) -> io::Result<Option<bool>> {
     Ok(features(index)?.map(|features| features & NETDEV_XDP_ACT_BASIC != 0))
 }
 
+/// Whether a receive queue of the interface belongs to an AF_XDP socket, also to one that was closed and whose queue the
+/// kernel has not given free yet. `false` as well when the kernel does not say (before 6.15).
+///
+/// # Errors
+/// The kernel's: there is no such queue, or it cannot say anything about queues (before 6.7).
+pub fn queue_has_af_xdp(index: u32, queue: u32) -> io::Result<bool> {
+    let Some(family) = family()? else { return Ok(false) };
+    let answer = question(
+        family,
+        NETDEV_CMD_QUEUE_GET,
+        &[
+            (NETDEV_A_QUEUE_IFINDEX, &index.to_ne_bytes()),
+            (NETDEV_A_QUEUE_TYPE, &NETDEV_QUEUE_TYPE_RX.to_ne_bytes()),
+            (NETDEV_A_QUEUE_ID, &queue.to_ne_bytes()),
+        ],
+    )?;
+    Ok(value(&answer, NETDEV_A_QUEUE_XSK).is_some())
+}
+
 fn features(index: u32) -> io::Result<Option<u64>> {
-    let no_family = |error: &io::Error| error.raw_os_error() == Some(Errno::NOENT.raw_os_error());
-    let family =
-        match question(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, (CTRL_ATTR_FAMILY_NAME, b"netdev\0")) {
-            Ok(answer) => value(&answer, CTRL_ATTR_FAMILY_ID).and_then(|value| u16_at(value, 0)),
-            Err(error) if no_family(&error) => None,
-            Err(error) => return Err(error),
-        };
-    let Some(family) = family else { return Ok(None) };
+    let Some(family) = family()? else { return Ok(None) };
     let answer =
-        question(family, NETDEV_CMD_DEV_GET, (NETDEV_A_DEV_IFINDEX, &index.to_ne_bytes()))?;
+        question(family, NETDEV_CMD_DEV_GET, &[(NETDEV_A_DEV_IFINDEX, &index.to_ne_bytes())])?;
     let features = value(&answer, NETDEV_A_DEV_XDP_FEATURES);
     Ok(features.and_then(|value| value.try_into().ok()).map(u64::from_ne_bytes))
 }
 
-fn question(family: u16, command: u8, attribute: (u16, &[u8])) -> io::Result<Vec<u8>> {
+/// The number of the family; none when the kernel has no such family.
+fn family() -> io::Result<Option<u16>> {
+    let no_family = |error: &io::Error| error.raw_os_error() == Some(Errno::NOENT.raw_os_error());
+    match question(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &[(CTRL_ATTR_FAMILY_NAME, b"netdev\0")]) {
+        Ok(answer) => Ok(value(&answer, CTRL_ATTR_FAMILY_ID).and_then(|value| u16_at(value, 0))),
+        Err(error) if no_family(&error) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn question(family: u16, command: u8, attributes: &[(u16, &[u8])]) -> io::Result<Vec<u8>> {
     let head: [u8; HEAD] = [command, 1, 0, 0];
-    ask(Some(GENERIC), family, &head, &[attribute]).map(|(_, answer)| answer)
+    ask(Some(GENERIC), family, &head, attributes).map(|(_, answer)| answer)
 }
 
 fn value(answer: &[u8], kind: u16) -> Option<&[u8]> {

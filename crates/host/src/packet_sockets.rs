@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The packet sockets (`AF_PACKET`) of this process.
 
-use std::fs;
 use std::io;
 
 use rustix::fd::OwnedFd;
@@ -10,6 +9,8 @@ use rustix::net::sockopt::{
     set_socket_send_buffer_size, set_socket_send_buffer_size_force, socket_domain,
 };
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+
+use crate::sockets::own_sockets;
 
 /// More than all slots of a driver's largest ring hold. The kernel takes no memory for it.
 const ROOM: usize = 1 << 28;
@@ -36,12 +37,7 @@ pub fn widen_packet_sockets() -> io::Result<usize> {
 fn packet_sockets() -> io::Result<Vec<OwnedFd>> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
     let mut found = Vec::new();
-    for entry in fs::read_dir("/proc/self/fd")? {
-        let entry = entry?;
-        let number = entry.file_name().to_str().and_then(|name| name.parse().ok());
-        let is_socket = fs::read_link(entry.path())
-            .is_ok_and(|target| target.to_string_lossy().starts_with("socket:"));
-        let Some(number) = number.filter(|_| is_socket) else { continue };
+    for (number, _) in own_sockets()? {
         // Another thread may have closed it.
         let Ok(socket) = pidfd_getfd(&own, number, PidfdGetfdFlags::empty()) else { continue };
         if socket_domain(&socket).is_ok_and(|domain| domain == AddressFamily::PACKET) {

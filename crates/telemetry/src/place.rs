@@ -39,8 +39,8 @@ pub enum PlaceError {
     },
 }
 
-/// A directory that is one program's own. Dropped, it removes the socket, if it has become
-/// [`ours`](Self::is_ours), and the directory when it is empty then.
+/// A directory that is one program's own. Dropped, it removes the socket, if the program has bound it, and the directory
+/// when it is empty then.
 #[derive(Debug)]
 pub struct Place {
     directory: PathBuf,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 # Prefixes of EAL's complaints, including some that occur in every run and at every end.
 _COMPLAINTS = ("EAL:", "Cause:", "net_nearfree:")
@@ -41,6 +41,12 @@ def printable(text: str, keep: str = "") -> str:
 def counted(count: int, noun: str) -> str:
     """Format a count with its noun: `1 block`, `12 blocks`."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def listed(words: Iterable[str]) -> str:
+    """Format a list that is not empty: `a, b and c`."""
+    *others, last = words
+    return f"{', '.join(others)} and {last}" if others else last
 
 
 def probability(p: float, digits: int = 4) -> str:

@@ -200,6 +200,11 @@ class Request(Strict):
         "searched; `maximum_pps` is less if the generator keeps a lower rate "
         "beside tenants",
     )
+    alone_again_pps: Rate | None = Field(
+        default=None,
+        description="experiment cloud: the second highest rate that searches for `alone_pps` "
+        "found, 0 if only one found any; absent if it was searched once, as in older runs",
+    )
     pps: Rate | None = Field(default=None, description="frames per second")
     seconds: Seconds | None = Field(default=None, description="duration of sending")
     frames: Count | None = Field(default=None, description="number of frames of a burst")
@@ -445,7 +450,7 @@ class RecordWriter:
         except OSError as error:
             self.close()
             raise OutputError(f"cannot read {path}: {error.strerror}") from error
-        self._end = _whole_lines(content)
+        self._end = end_of_lines(content)
         self.torn = len(content) - self._end
         os.ftruncate(self._fd, self._end)
 
@@ -471,7 +476,7 @@ class RecordWriter:
             self._fd = -1
 
 
-def _whole_lines(content: bytes) -> int:
+def end_of_lines(content: bytes) -> int:
     """Return the length up to the last newline: a line cut off by a crash does not count."""
     return content.rfind(b"\n") + 1
 

@@ -183,7 +183,9 @@ def ratios(summary: Summary) -> dict[str, Any] | None:
     )
     # The cell below the two names: labels are half as wide.
     in_lines = alt.Axis(labelExpr="split(datum.label, ', ')", labelOffset=-7)
-    y = alt.Y("what:N", title=None, sort=None, axis=in_lines)
+    # By name: rows without an interval are missing in the first layer, and would come last.
+    order = [str(row["what"]) for row in rows]
+    y = alt.Y("what:N", title=None, sort=order, axis=in_lines)
     colour = verdict_colour("verdict")
     tips = [
         alt.Tooltip("what:N", title="comparison"),

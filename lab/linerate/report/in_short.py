@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from rich.console import Console
 
-from linerate.host.text import counted
+from linerate.host.text import counted, listed
 from linerate.records.cells import cell_words
 from linerate.records.summary import Comparison, Summary
 from linerate.runs.progress import say
@@ -65,7 +65,7 @@ def _one(question: _Question, found: Sequence[Comparison]) -> str:
     for each in found:
         size = f" (ratio {each.ratio:.2f})" if each.ratio and each.verdict != "equal" else ""
         arms.setdefault(verdict_word(each), []).append(f"{each.arm}{size}")
-    verdicts = [f"{_listed(names)} {_is(names)} {_whole(word)}" for word, names in arms.items()]
+    verdicts = [f"{listed(names)} {_is(names)} {_whole(word)}" for word, names in arms.items()]
     return f"on {place}, against {baseline} by {what}: {', '.join(verdicts)}"
 
 
@@ -84,11 +84,6 @@ def _counted(decided: Sequence[Comparison]) -> list[str]:
 
 def _whole(word: str) -> str:
     return f"{word} within {MARGIN * 100:g} %" if word == "equal" else word
-
-
-def _listed(names: Sequence[str]) -> str:
-    *others, last = names
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def _is(names: Sequence[str]) -> str:

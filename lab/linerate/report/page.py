@@ -12,7 +12,7 @@ import hashlib
 import json
 import re
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -22,7 +22,7 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from linerate.host.text import counted
+from linerate.host.text import counted, listed
 from linerate.links import FindLink, Link, base_name
 from linerate.records.cells import AA_SUFFIX, cell_words, is_graph
 from linerate.records.summary import AA, Comparison, Summary
@@ -132,10 +132,12 @@ def _environment(folders: tuple[Path, ...]) -> jinja2.Environment:
 
 @dataclass(frozen=True)
 class Untold:
-    """Comparisons without an answer, all for the same reason."""
+    """Comparisons without an answer, all for the same reason. Those that differ in nothing but the
+    frame size are one statement.
+    """
 
     reason: str
-    comparisons: list[Comparison]
+    statements: list[str]
 
 
 def untold(comparisons: Sequence[Comparison]) -> list[Untold]:
@@ -144,7 +146,45 @@ def untold(comparisons: Sequence[Comparison]) -> list[Untold]:
     for each in comparisons:
         if each.verdict in ("undecided", "invalid"):
             found.setdefault(each.reason, []).append(each)
-    return [Untold(reason, same) for reason, same in found.items()]
+    return [Untold(reason, _statements(same)) for reason, same in found.items()]
+
+
+def _statements(comparisons: Sequence[Comparison]) -> list[str]:
+    found: dict[tuple[str, ...], list[Comparison]] = {}
+    for each in comparisons:
+        found.setdefault((each.arm, each.baseline, each.link, _compared_by(each)), []).append(each)
+    return [
+        f"{arm} against {baseline} on {_cells(same)} by {metric}{_figures(same)}"
+        for (arm, baseline, _, metric), same in found.items()
+    ]
+
+
+def _cells(same: Sequence[Comparison]) -> str:
+    """Return the link with all sizes."""
+    first = same[0]
+    if len(same) == 1 or is_graph(first.link):
+        return cell_words(first.link, first.size, " at ")
+    return f"{first.link} at {listed(str(each.size) for each in same)} B"
+
+
+def _figures(same: Sequence[Comparison]) -> str:
+    """Return the ratios, and the least difference that would have been found."""
+    ratios = [each.ratio for each in same if each.ratio is not None]
+    if not ratios:
+        return ""
+    least = [each.smallest_detectable for each in same if each.smallest_detectable is not None]
+    would = f"; could find {_range(least, console.share)}" if least else ""
+    told = _range(ratios, _ratio)
+    return f" ({'ratios' if ' ' in told else 'ratio'} {told}{would})"
+
+
+def _ratio(value: float) -> str:
+    return console.number(value, 3)
+
+
+def _range(values: Sequence[float], words: Callable[[float], str]) -> str:
+    low, high = words(min(values)), words(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 def _compared_by(found: AA | Comparison) -> str:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The parts' common ground: run directory and CPU, starts and ends of programs, verdicts on ends.
+"""What all parts share: run directory and CPU, starts and ends of programs, verdicts on ends.
 
 Lifecycle: a `Bench` lives as long as the soak; its run directory goes with it. A `Started` lives
 inside its context and is killed at its end, if it has not ended by then.
@@ -26,14 +26,14 @@ from linerate.telemetry.client import Telemetry, connect, socket_path
 
 # Long enough on a machine that is full of other work.
 TIMEOUT_S = 120.0
-# More words of one turn say nothing new.
+# The greatest number of faults in one turn; more say nothing new.
 MOST_FAULTS = 20
 
 
 @dataclass(frozen=True)
 class Bench:
-    """`source`: of all random moments. `records`: where the results go, and beside them what is
-    kept of findings.
+    """What a turn runs with. `source`: draws all random moments. `records`: the file of results;
+    findings are kept beside it.
     """
 
     run: RunDirectory
@@ -46,7 +46,7 @@ class Bench:
         return max(os.sched_getaffinity(0))
 
     def eal(self, prefix: str, *vdevs: str, lcores: int = 2) -> list[str]:
-        """Options of EAL; lcores 0 and 1 are both on the last CPU."""
+        """Return options of EAL; all lcores are on the last CPU."""
         options = [
             "--lcores", ",".join(f"{lcore}@{self.cpu}" for lcore in range(lcores)),
             *self.memory.options(), "--no-pci", "--file-prefix", prefix,
@@ -75,8 +75,8 @@ class Started:
         return False
 
     def end(self, number: signal.Signals) -> tuple[int | None, str]:
-        """Exit code after the signal, below 0 a signal's number, None where it did not end in
-        time; and the end of what it printed.
+        """Send a signal; return the exit code and the end of what the program printed. The code is
+        negative if a signal ended the program, and None if it did not end in time.
         """
         with suppress(ProcessLookupError):
             os.kill(self.child.pid, number)
@@ -100,7 +100,9 @@ def started(
     host: Host = LOCAL,
     directory: Path | None = None,
 ) -> Iterator[Started]:
-    """`prefix`: its file prefix, where it is a program on EAL, or one that acts like one."""
+    """Start a program, and kill it at the end of the context. `prefix`: its file prefix, if it has
+    a telemetry socket as programs on EAL do.
+    """
     command = Command(Path(argv[0]).name, tuple(argv), (bench.cpu,), directory=directory)
     child = host.start(command, bench.run)
     try:

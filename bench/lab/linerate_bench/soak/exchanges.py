@@ -27,7 +27,7 @@ from linerate_bench.soak.records import Counted
 from linerate_bench.soak.wires import Wires, heard, marked, packet_socket, traffic, wires
 
 GOAL = 10_000
-# For a frame to come; a busy machine may keep a program waiting.
+# The longest wait for a frame; a busy machine may keep a program waiting.
 PATIENCE_S = 5.0
 QUIET_S = 0.002
 # In no frame: all that has come is read and let go.
@@ -66,7 +66,7 @@ def judged_books(packets: dict[str, int]) -> str | None:
 
 
 def _nodes(telemetry: Telemetry) -> dict[str, int]:
-    """Packets of each node of the worker."""
+    """Return the packets that each node of the worker counted."""
     return {each["node"]: int(each["packets"]) for each in telemetry.ask("/linerate/graph/nodes,1")}
 
 
@@ -133,7 +133,7 @@ PLACES = {
     "native": {"redirect": "r0", "pass": "f0"},
     "generic": {"redirect": "r0", "tx": "l0", "pass": "f0"},
 }
-# Of `/ethdev/xstats`: what becomes of a frame that is received.
+# Counters of `/ethdev/xstats`: each received frame is in one of them.
 _NEXT = (
     "tx_good_packets",
     "tx_refused",
@@ -154,7 +154,7 @@ def judged_places(expected: str, found: dict[str, bool]) -> str | None:
 
 
 def judged_xdp_books(xstats: list[dict[str, Any]]) -> str | None:
-    """Each frame that came is in a counter."""
+    """Check that each received frame is in a counter; return what is wrong."""
     came = sum(int(each["rx_good_packets"]) for each in xstats)
     named = sum(int(each.get(name, 0)) for each in xstats for name in _NEXT)
     if came != named:
@@ -178,7 +178,7 @@ def _xdp(bench: Bench, made: Wires, *options: str) -> Iterator[tuple[Started, Te
 
 
 def _books(telemetry: Telemetry) -> str | None:
-    """When no more frames come."""
+    """Check the counters when no more frames arrive."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
         lost = judged_xdp_books([telemetry.ask(f"/ethdev/xstats,{port}") for port in range(2)])
@@ -219,8 +219,8 @@ def count_programs(bench: Bench, seconds: float, wanted: int) -> Counted:
 
 
 def _heard(at: dict[str, socket.socket], word: bytes, expected: str) -> dict[str, bool]:
-    """Where a frame with these bytes comes out. First it is waited for where it should; the others
-    are looked at once it was there.
+    """Find where a frame with these bytes comes out: wait for it at the expected place, then look
+    at the others.
     """
     there = heard(at[expected], word, PATIENCE_S) is not None
     return {
@@ -236,7 +236,7 @@ _BEHIND = "10.6.0.0/16"
 
 
 def judged_route(gateway: str, frame: bytes | None) -> str | None:
-    """By the frame that came out."""
+    """Judge a new route by the frame that came out; return what is wrong."""
     if frame is None:
         return f"nothing came out by the route over {gateway}"
     if frame[:6] != _GATEWAYS[gateway]:

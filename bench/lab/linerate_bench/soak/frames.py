@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames through l2fwd on the nearly free link: none lost, and every mbuf back at the end."""
+"""Sends frames through l2fwd on a nearly free link: none may be lost, and no mbuf at the end."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ GOAL = 10**10
 LINKS = ("nearfree2", "frames2")
 LOOK_S = 0.5
 SIZE, FCS = 64, 4
-# What a driver counts where frames are lost.
+# The counters of a driver that loses frames.
 LOSSES = ("imissed", "ierrors", "oerrors", "rx_nombuf")
 
 
 def judged(document: dict[str, Any]) -> Counted:
-    """By what l2fwd wrote last (`--json-stats`, docs/run-l2fwd.md)."""
+    """Judge the last statistics that l2fwd wrote (`--json-stats`, docs/run-l2fwd.md)."""
     total, faults = document["total"], []
     if document["state"] != "ended":
         faults.append("l2fwd wrote no last statistics")
@@ -59,7 +59,7 @@ def count(bench: Bench, seconds: float, wanted: int) -> Counted:
     file = bench.run.path / f"{prefix}.json"
     try:
         with chosen.open(LinkContext(bench.run.path, SIZE)) as wire:
-            # Packets are l2fwd's own, so that its pool lacks those that are lost.
+            # Without `dense` packets come from l2fwd's pool, which then lacks those that are lost.
             devices = [vdev.replace(",dense=1", "") for vdev in wire.vdevs]
             argv = [
                 str(rust_binary("l2fwd")), *bench.eal(prefix, *devices, lcores=1),
@@ -82,7 +82,7 @@ def count(bench: Bench, seconds: float, wanted: int) -> Counted:
 
 
 def received(file: Path) -> int:
-    """So far; l2fwd replaces the file each second."""
+    """Return the frames received so far; l2fwd replaces the file each second."""
     if not file.exists():
         return 0
     return int(json.loads(file.read_text())["total"]["received"])

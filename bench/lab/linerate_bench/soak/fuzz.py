@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Executions of the fuzz targets, by scripts/run-fuzzers."""
+"""Runs the fuzz targets, by scripts/run-fuzzers, and counts their executions."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from linerate_bench.soak.bench import Bench
 from linerate_bench.soak.plan import Row
 from linerate_bench.soak.records import Counted
 
-# Over all targets.
+# The sum over all targets.
 GOAL = 10**8
 _UNITS = re.compile(r"^stat::number_of_executed_units:\s*(\d+)$", re.MULTILINE)
 
@@ -22,7 +22,7 @@ def targets(root: Path) -> list[str]:
 
 
 def judged(output: str, status: int) -> Counted:
-    """By what the script printed, and its exit status."""
+    """Judge the script's output and its exit status."""
     number = sum(map(int, _UNITS.findall(output)))
     if not status:
         return Counted(number, () if number else ("libFuzzer did not say how much it executed",))
@@ -44,7 +44,7 @@ def counted(target: str, seconds: float) -> Counted:
 
 
 def rows() -> list[Row]:
-    """A row for each target, for some are a hundred times as fast as others."""
+    """Return a row for each target, because some are a hundred times as fast as others."""
     found = targets(project_root())
 
     def row(target: str) -> Row:

@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whether the generator's memory or its open files grow while clients use it.
+"""Checks that the generator's memory and open files do not grow while clients use it.
 
-Eight flows with latency run over a ring in the generator itself while a client does what clients
-do: asks for metrics five times a second, changes rates, starts and stops captures and fetches them,
-and every few seconds stops the traffic, posts the configuration anew and starts it. A fault is that
-resident memory grew after the first sixth of a turn, which fills what is bounded (captures, pools),
-by more than `ALLOWED_KB`, that there are more descriptors than then, or that a frame is missing.
+Eight flows with latency run over a ring in the generator itself. A client asks for metrics five
+times a second, changes rates, starts, stops and fetches captures, and every few seconds stops the
+traffic, posts the configuration again and starts it. The first sixth of a turn fills what is
+bounded (captures, pools). It is a fault if resident memory then grows by more than `ALLOWED_KB`, if
+the number of descriptors grows, or if a frame is missing at the end.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ from linerate_bench.soak.records import Counted
 
 GOAL_S = 4 * 3600
 TURN_S = 600.0
-# The first sixth has a configuration and a capture then.
+# The shortest turn: its first sixth has a configuration and a capture.
 LEAST_S = 150.0
-# Steps of the client, a fifth of a second each, after which it does something.
+# The time of a client's step, and the numbers of steps between its actions of each kind.
 STEP_S = 0.2
 CONFIGURE, CAPTURE, UPDATE = 60, 30, 8
-# So few that a capture of two seconds is far from the longest answer that the client takes.
+# A capture of two seconds at this rate is far from the longest answer that the client accepts.
 FLOWS, PPS, SIZE = 8, 2000, 128
 ALLOWED_KB = 2048
 SAMPLE_S, SETTLE_S = 1.0, 5.0
@@ -42,14 +42,14 @@ SAMPLE_S, SETTLE_S = 1.0, 5.0
 
 @dataclass(frozen=True)
 class Sample:
-    """Resident memory in KiB and open descriptors."""
+    """Resident memory in KiB, and the number of open descriptors."""
 
     resident_kb: int
     descriptors: int
 
 
 def sample(pid: int) -> Sample:
-    """Of a process; raises `LabError` when there is none."""
+    """Return a process's memory and descriptors; raises `LabError` if it does not exist."""
     process = Path(f"/proc/{pid}")
     try:
         return Sample(
@@ -60,7 +60,7 @@ def sample(pid: int) -> Sample:
 
 
 def resident_kb(status: str) -> int:
-    """Of the text of /proc/PID/status, in KiB."""
+    """Return the resident memory in KiB that the text of /proc/PID/status has."""
     found = re.search(r"^VmRSS:\s+(\d+) kB$", status, re.MULTILINE)
     if not found:
         raise LabError("the kernel does not say how much memory the generator has")
@@ -68,13 +68,13 @@ def resident_kb(status: str) -> int:
 
 
 def growth(samples: Sequence[int]) -> int:
-    """By how much the most of the last sixth exceeds the most of the second one."""
+    """Return by how much the maximum of the last sixth exceeds that of the second sixth."""
     sixth = max(1, len(samples) // 6)
     return max(samples[-sixth:]) - max(samples[sixth : 2 * sixth] or samples[:1])
 
 
 def judged(samples: Sequence[Sample], missing: int) -> list[str]:
-    """What is wrong, in words. `missing`: frames at the end."""
+    """Describe the faults; empty: none. `missing`: frames that did not come back by the end."""
     found = []
     kb = growth([each.resident_kb for each in samples])
     if kb > ALLOWED_KB:
@@ -88,7 +88,7 @@ def judged(samples: Sequence[Sample], missing: int) -> list[str]:
 
 
 class Client:
-    """What a test script does, over and over."""
+    """Does what a test script does, over and over."""
 
     def __init__(self, generator: Generator) -> None:
         self._api: Any = generator.client._api
@@ -124,13 +124,14 @@ class Client:
         self._api.set_control_state(control)
 
     def frames(self) -> tuple[int, int]:
-        """Sent and received since the last start."""
+        """Return the frames sent and received since the last start."""
         request = self._api.metrics_request()
         request.flow.flow_names = []
         metrics = self._api.get_metrics(request).flow_metrics
         return sum(m.frames_tx for m in metrics), sum(m.frames_rx for m in metrics)
 
     def step(self) -> None:
+        """Ask for metrics, and do what is due at this step."""
         if self._steps % CONFIGURE == 0:
             if self._config is not None:
                 self.transmit("stop")
@@ -157,7 +158,7 @@ class Client:
 
 
 def soak(generator: Generator, seconds: float) -> tuple[list[Sample], int]:
-    """A sample each second, and the frames missing at the end."""
+    """Run the client; return a sample for each second, and the frames missing at the end."""
     client = Client(generator)
     client._api.set_config(client._api.config())
     samples: list[Sample] = []
@@ -175,7 +176,7 @@ def soak(generator: Generator, seconds: float) -> tuple[list[Sample], int]:
 
 
 def _missing(client: Client) -> int:
-    """Frames that have not come back when nothing comes any more."""
+    """Return the number of frames that have not come back within `SETTLE_S` after the stop."""
     deadline = time.monotonic() + SETTLE_S
     while True:
         sent, received = client.frames()

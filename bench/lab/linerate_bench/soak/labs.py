@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""SIGKILLs of the lab in the midst of a run, which the next one goes on with."""
+"""Kills the lab (SIGKILL) during a run, which the next one resumes."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from pathlib import Path
 from linerate.host.leftovers.traces import Traces, left_behind
 from linerate.host.process import base_directory, pause
 from linerate.records.run_file import RUN
+from linerate.records.trial import RECORDS, end_of_lines
 from linerate_bench.soak.bench import TIMEOUT_S, Bench, Until
 from linerate_bench.soak.plan import Row
 from linerate_bench.soak.records import Counted
 from linerate_bench.soak.starts import KILLS
 
-RECORDS = "records.jsonl"
-# More blocks than a turn has time for; a rate low enough for any machine.
+# A run with more blocks than a turn has time for, at a rate that any machine keeps.
 OPTIONS = (
     "--link", "null,memif", "--blocks", "500", "--forwarders", "c-l2fwd,rust-l2fwd", "--line-rate",
     "100000", "--seed", "3", "--method", "fresh", "--keep-going",
@@ -29,13 +29,13 @@ OPTIONS = (
 
 
 def whole_lines(path: Path) -> bytes:
-    """Records that are complete; none where there is no file."""
+    """Return the complete lines of a file; empty if there is no file."""
     content = path.read_bytes() if path.exists() else b""
-    return content[: content.rfind(b"\n") + 1]
+    return content[: end_of_lines(content)]
 
 
 def begin(out: Path, runtime: Path) -> subprocess.Popen[bytes]:
-    """A run, or the same with `--resume` where there is one."""
+    """Start a run in `out`, or resume the one that is there."""
     options = ["--resume", str(out)] if (out / RUN).exists() else ["--out", str(out), *OPTIONS]
     log = (runtime.parent / "lab.log").open("wb")
     with log:
@@ -47,8 +47,8 @@ def begin(out: Path, runtime: Path) -> subprocess.Popen[bytes]:
 
 
 def await_begin(lab: subprocess.Popen[bytes], runtime: Path) -> bool:
-    """Whether it has made its run directory, as it does when it has removed those of killed ones;
-    not if it ended, or waits long for CPUs that other labs have.
+    """Wait until the lab has made its run directory, which it does after it has removed those of
+    killed labs. Returns False if it ended before, or waited too long for CPUs of other labs.
     """
     deadline = time.monotonic() + TIMEOUT_S
     while time.monotonic() < deadline and lab.poll() is None:
@@ -91,7 +91,7 @@ def count(bench: Bench, seconds: float, wanted: int) -> Counted:
                     until.faults.append("records of finished trials were changed")
                 seen = done
                 until.number += 1
-            # One that is asked to end removes what the killed ones left.
+            # A lab that is asked to end removes what the killed ones left.
             lab = begin(out, runtime)
             begun = await_begin(lab, runtime)
             lab.send_signal(signal.SIGINT)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whose turn is next, and what the table says."""
+"""Decides which row has the next turn, and writes the table."""
 
 from __future__ import annotations
 
@@ -12,16 +12,18 @@ from linerate_bench.soak.records import Counted, Turn, done
 if TYPE_CHECKING:
     from linerate_bench.soak.bench import Bench
 
-# Of a turn, in seconds: long enough that starting costs little, short enough that all have some.
+# The longest and the shortest turn, in seconds: long enough that starts cost little, short enough
+# that every part has turns.
 LONGEST_S, SHORTEST_S = 180.0, 10.0
 
 
 @dataclass(frozen=True)
 class Row:
-    """One promise. `count`: counts for so many seconds, or until there are `wanted` more.
+    """One promise, and how often it is to be tried.
 
-    `longest_s`: of a turn of its own; `leases`: whether others must not measure meanwhile, which is
-    false where the lab itself is started.
+    `count` counts for a number of seconds, or until it has counted `wanted` more. `longest_s`: its
+    longest turn. `leases`: the turn leases the CPUs, so that nobody measures meanwhile; a turn that
+    starts the lab does not, because the lab leases them itself.
     """
 
     part: str
@@ -37,15 +39,16 @@ class Row:
         return f"{self.part}:{self.subject}"
 
     def left(self, turns: Sequence[Turn]) -> int:
+        """Return how many are left to count."""
         return max(self.goal - done(turns, self.part, self.subject), 0)
 
 
 @dataclass
 class Plan:
-    """Parts share the time: the next turn is of the part that has had the least, and there of the
-    row that is furthest from its goal. So it goes on, whoever wrote the file, where it stopped.
+    """Chooses the next turn: the part that has had the least time, and in it the row that is
+    furthest from its goal. Only the recorded turns decide, so a soak goes on where the file ends.
 
-    `absent`: rows that cannot run here, and why.
+    `absent`: rows that cannot run here, with the reasons.
     """
 
     rows: Sequence[Row]
@@ -53,7 +56,7 @@ class Plan:
     absent: dict[str, str] = field(default_factory=dict)
 
     def next(self) -> Row | None:
-        """None: each row that can run has reached its goal."""
+        """Return the row of the next turn; None if every row that can run has reached its goal."""
         wanting = [row for row in self.rows if row.left(self.turns) and row.name not in self.absent]
         if not wanting:
             return None
@@ -62,17 +65,20 @@ class Plan:
         return max(of_it, key=lambda row: row.left(self.turns) / row.goal)
 
     def seconds(self, part: str) -> float:
+        """Return how long all turns of a part took."""
         return sum(each.seconds for each in self.turns if each.part == part)
 
     def turn_s(self, row: Row, rest_s: float) -> float:
-        """How long its turn is, when there are so many seconds for all parts."""
+        """Return the length of the row's turn if `rest_s` seconds are left for all parts."""
         parts = {each.part for each in self.rows}
         share = min(row.longest_s, max(rest_s / len(parts), SHORTEST_S))
         return min(share, max(rest_s, 1.0))
 
 
 def chosen(rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
-    """Those of `PART` or `PART:SUBJECT`; all where none is named. Raises `ValueError`."""
+    """Return the rows that `PART` or `PART:SUBJECT` names; all rows if nothing is named. Raises
+    `ValueError` for an unknown name.
+    """
     for word in only:
         if not any(word in (row.part, row.name) for row in rows):
             parts = dict.fromkeys(row.part for row in rows)
@@ -84,7 +90,7 @@ def chosen(rows: Sequence[Row], only: Sequence[str]) -> list[Row]:
 
 
 def table(plan: Plan) -> list[str]:
-    """What is counted, of each row: of its goal, per hour, and the faults."""
+    """Return the lines of the table: for each row the count, goal, rate and faults."""
     lines = [
         f"{'part':<10} {'of':<16} {'counted':>16} {'goal':>15}  {'':>6} {'per hour':>15} "
         f"{'faults':>6}"
@@ -112,5 +118,5 @@ def table(plan: Plan) -> list[str]:
 
 
 def state(row: Row, number: int) -> str:
-    """The share of the goal; 100 % only where all are counted."""
+    """Return the share of the goal; 100 % only if the goal is reached."""
     return f"{min(number * 100 // row.goal, 100)} %"

@@ -1,30 +1,32 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How each program is started for the soak: with ports that need nobody else, and traffic."""
+"""Starts each program for the soak, on ports that need no other program, and under traffic."""
 
 from __future__ import annotations
 
 import signal
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import dataclass
 
-from linerate.host.errors import LabError, ProcessError
+from linerate.host.errors import LabError
 from linerate.host.host import LOCAL, Host
 from linerate.host.places import rust_binary
 from linerate.host.process import pause
 from linerate_bench.soak.bench import TIMEOUT_S, Bench, Started
 from linerate_bench.soak.wires import Wires, traffic, wires
 
-# Starting takes some tenths of a second: moments from before EAL is up to long after.
+# The longest random waits after a start. EAL needs some tenths of a second, so a moment may be
+# before EAL is up or long after.
 EARLY_S, LATE_S = 0.5, 0.2
 
 
 @dataclass(frozen=True)
 class Program:
-    """`argv`: its command line, by its file prefix. `prefixed`: it acts like a program on EAL.
-    `forwards`: port 0 has traffic. `on_interfaces`: of the kernel (`wires`). `after`: its exit code
-    after a signal.
+    """A program under test.
+
+    `argv` returns its command line for a file prefix. `forwards`: its port 0 receives traffic.
+    `prefixed`: it has a telemetry socket, as programs on EAL do. `on_interfaces`: its ports are
+    interfaces of the kernel (`wires`). `after` returns its exit code after a signal.
     """
 
     name: str
@@ -36,12 +38,12 @@ class Program:
 
     @property
     def goal(self) -> int:
-        """Of starts and stops."""
+        """The number of starts and stops to count."""
         return 10_000 if self.name in ("l2fwd", "generator", "generator-server") else 1000
 
 
 def _on_null(name: str, *options: str) -> Program:
-    """Of DPDK, between two ports that make packets up."""
+    """A DPDK program between two net_null ports, which make packets up."""
 
     def argv(bench: Bench, prefix: str) -> list[str]:
         devices = bench.eal(prefix, "net_null0", "net_null1")
@@ -51,6 +53,8 @@ def _on_null(name: str, *options: str) -> Program:
 
 
 def _on_interfaces(name: str, driver: str, *options: str) -> Program:
+    """A program between the interfaces f0 and f1 of `wires`."""
+
     def argv(bench: Bench, prefix: str) -> list[str]:
         return [
             str(rust_binary(name)), "-l", str(bench.cpu), "--no-pci", "--no-huge", "-m", "512",
@@ -96,7 +100,9 @@ PROGRAMS = (
 
 @contextmanager
 def surroundings(program: Program) -> Iterator[tuple[Host, Wires | None]]:
-    """Where it runs: with traffic, where it is one on interfaces."""
+    """Yield the host that the program runs on, and the interfaces that it uses; None: it uses none.
+    A program that forwards between them receives traffic on f0.
+    """
     if not program.on_interfaces:
         yield LOCAL, None
         return
@@ -105,8 +111,8 @@ def surroundings(program: Program) -> Iterator[tuple[Host, Wires | None]]:
 
 
 def await_moment(bench: Bench, program: Program, running: Started) -> str:
-    """Wait until some moment: before EAL is up, when telemetry begins, or under traffic. Raises
-    `ProcessError` when the program ended before.
+    """Wait for a random moment: before EAL is up, when telemetry begins, or under traffic. Raises
+    `LinkError` if it does not come in time, and `ProcessError` if the program ended.
     """
     moment = bench.source.choice(("early", "socket", "traffic"))
     if moment == "early" or not program.prefixed:
@@ -115,26 +121,21 @@ def await_moment(bench: Bench, program: Program, running: Started) -> str:
     if moment == "traffic" and program.forwards:
         await_traffic(running)
     else:
-        deadline = time.monotonic() + TIMEOUT_S
-        while not running.socket.exists():
-            running.child.check()
-            if time.monotonic() >= deadline:
-                raise ProcessError(f"no telemetry within {TIMEOUT_S:g} s")
-            time.sleep(0.001)
+        running.child.wait_until(running.socket.exists, TIMEOUT_S, "no telemetry")
     pause(bench.source.uniform(0, LATE_S))
     return moment
 
 
 def await_traffic(running: Started) -> None:
-    """Until port 0 has received. Raises `ProcessError` when nothing came in time."""
-    deadline = time.monotonic() + TIMEOUT_S
+    """Wait until port 0 has received packets. Raises `LinkError` if it has not in time, and
+    `ProcessError` if the program ended.
+    """
     with running.connect() as telemetry:
-        while True:
-            running.child.check()
+
+        def received() -> bool:
+            # Until the port is attached and configured there is no answer.
             with suppress(LabError):
-                # Nobody has configured the port yet, or not attached it.
-                if telemetry.ask("/ethdev/stats,0")["ipackets"] > 0:
-                    return
-            if time.monotonic() >= deadline:
-                raise ProcessError(f"no traffic within {TIMEOUT_S:g} s")
-            time.sleep(0.005)
+                return int(telemetry.ask("/ethdev/stats,0")["ipackets"]) > 0
+            return False
+
+        running.child.wait_until(received, TIMEOUT_S, "no traffic")

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What was counted: a line of JSON for each turn, in a file that only grows.
+"""The records of the soak: one line of JSON for each turn, in a file that only grows.
 
-A soak that is killed while it writes leaves half a line at the end: that turn is made again.
+A soak that is killed while it writes leaves half a line at the end: that turn is run again.
 """
 
 from __future__ import annotations
@@ -14,12 +14,13 @@ from pathlib import Path
 from pydantic import TypeAdapter, ValidationError
 
 from linerate.host.errors import UsageError
+from linerate.records.trial import end_of_lines
 
 
 @dataclass(frozen=True)
 class Counted:
-    """What one turn found. `number`: of what is counted; `faults`: in words, none when the promise
-    was kept.
+    """The result of one turn. `number`: how much it counted; `faults`: in words, none if the
+    promise was kept.
     """
 
     number: int
@@ -28,9 +29,9 @@ class Counted:
 
 @dataclass(frozen=True)
 class Turn:
-    """A line. `part` and `subject`: what was counted, such as `starts` of `l2fwd`; `unit`: in what
-    (`frames`); `seconds`: for which it ran; `commit`: of the checkout, with `+` where files were
-    changed since; `machine`: its CPU, kernel and DPDK.
+    """A line of the file. `part` and `subject`: what was counted, such as `starts` of `l2fwd`;
+    `unit`: what `number` counts (`frames`); `seconds`: how long the turn took; `commit`: that of
+    the checkout, with `+` if files were changed since; `machine`: its CPU, kernel and DPDK.
     """
 
     part: str
@@ -48,15 +49,14 @@ _READER = TypeAdapter(Turn)
 
 
 def read(path: Path) -> list[Turn]:
-    """All turns of a file, none where there is no file. Raises `UsageError` with the line."""
+    """Return all turns of a file; empty if there is no file. Raises `UsageError` with the number of
+    a line that is not a turn.
+    """
     if not path.exists():
         return []
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    if lines and not text.endswith("\n"):
-        lines.pop()
+    content = path.read_bytes()
     turns = []
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(content[: end_of_lines(content)].splitlines(), 1):
         try:
             turns.append(_READER.validate_json(line))
         except ValidationError as error:
@@ -69,14 +69,13 @@ def read(path: Path) -> list[Turn]:
 
 
 def append(path: Path, turn: Turn) -> None:
-    """Add a line; half a line at the end goes first."""
+    """Append a line; half a line at the end is removed first."""
     with path.open("a+b") as file:
         file.seek(0)
-        whole = file.read()
-        file.truncate(whole.rfind(b"\n") + 1)
+        file.truncate(end_of_lines(file.read()))
         file.write(json.dumps(asdict(turn)).encode() + b"\n")
 
 
 def done(turns: Sequence[Turn], part: str, subject: str) -> int:
-    """How many of a subject are counted."""
+    """Return how much was counted for a subject."""
     return sum(each.number for each in turns if (each.part, each.subject) == (part, subject))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Starts and stops, and kills, of each program: nothing may be left."""
+"""Starts and stops each program, and kills it: nothing may be left."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ from linerate_bench.soak.wires import Wires
 KILLS = 500
 PATIENCE_S = 2.0
 ENDINGS = (signal.SIGTERM, signal.SIGINT)
-# One of these, by a program that has begun to run.
+# Runs a program once and returns the faults (`stopped`, `killed`).
 Once = Callable[[Bench, Program, Host], list[str]]
 
 
 def stopped(bench: Bench, program: Program, host: Host) -> list[str]:
-    """A start, and a stop at a random moment; what was wrong."""
+    """Start a program and stop it at a random moment; return the faults."""
     number = bench.source.choice(ENDINGS)
     prefix = bench.run.new_prefix("soak")
     with started(bench, program.argv(bench, prefix), prefix, host) as running:
@@ -48,8 +48,8 @@ def _ended(running: Started, number: signal.Signals, program: Program, moment: s
 
 
 def killed(bench: Bench, program: Program, host: Host) -> list[str]:
-    """A SIGKILL at a random moment; the next start with the same names clears away, runs and ends
-    in order.
+    """Kill a program (SIGKILL) at a random moment and start it again with the same names; return
+    the faults. The second one has to remove what was left, run, and end in order.
     """
     prefix = bench.run.new_prefix("soak")
     argv = program.argv(bench, prefix)
@@ -73,7 +73,7 @@ def killed(bench: Bench, program: Program, host: Host) -> list[str]:
 def counted(
     bench: Bench, program: Program, once: Once, until: Until, patience_s: float = 10.0
 ) -> Counted:
-    """So many as there is time for, each with a look at what is left."""
+    """Run a program again and again until the turn ends; after each run look at what is left."""
     with surroundings(program) as (host, made):
         while until.on:
             looks = Looks(bench, patience_s)
@@ -84,7 +84,9 @@ def counted(
 
 
 def _on(made: Wires | None) -> list[str]:
-    """What is left on interfaces; the kernel takes programs off them some time after the end."""
+    """Describe what is left on interfaces. The kernel detaches XDP programs some time after their
+    owner has ended.
+    """
     deadline = time.monotonic() + PATIENCE_S
     while made is not None and (found := made.changed()):
         if time.monotonic() >= deadline:
@@ -94,7 +96,7 @@ def _on(made: Wires | None) -> list[str]:
 
 
 def rows() -> list[Row]:
-    """Of both parts."""
+    """Return the rows of both parts."""
 
     def row(part: str, unit: str, program: Program, goal: int, once: Once) -> Row:
         def count(bench: Bench, seconds: float, wanted: int) -> Counted:

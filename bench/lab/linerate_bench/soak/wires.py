@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Interfaces of the kernel for the programs that use them: a namespace between two others.
+"""Veth pairs for programs on interfaces of the kernel: a network namespace between two others.
 
-`f0` and `f1` are in the middle, where programs run; `l0` and `r0` are their other ends. Lifecycle:
-`wires` makes the namespaces and removes them, with all that is in them.
+Programs run in the middle namespace, which has `f0` and `f1`; `l0` and `r0` are the other ends.
+Lifecycle: `wires` makes the namespaces and removes them, with all that is in them.
 """
 
 from __future__ import annotations
@@ -22,34 +22,36 @@ from linerate.host.netns import Interface, Namespaces, ip
 _LEFT, _MIDDLE, _RIGHT = "soak-l", "soak-m", "soak-r"
 _ETH_P_ALL, _SOL_PACKET, _IGNORE_OUTGOING = 3, 263, 23
 _SO_RCVBUFFORCE = 33
-# Frames of a type that nobody has (RFC 5342: for experiments).
+# An EtherType for local experiments (RFC 5342), which no other frames have.
 _TYPE = b"\x88\xb5"
 SOURCE = bytes.fromhex("021100000002")
 TO_ANYBODY = bytes.fromhex("021100000001")
 BURST, INTERVAL_S = 2, 0.002
-# For reading what has come, while more comes.
+# The longest time to read received frames after the deadline, because more may arrive meanwhile.
 READ_S = 0.2
 
 
 @dataclass(frozen=True)
 class Wires:
+    """The three namespaces."""
+
     left: InNamespace
     middle: InNamespace
     right: InNamespace
 
     def mac(self, interface: str) -> bytes:
-        """Of one in the middle."""
+        """Return the MAC address of an interface in the middle."""
         found = netns.mac(Interface(self.middle, interface, Interface.FORWARDER))
         return bytes.fromhex(found.replace(":", ""))
 
     def changed(self) -> list[str]:
-        """What programs left on the interfaces of the middle, in words."""
+        """Describe what programs left on the interfaces in the middle; empty: nothing."""
         shown = json.loads(ip("-json", "-details", "link", "show", host=self.middle))
         return changes(shown)
 
 
 def changes(shown: Sequence[dict[str, object]]) -> list[str]:
-    """By what `ip -json -details link show` tells."""
+    """Describe what was left, from the output of `ip -json -details link show`."""
     found = []
     for each in shown:
         name = each["ifname"]
@@ -64,7 +66,7 @@ def changes(shown: Sequence[dict[str, object]]) -> list[str]:
 
 @contextmanager
 def wires() -> Iterator[Wires]:
-    """Raises `MachineError` where no namespaces can be made."""
+    """Make the namespaces and interfaces. Raises `MachineError` if namespaces cannot be made."""
     netns.prepare(otherwise="the other parts need none")
     with Namespaces((_LEFT, _MIDDLE, _RIGHT)) as made:
         left, middle, right = map(made.host, (_LEFT, _MIDDLE, _RIGHT))
@@ -73,19 +75,19 @@ def wires() -> Iterator[Wires]:
                "netns", middle.namespace)  # fmt: skip
             ip("link", "set", name, "up", host=far)
             ip("link", "set", near, "up", host=middle)
-            # A veth takes frames from XDP only where its other end polls.
+            # A veth sends frames that XDP redirected only if its peer polls (NAPI), which GRO does.
             netns.set_gro(far, name)
         yield Wires(left, middle, right)
 
 
 @contextmanager
 def packet_socket(host: InNamespace, interface: str) -> Iterator[socket.socket]:
-    """It hears what comes, not what it sends."""
+    """Open a packet socket that receives what the interface receives, but not what it sends."""
     with inside(host.namespace):
         made = socket.socket(socket.AF_PACKET, socket.SOCK_RAW | socket.SOCK_CLOEXEC, 0)
         with suppress(OSError):
             made.setsockopt(_SOL_PACKET, _IGNORE_OUTGOING, 1)
-        # Traffic of seconds in which a busy machine lets nobody read it.
+        # Room for seconds of traffic, because a busy machine may let nobody read it meanwhile.
         made.setsockopt(socket.SOL_SOCKET, _SO_RCVBUFFORCE, 16 << 20)
         made.bind((interface, _ETH_P_ALL))
     made.setblocking(False)
@@ -95,7 +97,7 @@ def packet_socket(host: InNamespace, interface: str) -> Iterator[socket.socket]:
 
 @contextmanager
 def traffic(host: InNamespace, interface: str) -> Iterator[None]:
-    """A thousand frames per second at most, sent by a thread until the context ends."""
+    """Send at most 1000 frames per second, in a thread, until the context ends."""
     frame = (TO_ANYBODY + SOURCE + _TYPE).ljust(60, b"\0")
     ended = threading.Event()
 
@@ -116,12 +118,12 @@ def traffic(host: InNamespace, interface: str) -> Iterator[None]:
 
 
 def marked(number: int, to: bytes = TO_ANYBODY) -> bytes:
-    """A frame that is told from all others by its number."""
+    """Return a frame that has this number, so that it can be recognised."""
     return (to + SOURCE + _TYPE + b"soak" + number.to_bytes(8, "big")).ljust(60, b"\0")
 
 
 def heard(by: socket.socket, word: bytes, within_s: float) -> bytes | None:
-    """The first frame with this in it; None: none came in time."""
+    """Return the first received frame that contains `word`; None if none came in time."""
     deadline = time.monotonic() + within_s
     while True:
         with suppress(BlockingIOError):

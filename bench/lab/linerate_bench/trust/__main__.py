@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `make bench-trust` prints.
+"""Runs `make bench-trust` and prints its results.
 
     python -m linerate_bench.trust [--simulated-only] [--real N] [--json FILE] [--records FILE]
 
-First every verdict that was given, by kind of comparison; then the goals with PASS or FAIL. Exit
-status 1 when one fails. Lines appear as their comparisons end, and an interrupted run shows what it
-has.
+It prints every verdict that was given, by kind of comparison, then the goals with PASS or FAIL. The
+exit status is 1 if a goal fails. Lines appear when their comparisons end, and an interrupted run
+prints what it has.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from linerate_bench.trust.tally import HEADING, LINE_HEADING, Tally, all_lines
 SIMULATED, REAL = 200, 40
 EXTENTS = (QUICK, SCREEN)
 SLOW_DOWNS = (0.0, 0.02, 0.05, 0.10)
-# A ratio of 1.7, where noise is wide.
+# A ratio of 1.7, for machines with wide noise.
 WIDE_SLOW_DOWN = 1 - 1 / 1.7
-# What the A/A arm is there for: a measurement that does one label of the baseline an injustice.
+# The fault that the A/A arm has to find: a measurement that slows one label of the baseline down.
 BIAS = 0.05
 
 
@@ -44,7 +44,7 @@ def simulated(
     *,
     held_back: float = 0.0,
 ) -> Tally:
-    """Many comparisons on the simulated machine; the seeds are 0, 1, ..."""
+    """Make many comparisons on the simulated machine; the seeds are 0, 1, ..."""
     tally = Tally("simulated", profile.name, extent, slow_down, held_back, wide=profile.wide)
     both, cell = arms(machine.PROGRAM, machine.PROGRAM), profile.cell(extent)
     for seed in range(count):
@@ -54,7 +54,7 @@ def simulated(
 
 
 def searched(kind: searches.Searches, slow_down: float, count: int) -> Tally:
-    """Many runs of rfc2544 on simulated forwarders; the seeds are 0, 1, ..."""
+    """Make many runs of rfc2544 on simulated forwarders; the seeds are 0, 1, ..."""
     tally = Tally("simulated", searches.LINK, kind, slow_down)
     for seed in range(count):
         found = searches.judged(kind, searches.simulate(kind, slow_down, seed))
@@ -64,7 +64,9 @@ def searched(kind: searches.Searches, slow_down: float, count: int) -> Tally:
 
 @contextmanager
 def kept(file: Path | None, bench: Bench) -> Iterator[Kept | None]:
-    """The records of that file, if there is to be one; raises `RunError` for those of others."""
+    """Open the file of records, if one is named; raises `RunError` if its records are of other
+    programs or another machine.
+    """
     records = Kept(file, real.session_of(bench)) if file else None
     try:
         yield records
@@ -74,7 +76,9 @@ def kept(file: Path | None, bench: Bench) -> Iterator[Kept | None]:
 
 
 def on_this_machine(tallies: list[Tally], count: int, file: Path | None) -> None:
-    """`count` rounds of all kinds in turn: what an hour does to one it does to all."""
+    """Make `count` rounds of all kinds in turn, so that changes of the machine affect all kinds
+    alike.
+    """
     with real.laboratory() as bench, kept(file, bench) as records:
         every = [Tally("real", kind.link, kind.extent, kind.slow_down) for kind in real.KINDS]
         tallies += every
@@ -107,7 +111,7 @@ def options(argv: list[str] | None = None) -> argparse.Namespace:
 
 
 def report(tallies: list[Tally], file: Path | None) -> bool:
-    """Print the tables and write the file; whether every goal is reached."""
+    """Print the tables and write the file; return True if every goal is reached."""
     found = all_lines(tallies)
     for line in [HEADING, *filter(lambda tally: tally.n, tallies), "", LINE_HEADING, *found]:
         print(line)

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do standing programs compare as they do alone? `make bench-agreement`.
+"""Checks that standing programs compare as they do alone: `make bench-agreement`.
 
     python -m linerate_bench.trust.agreement [--rounds N] [--only PAIR]...
 
-Pairs of programs stand in rounds, and each start of a round runs by itself for a moment while all
-others are stopped, as in every duel. A row has the median ratio of either way, and the interval of
-the ratio of ratios over all rounds (a bootstrap of their median): it is to lie inside 2 %.
+Pairs of programs run together in rounds, and each start of a round also runs by itself for a moment
+while all others are stopped, as in every duel. A row has the median ratio of both ways, and the
+interval of the ratio of these ratios over all rounds (a bootstrap of their median), which has to
+lie inside 2 %.
 """
 
 from __future__ import annotations
@@ -63,7 +64,7 @@ def pairs() -> list[Pair]:
 
 
 def observed(bench: Bench, pair: Pair, rounds: int) -> list[tuple[float, float]]:
-    """The logarithms of the ratio, standing and alone, for each round."""
+    """Return the logarithms of the ratio, standing and alone, for each round."""
     found_link = link(pair.link)
     found_link.prepare()
     for each in pair.programs:

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How many questions the short presets answer, and how many wrongly: `make bench-answers`.
+"""Counts the questions that the short presets answer, and the wrong answers: `make bench-answers`.
 
     python -m linerate_bench.trust.answers --records FILE [--only NAME]... [--count N]
 
 Most runs compare a program with a copy of itself and with a version that is worse on purpose: it
 does more work for each burst or packet, delays each frame, or drops one frame in 50. So the right
 answer of each comparison is known. `graph` takes no programs of users: there the plain loop has to
-be faster than the graph, for it does the same work without one. `cloud` compares its reference with
-itself.
+be faster than the graph, because it does the same work without one. `cloud` compares its reference
+with itself.
 
 Runs are started as a user starts them, alone and beside a compiler on each CPU. Each run is a line
-of FILE: those that are there are not made again. `cloud` takes root and `make cloud-packages`.
+of FILE, and is not made again. A run that somebody ended by a signal is no answer: it is not
+recorded, and the next call makes it again. `cloud` needs root and `make cloud-packages`.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -35,9 +37,9 @@ from linerate.records.cloud_summary import TakeawayEntry
 from linerate.records.summary import SUMMARY, Comparison
 from linerate_bench.trust.beside import attended, compilers
 
-# differs: of two forwarders in `cloud`, whose statements have no direction.
+# differs: for two forwarders in `cloud`, because its statements have no direction.
 Truth = Literal["slower", "faster", "differs", "same"]
-# The verdict that is right, and those that are wrong; any other leaves the question open.
+# The right verdict, and the wrong ones; any other verdict leaves the question open.
 RIGHT: dict[Truth, str] = {"slower": "slower", "faster": "faster", "differs": "held"}
 WRONG_ANSWERS: dict[Truth, set[str]] = {
     "slower": {"faster", "equal"}, "faster": {"slower", "equal"}, "differs": {"not held"},
@@ -47,14 +49,16 @@ WRONG_ANSWERS: dict[Truth, set[str]] = {
 MOST_S = 1200
 GOAL_S = 600
 RUNS = 3
+# Signals by which somebody ends a run. A run that crashed counts: it left its question open.
+ENDINGS = (signal.SIGHUP, signal.SIGINT, signal.SIGQUIT, signal.SIGTERM, signal.SIGKILL)
 # Goals: the share of planted differences that are found, and of comparisons with a wrong answer.
 ANSWERED, WRONG = 0.9, 0.01
 
 
 @dataclass(frozen=True)
 class Program:
-    """A forwarder. `arguments`: on its command line, besides those for its ports. `more`: lines of
-    its definition.
+    """A forwarder. `arguments`: its command line without the options for its ports. `more`: further
+    lines of its definition.
     """
 
     name: str
@@ -63,7 +67,7 @@ class Program:
     more: str = ""
 
     def definition(self) -> str:
-        """As a file (TOML) has it."""
+        """Return its definition, as a TOML file has it."""
         return (
             f'name = "{self.name}"\nlanguage = "unknown"\nkind = "dpdk"\nbuild = {self.build}\n'
             f'command = "{{program}} {{eal}} -- -p {{portmask}} {self.arguments}"\n'
@@ -72,20 +76,22 @@ class Program:
 
 
 def chained(name: str, additions: int) -> Program:
-    """The plain forwarder in C, with so many additions after each burst, one waiting for the other:
-    a cycle each.
+    """Return the plain forwarder in C with so many additions after each burst. Each addition waits
+    for the one before, so it takes a cycle.
     """
     build = '{ recipe = "bench", folder = "plain", product = "chained" }'
     return Program(name, build, f"-q {{ports}} -T 0 --chain {additions}")
 
 
 def impaired(name: str, harm: str) -> Program:
-    """The forwarder that does harm on purpose."""
+    """Return the forwarder that does harm on purpose."""
     return Program(name, '{ recipe = "rust", binary = "impair" }', f"-P -T 0 {harm}".rstrip())
 
 
 def routing(name: str, rules: str = "") -> Program:
-    """The graph that routes by the tables of a cell, on librte_graph. `rules`: and asks these."""
+    """Return the graph that routes by a cell's tables, on librte_graph. `rules`: options for rules
+    that it checks, too.
+    """
     return Program(
         name,
         '{ recipe = "rust", binary = "l3fwd-graph" }',
@@ -100,7 +106,7 @@ def routing(name: str, rules: str = "") -> Program:
 @dataclass(frozen=True)
 class Planted:
     """An arm that differs from the first by these metrics, at these loads (none: at any) and in
-    these cells (none: in all). By other metrics, and elsewhere, it may differ or not.
+    these cells (none: in all). By other metrics, loads and cells it may differ or not.
     """
 
     arm: str
@@ -120,9 +126,9 @@ class Planted:
 
 @dataclass(frozen=True)
 class Study:
-    """A run of an experiment by its short preset. `programs`: forwarders, the first of them the
-    baseline; none: those that the experiment has. `copy`: which of them is the first one by another
-    name. `statements`: the metrics of statements about frameworks (`cloud`) that are true.
+    """A run of an experiment with its short preset. `programs`: forwarders, the first is the
+    baseline; none: those of the experiment. `copy`: the one that is the first under another name.
+    `statements`: the metrics of true statements about frameworks (`cloud`).
     """
 
     name: str
@@ -133,13 +139,15 @@ class Study:
     statements: Sequence[str] = ()
 
     def truth(self, found: Comparison) -> Truth | None:
-        """None: nobody knows."""
+        """Return the right answer of a comparison; None: it is not known."""
         if self.copy and found.arm == self.copy.name:
             return "same"
         return next((each.truth for each in self.planted if each.asks(found)), None)
 
     def truth_of(self, found: TakeawayEntry) -> Truth | None:
-        """The same of a statement about frameworks alone."""
+        """Return the right answer of a statement, which is known only if it is about frameworks
+        alone.
+        """
         alone = found.origin == "tested" and found.about == [FRAMEWORK]
         return "differs" if alone and found.metric in self.statements else None
 
@@ -148,13 +156,13 @@ PLAIN, TWIN = chained("plain", 0), chained("plain-copy", 0)
 HARMLESS, HARMLESS_TWIN = impaired("harmless", ""), impaired("harmless-copy", "")
 # Some 30 cycles a packet in full bursts, and more in others.
 ADDS = chained("adds-1000", 1000)
-# A tenth of what a burst costs where nothing is sent.
+# A tenth of the cost of a burst on a link that sends nothing.
 ADDS_LESS = chained("adds-60", 60)
 DELAYS = impaired("delays-20-us", "--delay 20")
 DROPS = impaired("drops-1-in-50", "--drop 50")
-# In `cloud` a forwarder waits milliseconds for its core, beside which 20 us would not show.
+# In `cloud` a forwarder waits milliseconds for its core, so 20 us would not be seen.
 DELAYS_MORE = impaired("delays-5-ms", "--delay 5000")
-# The lab's rules let all packets pass, so asking them is more work and nothing else.
+# The lab's rules let all packets pass, so they only add work.
 ROUTES, ROUTES_TWIN = routing("routes"), routing("routes-copy")
 ASKS_RULES = routing("routes-and-asks-rules", "--rule_ipv4={rules_ipv4}")
 ROUND_TRIPS = ("round_trip_udp_p50", "round_trip_arp_p50")
@@ -163,7 +171,7 @@ STUDIES = (
         "overload",
         ("overload", "--preset", "quick", "--link", "memif"),
         [PLAIN, TWIN, ADDS],
-        # Its rate is the generator's, nearly: the report says so and compares costs.
+        # The generator nearly limits its rate: the report says so and compares costs.
         [Planted(ADDS.name, ["busy_cycles_per_packet"])],
         TWIN,
     ),
@@ -178,7 +186,7 @@ STUDIES = (
         "latency",
         ("latency", "--preset", "quick", "--link", "memif", "--no-inside"),
         [HARMLESS, HARMLESS_TWIN, DELAYS],
-        # At higher loads each has a rate of its own, and the first one's queues are as long.
+        # At higher loads each has a rate of its own, and the queues of the baseline are as long.
         [Planted(DELAYS.name, ROUND_TRIPS, (0.0, 0.1, 0.5))],
         HARMLESS_TWIN,
     ),
@@ -217,7 +225,7 @@ STUDIES = (
     ),
     Study(
         "cloud",
-        # With two frame sizes it takes longer than the goal.
+        # Two frame sizes would take longer than the goal.
         ("cloud", "--design", "demo", "--sizes", "64"),
         [HARMLESS, DELAYS_MORE],
         statements=("latency_p50_us",),
@@ -227,8 +235,9 @@ STUDIES = (
 
 @dataclass(frozen=True)
 class Answers:
-    """What a run came to. `questions`: comparisons of known truth that were planted; `answered`: of
-    these, rightly; `comparisons`: of known truth, copies too; `wrong`: which say what is not so.
+    """The result of a run. `comparisons`: those of which the right answer is known; `questions`:
+    those among them that compare a planted difference; `answered`: the questions with the right
+    answer; `wrong`: the comparisons with a wrong answer.
     """
 
     study: str
@@ -242,6 +251,11 @@ class Answers:
     wrong: int = 0
     unanswered: tuple[str, ...] = ()
 
+    @property
+    def interrupted(self) -> bool:
+        """True if somebody ended the run by a signal (exit status 128 + N)."""
+        return self.status - 128 in ENDINGS
+
 
 def judged(
     study: Study,
@@ -249,7 +263,9 @@ def judged(
     statements: Sequence[TakeawayEntry] = (),
     controls: Sequence[TakeawayEntry] = (),
 ) -> dict[str, object]:
-    """The counts of `Answers`. `controls`: what `cloud` says of its reference against itself."""
+    """Return the counts of `Answers`. `controls`: the comparisons of the reference with itself
+    (`cloud`).
+    """
     known: list[tuple[Comparison | TakeawayEntry, Truth]] = [
         (each, truth) for each in comparisons if (truth := study.truth(each))
     ]
@@ -273,8 +289,12 @@ def _words(found: Comparison | TakeawayEntry) -> str:
 
 
 def asked(study: Study, seed: int, beside: bool, run: RunDirectory, keep: Path) -> Answers:
-    """One run, as a user starts it; what it found stays in `keep`."""
-    directory = keep / f"{study.name}-{seed}-{'beside' if beside else 'alone'}"
+    """Make one run, as a user starts it; what it found stays in `keep`."""
+    name = f"{study.name}-{seed}-{'beside' if beside else 'alone'}"
+    attempt = 1
+    # An interrupted run left its directory.
+    while (directory := keep / f"{name}-{attempt}").exists():
+        attempt += 1
     directory.mkdir(parents=True)
     files = []
     for program in study.programs:
@@ -307,7 +327,7 @@ def asked(study: Study, seed: int, beside: bool, run: RunDirectory, keep: Path) 
 
 
 def measured_s(run: Path) -> float:
-    """Seconds from its start to its end: not those in which other labs had the CPUs."""
+    """Return the seconds from start to end, without those in which other labs had the CPUs."""
     return sum(
         (datetime.fromisoformat(each.ended_at) - datetime.fromisoformat(each.started_at))
         .total_seconds()
@@ -317,7 +337,7 @@ def measured_s(run: Path) -> float:
 
 
 def read(path: Path) -> list[Answers]:
-    """The runs that were made."""
+    """Return the recorded runs."""
     if not path.exists():
         return []
     reader = TypeAdapter(Answers)
@@ -325,7 +345,7 @@ def read(path: Path) -> list[Answers]:
 
 
 def told(study: str, runs: Sequence[Answers]) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     questions, answered = _sum(runs, "questions"), _sum(runs, "answered")
     comparisons, wrong = _sum(runs, "comparisons"), _sum(runs, "wrong")
     busy = sum(each.status == ExitStatus.BUSY for each in runs)
@@ -366,6 +386,14 @@ def main() -> None:
                            for each in done):  # fmt: skip
                         continue
                     found = asked(study, seed, beside, run, keep)
+                    if found.interrupted:
+                        print(
+                            f"{_of(done, study, beside)[0]}, seed {seed}: interrupted by "
+                            f"{signal.Signals(found.status - 128).name}, not recorded; the next "
+                            "call makes it again",
+                            flush=True,
+                        )
+                        continue
                     done.append(found)
                     out.write(json.dumps(asdict(found)) + "\n")
                     out.flush()

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A compiler beside a command, on each CPU that it may use, started again and again.
+"""Runs a command while a compiler runs again and again on each CPU that the command may use.
 
     python -m linerate_bench.trust.beside COMMAND ARGUMENT...
 
-The exit status is the command's, or 128 + N if a signal ended either of them.
+The exit status is the command's, or 128 + N if signal N ended the command or this program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _LOOK_S = 0.2
 
 @contextmanager
 def compilers(run: RunDirectory, cpus: Iterable[int]) -> Iterator[None]:
-    """One on each of these CPUs."""
+    """Run a compiler on each of these CPUs, until the context ends."""
     with ExitStack() as stack:
         source = project_root() / "bench" / "plain" / "plain.c"
         loop = f"while :; do cc -O2 -c $(pkg-config --cflags libdpdk) {source} -o $0.o; done"
@@ -38,10 +38,10 @@ def compilers(run: RunDirectory, cpus: Iterable[int]) -> Iterator[None]:
 
 
 def attended(argv: Sequence[str], directory: Path | None = None) -> int:
-    """Run a command to its end; returns its exit status, 128 + N for a signal.
+    """Run a command to its end; return its exit status, 128 + N for a signal.
 
-    It and all in its process group get SIGTERM when the lab is asked to end: git does not pass on
-    what it gets.
+    If the lab is asked to end, all processes of the command's process group get SIGTERM, because
+    git does not pass on the signals that it gets.
     """
     with subprocess.Popen(
         argv, cwd=directory, stdin=subprocess.DEVNULL, process_group=0

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How often `git bisect run linerate duel --bisect` finds the commit: `make bench-bisects`.
+"""Counts how often `git bisect run linerate duel --bisect` finds the commit: `make bench-bisects`.
 
     python -m linerate_bench.trust.bisects --records FILE [--count N]
 
 Each bisect has a repository of its own with 32 commits. One of them does not build. From another
-one on, each burst is followed by dependent additions, which lower the program's rate by a
-tenth when it is alone on its core. The seed draws which commits these are. Programs run on small
-pages, and a compiler runs on each CPU. Each bisect is a line of FILE, and is not made again.
+one on, each burst is followed by dependent additions, which lower the program's rate by a tenth
+when it is alone on its core. The seed draws which commits these are. Programs run on small pages,
+and a compiler runs on each CPU. Each bisect is a line of FILE, and is not made again.
 
 The commit that does not build is never the one right before the first slow one: git cannot say
 which of these two is the first bad one.
@@ -45,16 +45,16 @@ LINK = "null2"
 COMMITS = 32
 SLOWER = 0.10
 COUNT = 20
-# Of COUNT, at least so many must find the commit.
+# At least so many of COUNT bisects must find the commit.
 RIGHT = 19
-# What `git bisect run` ends with where skipped commits hide the first bad one.
+# The exit status of `git bisect run` if skipped commits hide the first bad one.
 ONLY_SKIPPED_LEFT = 2
 CHAINS = (0, 96, 192, 384, 768)
 
 
 @dataclass(frozen=True)
 class Plan:
-    """Which commits are what; numbers from 0. The first is good, the last is bad."""
+    """The numbers of commits of each kind, from 0. The first commit is good, the last is bad."""
 
     seed: int
     slow: int
@@ -72,9 +72,9 @@ class Plan:
 
 @dataclass(frozen=True)
 class Bisected:
-    """One bisect. `found`: the number of the commit that git named; None: it named none, or more
-    than one. `wrong`: bad commits that a duel called good, or the other way; `skipped`:
-    commits that build and were not decided. `planted`: by which share the rate is lower.
+    """One bisect. `found`: the number of the commit that git named; None: it named none, or
+    several. `wrong`: commits that a duel called good and that are bad, or the reverse; `skipped`:
+    commits that build and were not decided. `planted`: the share by which the rate is lower.
     """
 
     seed: int
@@ -90,7 +90,7 @@ class Bisected:
 
 
 def step(baseline: Path, *options: str) -> list[str]:
-    """What git runs for each commit; with further options of `linerate duel`."""
+    """Return the command that git runs for each commit, with further options of `linerate duel`."""
     words = ["duel", "--bisect", "--build", "make", "--baseline", str(baseline), PROGRAM]
     return [
         sys.executable, "-m", "linerate_bench.trust.beside",
@@ -100,7 +100,7 @@ def step(baseline: Path, *options: str) -> list[str]:
 
 
 def bisect(folder: Path, plan: Plan, chain: int, planted: float) -> Bisected:
-    """Make the repository below a folder, and let git look for the commit."""
+    """Make the repository below a folder, and run git bisect in it."""
     repository = Repository.make(folder / "repository")
     commits = [
         repository.commit(
@@ -136,7 +136,7 @@ def _is_wrong(plan: Plan, number: int, word: str) -> bool:
 
 
 def tested(log: str, commits: Sequence[str]) -> dict[int, str]:
-    """From `git bisect log`: good, bad or skip by the number of the commit, without the two
+    """Return good, bad or skip by the number of the commit, from `git bisect log`, without the two
     ends, which git was given.
     """
     words = re.findall(r"^git bisect (good|bad|skip) ([0-9a-f]{40})$", log, re.MULTILINE)
@@ -144,7 +144,7 @@ def tested(log: str, commits: Sequence[str]) -> dict[int, str]:
 
 
 def read(path: Path) -> list[Bisected]:
-    """The bisects that were made."""
+    """Return the recorded bisects."""
     if not path.exists():
         return []
     reader = TypeAdapter(Bisected)
@@ -152,7 +152,7 @@ def read(path: Path) -> list[Bisected]:
 
 
 def told(done: Sequence[Bisected]) -> str:
-    """The count."""
+    """Return the line with the count."""
     n = len(done)
     if not n:
         return "no bisect was made"
@@ -170,7 +170,7 @@ def told(done: Sequence[Bisected]) -> str:
 
 
 def costs() -> Costs:
-    """What additions cost on this machine, alone on the core."""
+    """Measure what additions cost on this machine, alone on the core."""
     with leased(), RunDirectory() as run:
         cores = cpus.Cores.choose()
         bench = Bench(
@@ -196,7 +196,7 @@ def main() -> int:
 
 
 def make(records: Path, count: int) -> int:
-    """Make those that are not there yet, and print the count."""
+    """Make the bisects that are not recorded yet, and print the count."""
     done = read(records)
     left = [seed for seed in range(count) if all(each.seed != seed for each in done)]
     with interruptible(), records.open("a") as out:
@@ -212,7 +212,7 @@ def make(records: Path, count: int) -> int:
             finally:
                 shutil.rmtree(folder)
             if made.status not in (0, ONLY_SKIPPED_LEFT):
-                # The machine could not, which says nothing of bisects.
+                # It could not run here, which says nothing about bisects.
                 print(f"bisect {seed} was ended with status {made.status}", file=sys.stderr)
                 return 1
             done.append(made)

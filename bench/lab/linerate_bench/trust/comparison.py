@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""One comparison of a program with a baseline: its arms, how many blocks it has, its verdict.
+"""One comparison of a program with a baseline: its arms, its number of blocks, its verdict.
 
-No rule of a verdict is here: trials go in, and what a run's summary would say comes out.
+This module has no rules of verdicts: it returns what a run's summary would say about the trials.
 """
 
 from __future__ import annotations
@@ -21,19 +21,21 @@ SIZE = 64
 
 
 def arms(baseline: str, tested: str) -> list[Arm]:
-    """The baseline, its A/A arm, and the program under test, which may be the baseline too."""
+    """Return the baseline, its A/A arm, and the program under test, which may be the baseline as
+    well.
+    """
     return [Arm(baseline, baseline), Arm(baseline + AA_SUFFIX, baseline), Arm(TESTED, tested)]
 
 
 @dataclass(frozen=True)
 class Extent:
-    """How much one comparison measures: a preset's blocks, as far as they fit into the time."""
+    """How much one comparison measures: a preset's blocks, as many as fit into the time."""
 
     preset: Preset
     budget_s: float | None = None
 
     def blocks(self, trial_s: float) -> int:
-        """Blocks of one trial of each arm, when a trial takes so long."""
+        """Return the number of blocks, with one trial of each arm, if a trial takes so long."""
         if self.budget_s is None:
             return self.preset.blocks
         return min(self.preset.blocks, int(self.budget_s / (len(arms("a", "b")) * trial_s)))
@@ -43,13 +45,13 @@ class Extent:
         return f"{self.preset.name}{limit}"
 
 
-# Half a minute is what a first answer may take. 5 % is found "nearly always" by the other preset.
+# A first answer may take half a minute. The other preset finds 5 % "nearly always".
 QUICK = Extent(PRESETS["quick"], 30.0)
 SCREEN = Extent(PRESETS["screen"])
 
 
 def judged(cell: Cell, both: list[Arm], trials: list[Trial]) -> Comparison:
-    """What the lab says of the arm under test by the cell's first metric."""
+    """Return the lab's verdict on the arm under test by the cell's first metric."""
     summary = summarise_cell(cell, both, trials, None)
     measured = [trial for trial in trials if trial.role == "measure"]
     found = compare(pair_cell(summary, measured, [arm.label for arm in both]))

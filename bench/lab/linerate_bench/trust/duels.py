@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""How often `linerate duel` is right, on this machine: `make bench-duels`.
+"""Counts how often `linerate duel` is right on this machine: `make bench-duels`.
 
     python -m linerate_bench.trust.duels --records FILE [--only NAME]... [--count N]
 
-Duels of a program against itself, and against itself with a fixed number of dependent
-additions more in each burst; some with a compiler beside on both CPUs. The program is the
-plain forwarder as l2fwd is, with a buffer before each port. What an addition costs is measured
-first, by starts that have the core to themselves, in turns. Each duel is a line of FILE: those that
-are there are not fought again, so that hours of them can be fought in several goes.
+A program fights against itself, or against itself with a fixed number of dependent additions after
+each burst; in some duels a compiler runs on both CPUs. The program is the plain forwarder, with a
+buffer before each port as l2fwd has. First the cost of an addition is measured, in turns, by starts
+that have the core to themselves. Each duel is a line of FILE and is not fought again, so that hours
+of duels can be split into several calls.
 """
 
 from __future__ import annotations
@@ -43,16 +43,16 @@ from linerate_bench.trust.beside import compilers
 
 LINK = "nearfree2"
 BURST = 32
-# Rounds; in each, so many starts of every program are measured alone on the core.
+# Rounds, and the starts of every program in each that are measured alone on the core.
 ROUNDS, STARTS = 12, 2
-# The cost of a burst is measured with each of these numbers of additions, and a line laid through.
+# The cost of a burst is measured with each of these numbers of additions, and a line is fitted.
 CHAINS = (0, 5, 10, 20, 40)
 
 
 @dataclass(frozen=True)
 class Kind:
-    """Duels of one kind. `slower`: by which share the second program is; `found`: in at least so
-    many of `count` it must be, or be told to be equal where it is not.
+    """Duels of one kind. `slower`: the share by which the second program is slower; `found`: the
+    number of duels out of `count` that must find this, or must find the programs equal if it is 0.
     """
 
     name: str
@@ -80,9 +80,9 @@ MOST_WRONG = 3
 
 @dataclass(frozen=True)
 class Fought:
-    """One duel. `planted`: by which share the second program was slower, alone on its core, when
-    the costs were measured; `alone`: the same of its own starts, each alone in each round, for the
-    machine's state changes between the two. None: there were no such turns.
+    """One duel. `planted`: the share by which the second program was slower, alone on its core,
+    when the costs were measured; `alone`: the same for its own starts, each alone in each round,
+    because the machine's state changes between the two. None: there were no such turns.
     """
 
     kind: str
@@ -98,7 +98,7 @@ class Fought:
 
 
 def program(chain: int) -> Forwarder:
-    """The plain forwarder with `chain` additions after each burst."""
+    """Return the plain forwarder with `chain` additions after each burst."""
     return Forwarder(
         Definition(
             name=f"chained-{chain}",
@@ -113,9 +113,9 @@ def program(chain: int) -> Forwarder:
 
 
 def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
-    """Seconds that a burst takes each, alone on the core, in interleaved turns; the first of
-    `chains` is what the others are compared with in each round, for the machine changes its state
-    from round to round.
+    """Return the seconds that a burst takes with each of `chains`, alone on the core, in
+    interleaved turns. In each round the first of `chains` is compared with the others, because the
+    machine's state changes from round to round.
     """
     programs = [program(chain) for chain in chains]
     for each in programs:
@@ -129,7 +129,7 @@ def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
         source.shuffle(order)
         with standing(bench, wire, programs, order) as starts:
             windows = by_itself(starts, source)
-        # As a duel makes one figure of a program's starts.
+        # A duel computes one figure from a program's starts in the same way.
         pps = [
             math.exp(log_of_starts(each.pps for each in windows if each.arm == arm))
             for arm in range(len(chains))
@@ -142,20 +142,20 @@ def alone(bench: Bench, wire: Wire, chains: Sequence[int]) -> list[float]:
 
 @dataclass(frozen=True)
 class Costs:
-    """Seconds that a burst takes (`bursts_s`) with each number of additions (`chains`), and by the
-    straight line that lies nearest to these.
+    """The seconds that a burst takes (`bursts_s`) with each number of additions (`chains`), and the
+    straight line that fits them best.
     """
 
     chains: tuple[int, ...]
     bursts_s: tuple[float, ...]
 
     def slower(self, chain: int) -> float:
-        """The share by which `chain` additions lower the rate."""
+        """Return the share by which `chain` additions lower the rate."""
         each, none = np.polyfit(self.chains, self.bursts_s, 1)
         return 1 - float(none / (none + each * chain))
 
     def chain(self, slower: float) -> int:
-        """How many lower the rate by that share, as near as can be; 0 for none."""
+        """Return the number of additions that lower the rate by about that share; 0 for none."""
         if slower == 0:
             return 0
         return min(
@@ -168,15 +168,15 @@ class Costs:
 
 
 def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> Fought:
-    """One duel of this kind."""
+    """Fight one duel of this kind."""
     found_link = link(LINK)
     programs = [program(0), program(chain)]
     for each in programs:
         each.prepare()
-    # Figures alone must tell that a program is as fast as itself.
+    # Only the figures may show that a program is as fast as itself.
     asked = Asked(margin=kind.margin, within_s=kind.within_s, seed=seed, code=False)
     both = {bench.cores.control, bench.cores.forwarder}
-    # Compilers that began before have everyone's weight.
+    # Compilers that began before have the normal weight.
     with compilers(bench.run, both if kind.beside else ()), weight.raised():
         duel = fight(bench, found_link, programs, asked)
     verdict = duel.verdict
@@ -189,7 +189,7 @@ def fought(bench: Bench, kind: Kind, seed: int, chain: int, planted: float) -> F
 
 
 def read(path: Path) -> list[Fought]:
-    """The duels that were fought."""
+    """Return the recorded duels."""
     if not path.exists():
         return []
     reader = TypeAdapter(Fought)
@@ -197,7 +197,7 @@ def read(path: Path) -> list[Fought]:
 
 
 def told(kind: Kind, duels: Sequence[Fought]) -> str:
-    """A line of the table."""
+    """Return a line of the table."""
     n = len(duels)
     if not n:
         return f"{kind.name:<18}   0 of {kind.count}"
@@ -230,7 +230,7 @@ def _wrong(kind: Kind, duel: Fought) -> bool:
 
 
 def _told(duel: Fought) -> set[str | None]:
-    """A claim beyond the margin says which way, too."""
+    """Return the answer in words; beyond the margin also its direction."""
     return {duel.direction, duel.answer}
 
 

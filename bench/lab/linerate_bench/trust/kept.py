@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The trials of real comparisons, kept so that hours of them can be made in several goes.
+"""Records of the trials of real comparisons, so that hours of them can be split into several calls.
 
-A comparison begins with the trial at position 0, and ended when another one follows. The last one
-of a file may have been cut off: it is taken out and made again, whatever it found.
+A comparison begins with the trial at position 0, and is complete if another one follows. The last
+one of a file may be incomplete: it is removed and made again, whatever it found.
 
-Beside the records lies the session that they were begun in: machine, memory and programs, by their
-digests. Records of others are refused: what they say is true of what is no longer there.
+The session in which the records were begun is stored beside them: machine, memory, and the digests
+of the programs. Records of another session are refused, because they describe programs that no
+longer exist.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class Kept:
     """One file of records; one writer per file."""
 
     def __init__(self, path: Path, session: Session) -> None:
-        """`session`: what the next trials are made with, after `prepare` of all forwarders.
+        """`session`: that of the next trials, after `prepare` of all forwarders.
 
         Raises `RunError` for a file with something else in it, and for trials of other programs or
         of another machine.
@@ -50,7 +51,7 @@ class Kept:
         self._writer = RecordWriter(path)
 
     def found(self, seed: int, link: str, tested: str) -> list[Trial]:
-        """The trials of a comparison that was made; empty: it was not."""
+        """Return the trials of a recorded comparison; empty if it is not recorded."""
         return self._found.get((seed, link, tested), [])
 
     def append(self, trial: Trial) -> None:
@@ -61,7 +62,7 @@ class Kept:
 
 
 def session_file(records: Path) -> Path:
-    """What lies beside these records."""
+    """Return the path of the session that is stored beside these records."""
     return records.with_name(f"{records.stem}-session.json")
 
 
@@ -80,7 +81,9 @@ def _refuse_others(path: Path, trials: list[Trial], session: Session) -> None:
 
 
 def _told_by(trials: list[Trial], session: Session) -> list[str]:
-    """What the trials themselves tell: all there is of records with nothing beside them."""
+    """Return the contradictions between trials and session; used if no session is stored beside the
+    records.
+    """
     memories = {trial.program.memory for trial in trials if trial.program.memory} - {session.memory}
     rebuilt = {
         trial.forwarder

@@ -1,16 +1,17 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A simulated shared machine: trials with rates that jump, differ by restart, and sometimes fail.
 
-What it imitates was seen on shared virtual machines: a program runs at one of two speeds, a third
+It imitates what was seen on shared virtual machines: a program runs at one of two speeds, a third
 apart, for seconds at a time; each restart differs by several per cent, now and then by far more;
 some trials are invalid. The logarithm of a trial's rate is
 
     log(speed) + log(mean level of the window) + scale * noise + log(1 - slow_down)
 
-with noise from Student's distribution of few degrees of freedom. The level follows a two-state
+with noise from Student's distribution with few degrees of freedom. The level follows a two-state
 Markov chain in time with exponential sojourns, so that it may change between the arms of one block,
-and inside a window. Other profiles have a level that stays, and wide noise of one shape each: what
-a ratio that differs by 1.7 looks like where it spreads by a fifth. Everything comes from one seed.
+and inside a window. Other profiles have a constant level and wide noise, each of another shape:
+they show what a ratio of 1.7 looks like if ratios spread by a fifth. Everything comes from one
+seed.
 """
 
 from __future__ import annotations
@@ -34,13 +35,14 @@ STARTED = "2026-01-01T00:00:00+00:00"
 TSC_HZ = 2_450_000_000
 
 
-# Of a restart, on the log scale: Student's t, normal, log-normal about its median, or one of two.
+# The noise of a restart, on the log scale: Student's t, normal, log-normal about its median, or one
+# of two values.
 Noise = Literal["t", "normal", "skewed", "two-state"]
 
 
 @dataclass(frozen=True)
 class Profile:
-    """A link of the simulated machine. `scale`: of a restart's noise, on the log scale."""
+    """A link of the simulated machine. `scale`: that of a restart's noise, on the log scale."""
 
     link: str
     speed_pps: float
@@ -54,7 +56,7 @@ class Profile:
 
     @property
     def wide(self) -> bool:
-        """True where its noise hides differences that the others show."""
+        """Return True if its noise hides differences that the others show."""
         return self.scale > _NARROW
 
     @property
@@ -71,7 +73,7 @@ PROFILES = (
     Profile("null", 50e6, trial_s=0.52, scale=0.02),
     Profile("memif", 14e6, trial_s=0.70, scale=0.02),
 )
-# The ratio of two trials then spreads by 20 to 30 %.
+# With this noise the ratio of two trials spreads by 20 to 30 %.
 _WIDE: tuple[tuple[Noise, float], ...] = (
     ("normal", 0.15),
     ("t", 0.12),
@@ -85,7 +87,7 @@ WIDE_PROFILES = tuple(
 
 
 class Machine:
-    """Time goes on from trial to trial; the level jumps when its sojourn is over."""
+    """The machine. Time goes on from trial to trial; the level jumps when its sojourn is over."""
 
     def __init__(self, profile: Profile, window_s: float, source: np.random.Generator) -> None:
         self.profile = profile
@@ -95,7 +97,7 @@ class Machine:
         self._rest_s = source.exponential(profile.sojourn_s)
 
     def _mean_level(self, seconds: float) -> float:
-        """Mean level over the next `seconds`."""
+        """Return the mean level over the next `seconds`."""
         left, total = seconds, 0.0
         while left > 0:
             step = min(left, self._rest_s)
@@ -119,7 +121,9 @@ class Machine:
                 return float(self._source.choice((-1.0, 1.0)))
 
     def rate(self, slow_down: float) -> float | None:
-        """Packets per second of one trial of a program slowed by this share; None: invalid."""
+        """Return the packets per second of one trial of a program slowed by this share; None:
+        invalid.
+        """
         self._mean_level(self.profile.trial_s - self.window_s)
         level = self._mean_level(self.window_s)
         restart = math.exp(self.profile.scale * self._noise())
@@ -159,10 +163,10 @@ class Machine:
 def simulate(
     profile: Profile, extent: Extent, slow_down: float, seed: int, *, held_back: float = 0.0
 ) -> list[Trial]:
-    """All trials of one comparison, in the lab's own order.
+    """Return all trials of one comparison, in the lab's own order.
 
-    `slow_down` is that of the arm under test; `held_back` that of the baseline's first label, which
-    no program has earned: a fault of the measurement.
+    `slow_down` is that of the arm under test. `held_back` is that of the baseline's first label: no
+    program causes it, it is a fault of the measurement.
     """
     both, cell = arms(PROGRAM, PROGRAM), profile.cell(extent)
     shares = {TESTED: slow_down, PROGRAM: held_back}

@@ -2,7 +2,7 @@
 """Comparisons on this machine: the overload experiment's trials, in its order.
 
 A comparison ends when its preset has no more blocks, or when another block would not fit into its
-time; rates decide nothing about that.
+time. It never ends because of its rates.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from linerate_bench.trust.kept import Kept
 
 @dataclass(frozen=True)
 class Kind:
-    """Which program is compared with which, and by how much it is slower for certain.
+    """Which program is compared with which, and the least share by which it is slower.
 
     Long comparisons take part in one round of `one_in`.
     """
@@ -64,7 +64,7 @@ KINDS = (
 
 @contextmanager
 def laboratory() -> Iterator[Bench]:
-    """Looks for all that can be missing, leases CPUs and keeps the lab off the forwarder's core."""
+    """Check that nothing is missing, lease CPUs, and keep the lab off the forwarder's core."""
     for kind in KINDS:
         link(kind.link).prepare()
         for name in (kind.baseline, kind.tested):
@@ -81,7 +81,7 @@ def laboratory() -> Iterator[Bench]:
 
 
 def session_of(bench: Bench) -> Session:
-    """Machine and programs, after `laboratory` prepared them."""
+    """Return machine and programs, after `laboratory` prepared them."""
     names = [name for kind in KINDS for name in (kind.baseline, kind.tested)]
     return Session(
         session=1,
@@ -98,7 +98,7 @@ def session_of(bench: Bench) -> Session:
 def compare_once(
     bench: Bench, kind: Kind, seed: int, records: Kept | None
 ) -> tuple[Comparison, int]:
-    """One comparison, and how many blocks it had; one that is on record is not made again."""
+    """Make one comparison, or return the recorded one; return also its number of blocks."""
     if records and (found := records.found(seed, kind.link, kind.tested)):
         blocks = 1 + max(trial.block for trial in found)
         both = arms(kind.baseline, kind.tested)

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""A git repository of a forwarder, with commits of which each is another program.
+"""A git repository of a forwarder in which each commit is another program.
 
-The forwarder is `bench/plain/plain.c` as it was when the repository was made. `version.h` changes
-with each commit: a text that is in the program, and how many dependent additions it does
-after each burst. `make` builds `fw`, and fails where a commit is broken.
+The forwarder is `bench/plain/plain.c` as it was when the repository was made. Each commit changes
+`version.h`: a text that is in the program, and the number of dependent additions after each burst.
+`make` builds `fw`, and fails if a commit is broken.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ __attribute__((used)) static const char version[] = "{name}";
 #define DEFAULT_CHAIN {chain}
 """
 _BROKEN = "#error this commit does not build\n"
-# Nothing of the user's: neither a template nor a signature.
+# Ignore the user's git settings, such as templates and signatures.
 _ENVIRONMENT = {
     "GIT_CONFIG_GLOBAL": os.devnull,
     "GIT_CONFIG_NOSYSTEM": "1",
@@ -46,7 +46,7 @@ class Repository:
 
     @classmethod
     def make(cls, path: Path) -> Repository:
-        """In a directory that is not there yet; it has no commit."""
+        """Make a repository without commits, in a directory that does not exist yet."""
         path.mkdir()
         made = cls(path)
         made.git("init", "--quiet", "--initial-branch=main")
@@ -57,14 +57,14 @@ class Repository:
         return made
 
     def git(self, *words: str) -> str:
-        """What git prints; raises `RuntimeError` with its complaint."""
+        """Return what git prints; raises `RuntimeError` with its error message."""
         done = LOCAL.run(["git", *words], directory=self.path, environment=_ENVIRONMENT)
         if done.exit_code:
             raise RuntimeError(f"git {' '.join(words)}: {done.errors.strip()}")
         return done.output.strip()
 
     def commit(self, name: str, chain: int, *, broken: bool = False) -> str:
-        """The id of a new commit. `chain`: additions after each burst."""
+        """Make a commit and return its id. `chain`: the additions after each burst."""
         text = _VERSION.format(name=name, chain=chain)
         (self.path / "version.h").write_text(text + (_BROKEN if broken else ""))
         self.git("add", "--all")

@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Whole comparisons of `rfc2544`: the lab's own searches, on forwarders that are arithmetic.
+"""Whole comparisons of `rfc2544`: the lab's own searches, on simulated forwarders.
 
-In each block every arm is started once, and its throughput searched for with the preset's goals:
-its capacity differs by restart, and from window to window, and some searches have no result. What
-they found is paired, corrected and judged as a run's is. Everything comes from one seed.
+In each block every arm is started once, and its throughput is searched with the preset's goals. Its
+capacity differs by restart and from window to window, and some searches have no result. The results
+are paired, corrected and judged as those of a run. Everything comes from one seed.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ LINK = "memif"
 
 @dataclass(frozen=True)
 class Searches:
-    """A run of this preset at one size, with the blocks that it has by default.
+    """A run of this preset at one size, with the preset's default number of blocks.
 
-    `scale` is that of a restart's t (with `freedom`) on the log scale, `spread` the standard
-    deviation from window to window there.
+    `scale` is that of a restart's t (with `freedom`) on the log scale; `spread` is the standard
+    deviation from window to window on the same scale.
     """
 
     preset: Preset
@@ -55,7 +55,7 @@ QUICK_SEARCHES = Searches(preset("quick"))
 
 
 def simulate(kind: Searches, slow_down: float, seed: int) -> dict[Pairing, dict[str, float]]:
-    """Frames per second without loss, by block and label, of one run."""
+    """Return the frames per second without loss, by block and label, of one run."""
     source = np.random.default_rng([seed, round(slow_down * 1e4), kind.blocks])
     return {
         (block, 1): {
@@ -68,7 +68,7 @@ def simulate(kind: Searches, slow_down: float, seed: int) -> dict[Pairing, dict[
 
 
 def _found(kind: Searches, slow_down: float, source: np.random.Generator) -> float | None:
-    """By one search; None: it has no result."""
+    """Return the result of one search; None: it has none."""
     restart = math.exp(kind.scale * source.standard_t(kind.freedom))
     model = Model(
         capacity_pps=kind.capacity_pps * restart * (1 - slow_down),
@@ -79,14 +79,14 @@ def _found(kind: Searches, slow_down: float, source: np.random.Generator) -> flo
     device = SimulatedForwarder(model, seed=int(source.integers(2**32)))
     if source.random() < kind.failed_share:
         return None
-    # The first goal answers the question. Others would take their time, and change nothing.
+    # The first goal answers the question. Others would take time and change nothing.
     (goal, *_) = kind.preset.goals
     found = search(device, [goal], limit_s=kind.preset.limit_s).found.get(goal.name)
     return found.lower_pps if found else None
 
 
 def judged(kind: Searches, rates: dict[Pairing, dict[str, float]]) -> Comparison:
-    """What the lab says of the arm under test."""
+    """Return the lab's verdict on the arm under test."""
     cell = CellSummary(
         link=LINK,
         size=SIZE,

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Counting verdicts, and holding the counts against the goals by exact binomial tests.
+"""Counts verdicts, and compares the counts with the goals by exact binomial tests.
 
-A goal of a rate is missed when the one-sided exact test rejects it at ALPHA; the interval beside it
-is Clopper and Pearson's (Biometrika 26(4), 1934). "All" and "none" are held to the letter.
+A goal for a rate is missed if the one-sided exact test rejects it at ALPHA; the interval beside it
+is that of Clopper and Pearson (Biometrika 26(4), 1934). "All" and "none" have no tolerance.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from linerate.verdict.stats import ALPHA
 from linerate_bench.trust.comparison import SCREEN, Extent
 from linerate_bench.trust.searches import Searches
 
-# Of the first column.
+# The width of the first column.
 WIDTH = 58
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 # A program against itself may be called different so often, and a slow-down by SURE must be found
@@ -28,7 +28,7 @@ VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 FALSE_RATE = 0.05
 FOUND_RATE = 0.95
 SURE, CERTAIN = 0.05, 0.10
-# Where noise is wide the A/A arm alone takes the verdict from one comparison in twenty.
+# With wide noise the A/A arm alone forbids the verdict of one comparison in twenty.
 WIDE_FOUND_RATE = 0.9
 
 
@@ -36,8 +36,8 @@ WIDE_FOUND_RATE = 0.9
 class Tally:
     """The verdicts of many comparisons of one kind.
 
-    `slow_down` is that of the arm under test; `held_back` is done to the baseline's first label by
-    the measurement itself; `wide`: the noise is.
+    `slow_down` is that of the arm under test; `held_back`: the measurement itself slows the
+    baseline's first label down by this share; `wide`: the noise is wide.
     """
 
     machine: str
@@ -71,7 +71,7 @@ class Tally:
         return f"{self.name:{WIDTH}} {self.n:>8} {span:>8} {counts}"
 
     def facts(self) -> dict[str, Any]:
-        """For --json."""
+        """Return the figures for --json."""
         return {
             "name": self.name,
             "machine": self.machine,
@@ -92,9 +92,9 @@ HEADING = f"{'comparisons':{WIDTH}} {'how many':>8} {'blocks':>8} " + " ".join(
 
 @dataclass(frozen=True)
 class Line:
-    """How many of n there were, and whether that may be.
+    """How many of n there were, and whether the goal allows that.
 
-    `p` is None where no test is made, `passed` where nothing is promised.
+    `p` is None if no test is made; `passed` is None if there is no goal.
     """
 
     name: str
@@ -146,7 +146,7 @@ def _rate(tally: Tally, question: str, count: int, goal: float, *, at_most: bool
 
 
 def lines(tally: Tally) -> Iterator[Line]:
-    """What is asked of one kind of comparison; nothing without comparisons."""
+    """Return the goals of one kind of comparison with their counts; empty without comparisons."""
     if tally.n == 0:
         return
     seen = tally.verdicts
@@ -163,12 +163,13 @@ def lines(tally: Tally) -> Iterator[Line]:
         yield _rate(tally, question, found, FOUND_RATE, at_most=False)
     else:
         yield _line(tally, question, found, "", passed=None)
-    # What is slower by no more than the margin may be called equal.
+    # A slow-down within the margin may be called equal.
     beyond = tally.slow_down > MARGIN
     wrong = seen["faster"] + (seen["equal"] if beyond else 0)
     question = "called faster or equal" if beyond else "called faster"
     if isinstance(tally.extent, Searches) and not beyond:
-        # Few searches, and little to find: chance may point the other way as often as at nothing.
+        # Few searches and a small effect: by chance the direction may be wrong as often as without
+        # an effect.
         yield _rate(tally, question, wrong, FALSE_RATE / 2, at_most=True)
         return
     yield _line(tally, question, wrong, "none", passed=wrong == 0)

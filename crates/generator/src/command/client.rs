@@ -62,7 +62,7 @@ impl Client {
         self.calls.blocking_send(Message { call, answer, alone: None }).map_err(|_| gone())?;
         match reply.blocking_recv().map_err(|_| gone())?? {
             Answer::Json(value) => Ok(value),
-            Answer::File(_) => Ok(Value::Null),
+            Answer::Text(_) | Answer::File(_) => Ok(Value::Null),
         }
     }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! An engine with its control plane, for as long as some work takes.
 //!
-//! The engine works on the caller's thread, which is the main lcore; control plane and work have a
+//! The engine works on the caller's thread, which is the main lcore; control plane, configurator and work have a
 //! thread each, bound to the same CPU.
 
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -55,7 +55,12 @@ pub fn session<T: Send>(
     let (end, ended) = oneshot::channel::<()>();
     let settings = rules.settings;
     thread::scope(|scope| {
-        let (control, stop) = (Control::new(eal, &desk, rules), &stop);
+        let (control, configurator) = Control::new(eal, &desk, rules);
+        let stop = &stop;
+        let configuring = thread::Builder::new()
+            .name("config".to_owned())
+            .spawn_scoped(scope, move || configurator.run())
+            .map_err(SessionError::Thread)?;
         let serve = move || {
             let _end = Ends(stop);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -94,7 +99,9 @@ pub fn session<T: Send>(
         let done = working.join().map_err(|_| SessionError::Panicked("command"));
         drop(end);
         let served: Result<std::io::Result<()>, _> = serving.join();
+        let configured = configuring.join();
         ran?;
+        configured.map_err(|_| SessionError::Panicked("config"))?;
         served.map_err(|_| SessionError::Panicked("control"))?.map_err(SessionError::Control)?;
         done
     })

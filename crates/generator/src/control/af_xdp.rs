@@ -12,8 +12,13 @@ const MOST_QUEUES: u16 = 32;
 /// Ports that could not be set up, and that stay, before no more are made.
 const MOST_STUCK: usize = 4;
 /// How long the kernel may take to give a queue free after its socket has been closed: it does so later, on
-/// a thread of its own, and until then refuses another socket. Some milliseconds are usual.
-const RELEASE: Duration = Duration::from_millis(200);
+/// a thread of its own, and until then refuses another socket. Some milliseconds are usual, a busy machine may take longer.
+/// Waited for where the kernel does not say which queues have sockets.
+const RELEASE: Duration = Duration::from_secs(1);
+/// How long another socket may have a queue before it counts as another program's.
+const TAKEN: Duration = Duration::from_secs(5);
+/// How often the kernel is asked meanwhile.
+const LOOK: Duration = Duration::from_millis(2);
 
 /// What has been taken so far.
 #[derive(Debug, Default)]
@@ -21,7 +26,7 @@ pub(super) struct AfXdp {
     /// Arguments of the devices that could not be set up, and cannot be removed.
     stuck: Vec<String>,
     queues: u16,
-    /// When a port was closed last.
+    /// When a port was closed last of whose queues the kernel does not say whether they are free.
     closed: Option<Instant>,
 }
 
@@ -38,6 +43,11 @@ pub(super) enum AfXdpError {
         "AF_XDP queues have been opened {0} times, of {MOST_QUEUES} in the life of a generator: DPDK's driver (net_af_xdp) never gives their buffers back; restart the generator to free them, or use another kind of location such as af_packet:"
     )]
     Queues(u16),
+    /// A queue has a socket.
+    #[error(
+        "receive queue {0} already has an AF_XDP socket; end the program that has it, or use another kind of location such as af_packet:"
+    )]
+    Taken(u32),
 }
 
 impl AfXdp {
@@ -80,16 +90,39 @@ impl AfXdp {
         self.stuck.retain(|stuck| stuck != arguments);
     }
 
-    /// Notes that a port was closed.
+    /// Notes that a port was closed of whose queues the kernel does not say whether they are free.
     pub fn closed(&mut self, now: Instant) {
         self.closed = Some(now);
     }
 
-    /// How long to wait before a queue is set up. Too early it fails, and its port stays for ever.
-    pub fn wait(&self, now: Instant) -> Duration {
+    /// Waits until the first receive queues of an interface have no socket any more. With one, DPDK's driver fails, and its
+    /// port stays for ever.
+    ///
+    /// # Errors
+    /// [`AfXdpError::Taken`].
+    pub fn wait(&self, interface: Option<u32>, queues: u16) -> Result<(), AfXdpError> {
+        std::thread::sleep(self.rest(Instant::now()));
+        let deadline = Instant::now() + TAKEN;
+        while let Some(queue) = taken(interface, queues) {
+            if Instant::now() >= deadline {
+                return Err(AfXdpError::Taken(queue));
+            }
+            std::thread::sleep(LOOK);
+        }
+        Ok(())
+    }
+
+    /// How long to wait where the kernel does not say which queues have sockets.
+    fn rest(&self, now: Instant) -> Duration {
         let since = |closed| RELEASE.saturating_sub(now.saturating_duration_since(closed));
         self.closed.map_or(Duration::ZERO, since)
     }
+}
+
+/// The first of so many receive queues of an interface that has an AF_XDP socket, as far as the kernel says.
+pub(super) fn taken(interface: Option<u32>, queues: u16) -> Option<u32> {
+    let interface = interface?;
+    (0..u32::from(queues)).find(|queue| host::queue_has_af_xdp(interface, *queue).unwrap_or(false))
 }
 
 #[cfg(test)]
@@ -122,11 +155,11 @@ mod tests {
     #[test]
     fn the_kernel_has_time_to_give_a_queue_free() {
         let (mut af_xdp, begin) = (AfXdp::default(), Instant::now());
-        assert_eq!(af_xdp.wait(begin), Duration::ZERO);
+        assert_eq!(af_xdp.rest(begin), Duration::ZERO);
         af_xdp.closed(begin);
-        for (elapsed, wait) in [(0, 200), (150, 50), (200, 0), (999, 0)] {
+        for (elapsed, wait) in [(0, 1000), (150, 850), (1000, 0), (9999, 0)] {
             let now = begin + Duration::from_millis(elapsed);
-            assert_eq!(af_xdp.wait(now), Duration::from_millis(wait), "{elapsed}");
+            assert_eq!(af_xdp.rest(now), Duration::from_millis(wait), "{elapsed}");
         }
     }
 }

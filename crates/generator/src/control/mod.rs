@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The control plane: owns the configuration, opens and closes ports, and speaks for the engine.
+//! The control plane: owns the configuration and speaks for the engine.
 //!
-//! One task on the HTTP thread handles one call after another, so that nothing of it needs a lock. A
-//! call that fails leaves the configuration and running traffic as they were.
+//! One task on the HTTP thread handles one call after another, so that nothing of it needs a lock. What may take long, it
+//! leaves to the [`Configurator`], one job at a time: configurations are read, ports opened and closed there. Meanwhile the
+//! configuration in force is told, measured, stopped and paused at once. Another configuration waits for its turn. What
+//! would need the next one, such as a start, waits a second, and then is told how far the job is. A call that fails leaves
+//! the configuration and running traffic as they were.
 
 mod af_xdp;
 mod captures;
+mod configurator;
 mod figures;
 mod keeper;
 mod kept;
@@ -15,27 +19,31 @@ mod rates;
 mod setups;
 mod traffic;
 
-use std::sync::Arc;
+use std::collections::VecDeque;
+use std::sync::{Arc, mpsc as std_mpsc};
 use std::time::{Duration, Instant};
 
+use axum::body::Bytes;
 use serde_json::{Value, json};
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use crate::books::{Books, Earlier, Told};
+use crate::books::{Books, Earlier};
 use crate::engine::layout::{self, Share};
-use crate::engine::{Command, Desk, FlowSetup, Load, Mode, Order, Settings, Station};
+use crate::engine::{Command, Desk, FlowSetup, Load, Mode, Order, Settings};
 use crate::location::Policy;
 use crate::otg::replays::Replays;
 use crate::otg::sending::Sending;
 use crate::otg::server::{Answer, Call, Message};
-use crate::otg::{ApiError, capture, config, metrics, state, update};
+use crate::otg::{ApiError, LARGE_BODY, capture, config, metrics, state};
 use crate::pacing::LineRate;
 use crate::plan::Plan;
 use crate::telemetry::Question;
 use captures::Captures;
+pub use configurator::Configurator;
+use configurator::{Changed, Current, Job, Next, Progress, Replaced, Report, Task, Wanted};
+use ports::Entry;
 pub use ports::PortRules;
-use ports::{Entry, Ports};
 use rates::Sampler;
 use traffic::Pending;
 
@@ -58,6 +66,8 @@ pub fn flow_setups(
 /// How often the control plane looks while something goes on: a start that waits, a capture.
 const LOOK: Duration = Duration::from_millis(5);
 
+/// How long a request waits for a configuration that is being set, before it is told so.
+const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it looks at links while nothing is sent.
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
@@ -65,8 +75,8 @@ const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 #[derive(Default)]
 struct Active<'eal> {
     /// As it was posted, with the changes since.
-    config: Value,
-    plan: Plan,
+    config: Bytes,
+    plan: Arc<Plan>,
     ports: Vec<Entry<'eal>>,
     /// The queues of each lcore.
     shares: Vec<Share>,
@@ -117,28 +127,51 @@ impl Rules {
 pub struct Control<'run, 'eal> {
     desk: &'run Desk<'eal>,
     rules: Rules,
-    ports: Ports<'eal>,
     active: Active<'eal>,
     pending: Option<Pending>,
+    jobs: std_mpsc::Sender<Job<'eal>>,
+    reports: mpsc::Receiver<Report<'eal>>,
+    progress: Progress,
+    /// The job that goes on.
+    setting: Option<Setting>,
+    /// Calls that wait for its end, with the time until which they do. In the order in which they came.
+    waiting: VecDeque<(Option<Instant>, Message)>,
     /// Files of captures, of earlier configurations too.
     sending: Sending,
     /// The next start's.
     run: u8,
 }
 
+/// A job of the configurator's, as long as it goes on.
+struct Setting {
+    answer: oneshot::Sender<Result<Answer, ApiError>>,
+    _alone: Option<OwnedSemaphorePermit>,
+}
+
 impl<'run, 'eal> Control<'run, 'eal> {
-    /// A control plane without a configuration.
-    pub fn new(eal: &'eal dpdk::Eal, desk: &'run Desk<'eal>, rules: Rules) -> Self {
-        let active = Active { config: json!({}), ..Active::default() };
-        Control {
+    /// A control plane without a configuration, and who sets them for it: [`Configurator::run`] has a thread of its own.
+    pub fn new(
+        eal: &'eal dpdk::Eal,
+        desk: &'run Desk<'eal>,
+        rules: Rules,
+    ) -> (Self, Configurator<'eal>) {
+        let (jobs, to_do) = std_mpsc::channel();
+        let (report, reports) = mpsc::channel(1);
+        let configurator = Configurator::new(eal, rules.clone(), to_do, report);
+        let control = Control {
             desk,
-            ports: Ports::new(eal, rules.ports),
-            active,
+            active: Active { config: Bytes::from_static(b"{}"), ..Active::default() },
             pending: None,
+            jobs,
+            reports,
+            progress: configurator.progress(),
+            setting: None,
+            waiting: VecDeque::new(),
             sending: Sending::default(),
             run: rules.first_run,
             rules,
-        }
+        };
+        (control, configurator)
     }
 
     /// Serves until nobody can call any more.
@@ -150,10 +183,16 @@ impl<'run, 'eal> Control<'run, 'eal> {
         let mut links = tokio::time::interval(LOOK_AT_LINKS);
         links.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
-            let waits = self.pending.is_some() || self.active.captures.are_running();
+            let looks = self.pending.is_some() || self.active.captures.are_running();
+            let waits = self.waiting.iter().filter_map(|(until, _)| *until).min();
             tokio::select! {
                 call = calls.recv() => match call {
-                    Some(message) => self.handle(message).await,
+                    Some(message) => self.take(message).await,
+                    None => return,
+                },
+                report = self.reports.recv() => match report {
+                    Some(report) => self.go_on(report).await,
+                    // Its thread has failed.
                     None => return,
                 },
                 Some(question) = questions.recv() => {
@@ -162,29 +201,97 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     let _ = question.answer.try_send(answer);
                 }
                 _ = links.tick() => self.active.note_links(),
-                () = tokio::time::sleep(LOOK), if waits => {
+                () = tokio::time::sleep(LOOK), if looks => {
                     self.active.captures.collect();
                     self.look_at_links().await;
                 }
+                () = sleep_until(waits), if waits.is_some() => self.refuse_late(),
             }
+        }
+    }
+
+    /// Handles a call now, or when the configuration is set on which it depends.
+    async fn take(&mut self, message: Message) {
+        if self.setting.is_none() || self.is_for_now(&message.call) {
+            return self.handle(message).await;
+        }
+        let until = match message.call {
+            Call::SetConfig(_) | Call::Load(_) => None,
+            _ => Some(Instant::now() + PATIENCE),
+        };
+        self.waiting.push_back((until, message));
+    }
+
+    /// Whether a call is about the configuration in force, whatever the next one is.
+    fn is_for_now(&self, call: &Call) -> bool {
+        match call {
+            Call::GetConfig | Call::Metrics(_) | Call::Capture(_) => true,
+            Call::SetState(value) => matches!(
+                self.wanted_state(value),
+                Ok(state::Wanted::Transmit {
+                    state: state::Transmit::Stop | state::Transmit::Pause,
+                    ..
+                })
+            ),
+            Call::SetConfig(_) | Call::UpdateConfig(_) | Call::Load(_) => false,
+        }
+    }
+
+    /// Tells those who have waited long enough how far the configuration is.
+    fn refuse_late(&mut self) {
+        let now = Instant::now();
+        let (late, waiting): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|(until, _)| until.is_some_and(|until| until <= now));
+        self.waiting = waiting;
+        for (_, message) in late {
+            let _ = message.answer.send(Err(ApiError::request(
+                409,
+                format!(
+                    "a configuration is being set ({}): ask again when it is",
+                    self.progress.describe()
+                ),
+            )));
+        }
+    }
+
+    /// Gives up starts that wait for a configuration: another request says that nothing is to be sent.
+    fn forget_waiting_starts(&mut self) {
+        let (starts, waiting): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
+            .into_iter()
+            .partition(|(_, message)| message.call.is_start());
+        self.waiting = waiting;
+        for (_, message) in starts {
+            let _ = message.answer.send(Err(ApiError::request(
+                409,
+                "the start was waiting for a configuration when another request replaced it",
+            )));
         }
     }
 
     async fn handle(&mut self, message: Message) {
         let result = match message.call {
-            Call::GetConfig => Ok(Answer::Json(self.active.config.clone())),
-            Call::SetConfig(value) => self.set_config(value).await,
-            Call::UpdateConfig(value) => self.update_config(&value).await,
+            Call::GetConfig => Ok(Answer::Text(self.active.config.clone())),
+            Call::SetConfig(value) => {
+                let task = Task::Set(Wanted::Posted(value), self.active.ports.clone());
+                return self.begin(task, message.answer, message.alone);
+            }
+            Call::Load(ready) => {
+                let task = Task::Set(Wanted::Ready(ready), self.active.ports.clone());
+                return self.begin(task, message.answer, message.alone);
+            }
+            Call::UpdateConfig(value) => {
+                let current = Current {
+                    config: self.active.config.clone(),
+                    plan: self.active.plan.clone(),
+                    ports: self.active.ports.clone(),
+                    homes: self.active.homes.clone(),
+                };
+                let task = Task::Update(value, current);
+                return self.begin(task, message.answer, message.alone);
+            }
             Call::Metrics(value) => self.metrics(&value),
             Call::Capture(value) => self.capture_file(&value),
-            Call::Load(ready) => {
-                let before = std::mem::replace(&mut self.rules.settings.mode, ready.mode);
-                let loaded = self.load(ready.plan, ready.config, Vec::new()).await;
-                if loaded.is_err() {
-                    self.rules.settings.mode = before;
-                }
-                loaded
-            }
             Call::SetState(value) => match self.wanted_state(&value) {
                 Ok(state::Wanted::Transmit { state: state::Transmit::Start, flows }) => {
                     return self.start(flows, message.answer).await;
@@ -195,6 +302,61 @@ impl<'run, 'eal> Control<'run, 'eal> {
         };
         // The client may have gone.
         let _ = message.answer.send(result);
+    }
+
+    /// Has the configurator do something. It has nothing else to do.
+    fn begin(
+        &mut self,
+        task: Task<'eal>,
+        answer: oneshot::Sender<Result<Answer, ApiError>>,
+        alone: Option<OwnedSemaphorePermit>,
+    ) {
+        let large = alone.is_some() || self.active.config.len() > LARGE_BODY;
+        self.progress.begin();
+        match self.jobs.send(Job { task, large }) {
+            Ok(()) => self.setting = Some(Setting { answer, _alone: alone }),
+            Err(_) => drop(answer.send(Err(ending()))),
+        }
+    }
+
+    /// Does what the configurator has prepared.
+    async fn go_on(&mut self, report: Report<'eal>) {
+        match report {
+            Report::Next(next) => self.put_in_force(*next).await,
+            Report::Changed(changed) => self.change(*changed).await,
+            Report::Ended(result) => {
+                if let Some(setting) = self.setting.take() {
+                    let _ = setting.answer.send(result);
+                }
+                while self.setting.is_none()
+                    && let Some((_, message)) = self.waiting.pop_front()
+                {
+                    self.handle(message).await;
+                }
+            }
+        }
+    }
+
+    /// Puts a configuration in force. Whoever gets what it replaced has it dropped elsewhere.
+    async fn put_in_force(&mut self, next: Next<'eal>) {
+        self.forget_pending();
+        self.rules.settings = next.settings;
+        let active = std::mem::replace(&mut self.active, next.active);
+        let (done, old) = oneshot::channel();
+        self.desk.load(Load { ports: next.sources, stations: next.stations, done });
+        // Without an answer the engine has ended.
+        if let Ok(given_up) = old.await {
+            let _ = next.replaced.send(Replaced { active, given_up });
+        }
+    }
+
+    /// Changes flows of the configuration in force.
+    async fn change(&mut self, changed: Changed) {
+        self.active.plan = changed.plan;
+        self.active.config = changed.config;
+        let mut changes = changed.changes.into_iter();
+        let result = self.order(|| Order::Change(changes.next().unwrap_or_default())).await;
+        let _ = changed.done.send(result);
     }
 
     fn port_names(&self) -> Vec<&str> {
@@ -236,83 +398,6 @@ impl<'run, 'eal> Control<'run, 'eal> {
         let (done, reply) = oneshot::channel();
         orders.post(Command { order, done });
         reply.await.map(drop).map_err(|_| ending())
-    }
-
-    async fn set_config(&mut self, value: Value) -> Result<Answer, ApiError> {
-        let (mut plan, mut warnings) = config::validate(&value, &self.rules.limits())?;
-        warnings.extend(self.rules.replays.put_into(&mut plan)?);
-        self.load(plan, value, warnings).await
-    }
-
-    /// Puts a plan in force, which is `value` for those who ask for the configuration.
-    async fn load(
-        &mut self,
-        plan: Plan,
-        value: Value,
-        mut warnings: Vec<String>,
-    ) -> Result<Answer, ApiError> {
-        let opened = self.ports.open(&plan.ports, &self.active.ports)?;
-        let most: Vec<_> = opened.entries.iter().map(Entry::most_queues).collect();
-        let shares = layout::shares(self.rules.ports.lcores, &most, self.rules.ports.rx_queues);
-        let lines = self.line_rates(&plan, &opened.entries);
-        let setup = match setups::setup(&plan, shares.clone(), &lines, &self.rules.settings) {
-            Ok(setup) => setup,
-            Err(error) => {
-                self.ports.undo(opened);
-                return Err(error);
-            }
-        };
-        self.forget_pending();
-        let told = |flow: &crate::plan::FlowPlan| Told {
-            order: flow.metrics.enable,
-            delays: flow.is_stamped(),
-        };
-        let told: Vec<Told> = plan.flows.iter().map(told).collect();
-        let books = Arc::new(Books::new(&told, plan.ports.len(), setup.receivers));
-        let (sources, entries, given_up) = opened.commit(std::mem::take(&mut self.active.ports));
-        for (entry, port) in entries.iter().zip(&plan.ports) {
-            entry.set_promiscuous(port.promiscuous);
-        }
-        self.active = Active {
-            config: value,
-            captures: Captures::new(&plan),
-            earlier: vec![Earlier::default(); plan.ports.len()],
-            since_rest: vec![false; plan.flows.len()],
-            plan,
-            ports: entries,
-            shares,
-            homes: setup.homes,
-            books: books.clone(),
-            sampler: Sampler::default(),
-        };
-        let (done, old) = oneshot::channel();
-        let stations = Station::all(self.rules.settings, setup.work, &setup.expected, &books);
-        self.desk.load(Load { ports: sources, stations, done });
-        let old = old.await.map_err(|_| ending())?;
-        warnings.extend(self.ports.close(old.ports, given_up));
-        Ok(Answer::Json(json!({ "warnings": warnings })))
-    }
-
-    async fn update_config(&mut self, value: &Value) -> Result<Answer, ApiError> {
-        let (active, limits) = (&self.active, self.rules.limits());
-        let mut update = update::validate(value, &active.config, &active.plan, &limits)?;
-        // What was to be said was said when the configuration came.
-        self.rules.replays.put_into(&mut update.plan)?;
-        self.change(update).await?;
-        Ok(no_warnings())
-    }
-
-    /// Bits per second of each planned port on layer 1, where known.
-    fn line_rates(
-        &self,
-        plan: &Plan,
-        entries: &[Entry<'eal>],
-    ) -> Vec<Option<crate::pacing::LineRate>> {
-        let own = |speed: u32| crate::pacing::LineRate::Bits(u64::from(speed) * 1_000_000);
-        let rate = |(port, entry): (&crate::plan::PortPlan, &Entry<'eal>)| {
-            port.speed_mbps.map(own).or(self.rules.line_rate).or(entry.speed_mbps().map(own))
-        };
-        plan.ports.iter().zip(entries).map(rate).collect()
     }
 
     fn metrics(&mut self, value: &Value) -> Result<Answer, ApiError> {
@@ -372,6 +457,13 @@ fn no_warnings() -> Answer {
 
 fn ending() -> ApiError {
     ApiError::request(503, "the generator is ending")
+}
+
+/// Sleeps until then, if there is a time.
+async fn sleep_until(time: Option<Instant>) {
+    if let Some(time) = time {
+        tokio::time::sleep_until(time.into()).await;
+    }
 }
 
 /// How long a start waits for links to come up.

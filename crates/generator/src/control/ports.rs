@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Opens and closes the ports of a configuration, all of them or none.
 
+use std::cell::Cell;
 use std::time::{Instant, SystemTime};
 
 use dpdk::{
     Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortId, PortInfo, RxConfig, TxConfig,
 };
 
-use super::af_xdp::AfXdp;
+use super::af_xdp::{self, AfXdp};
+use super::configurator::Progress;
 use super::kept::Kept;
 use super::link_state::LinkState;
 use crate::engine::layout::{self, MostQueues};
@@ -57,7 +59,10 @@ pub struct Entry<'eal> {
     control: PortControl<'eal>,
     pools: Pools<'eal>,
     most: MostQueues,
-    link: LinkState,
+    /// Whether its link was up when it was looked at last, and its speed in Mbit/s.
+    link: Cell<(bool, Option<u32>)>,
+    /// When the link was first seen as it is.
+    changes: LinkState,
     /// What kept frames of this length from passing a moment ago.
     obstacle: Kept<Option<usize>, Option<Obstacle>>,
 }
@@ -74,13 +79,30 @@ impl Entry<'_> {
     pub fn link_is_up(&self, obstacle: Option<&Obstacle>) -> bool {
         // Drivers that know no better call it up.
         let down = obstacle.is_some_and(Obstacle::is_link_down);
-        let up = !down && self.control.link().is_ok_and(|link| link.up);
-        self.link.note(up, SystemTime::now())
+        let up = !down && self.link().0;
+        self.changes.note(up, SystemTime::now())
     }
 
     /// When its link was first seen as it is now, in nanoseconds since the epoch.
     pub fn last_change(&self) -> u64 {
-        self.link.last_change()
+        self.changes.last_change()
+    }
+
+    /// Whether the link is up, and its speed; as they were a moment ago while another port is being opened or closed, for
+    /// that may take seconds.
+    fn link(&self) -> (bool, Option<u32>) {
+        match self.control.try_link() {
+            Ok(Some(link)) => self.link.set((link.up, link.speed_mbps)),
+            Ok(None) => {}
+            Err(_) => self.link.set((false, None)),
+        }
+        self.link.get()
+    }
+
+    /// Looks at the link, when that is possible.
+    pub fn look_at_link(&self) {
+        let link = self.control.link().ok();
+        self.link.set(link.map_or((false, None), |link| (link.up, link.speed_mbps)));
     }
 
     /// The same, as the kernel knows it now.
@@ -96,7 +118,7 @@ impl Entry<'_> {
     /// The line rate in Mbit/s. Only hardware has one: virtual devices claim any number.
     pub fn speed_mbps(&self) -> Option<u32> {
         match self.location {
-            Location::Pci(_) => self.control.link().ok()?.speed_mbps,
+            Location::Pci(_) => self.link().1,
             _ => None,
         }
     }
@@ -131,25 +153,18 @@ impl Entry<'_> {
 pub struct Opened<'eal> {
     /// The ports, in order, kept ones and new ones.
     pub entries: Vec<Entry<'eal>>,
-    sources: Vec<Source<'eal>>,
+    /// The same for the engine.
+    pub sources: Vec<Source<'eal>>,
 }
 
-impl<'eal> Opened<'eal> {
-    /// What the engine needs, the new entries, and the old entries that are given up.
-    pub fn commit(
-        self,
-        old: Vec<Entry<'eal>>,
-    ) -> (Vec<Source<'eal>>, Vec<Entry<'eal>>, Vec<Entry<'eal>>) {
-        let kept = |index: usize| {
-            self.sources.iter().any(|source| matches!(source, Source::Keep(keep) if *keep == index))
+impl Opened<'_> {
+    /// The indices of the ports that are kept, as they were before.
+    pub fn kept(&self) -> Vec<usize> {
+        let kept = |source: &Source<'_>| match source {
+            Source::Keep(index) => Some(*index),
+            Source::New(_) => None,
         };
-        let given_up = old
-            .into_iter()
-            .enumerate()
-            .filter(|(index, _)| !kept(*index))
-            .map(|(_, entry)| entry)
-            .collect();
-        (self.sources, self.entries, given_up)
+        self.sources.iter().filter_map(kept).collect()
     }
 }
 
@@ -181,7 +196,7 @@ impl<'eal> Ports<'eal> {
     }
 
     /// Opens the planned ports; those that are open now at the same location are kept, unless their
-    /// interfaces have gone.
+    /// interfaces have gone. Tells by `progress` which one is being opened.
     ///
     /// # Errors
     /// A 400 that names the location; then nothing new stays open.
@@ -189,6 +204,7 @@ impl<'eal> Ports<'eal> {
         &mut self,
         plans: &[PortPlan],
         now: &[Entry<'eal>],
+        progress: &Progress,
     ) -> Result<Opened<'eal>, ApiError> {
         let mut opened = Opened { entries: Vec::new(), sources: Vec::new() };
         let alive: Vec<_> = now.iter().enumerate().filter(|(_, entry)| !entry.is_dead()).collect();
@@ -198,6 +214,7 @@ impl<'eal> Ports<'eal> {
                 opened.sources.push(Source::Keep(*keep));
                 continue;
             }
+            progress.step(format!("opening ports[{index}] ({})", plan.location));
             let others = alive.iter().map(|(_, entry)| *entry).chain(&opened.entries).collect();
             match self.open_one(&plan.location, others) {
                 Ok((entry, link)) => {
@@ -270,24 +287,27 @@ impl<'eal> Ports<'eal> {
             }
             return Err(format!("the device has {} ports; give one with one port", ids.len()));
         };
-        let started = self.start(id, location);
+        let interface = location.interface().and_then(|name| host::interface(name).ok()?);
+        let interface = interface.map(|interface| interface.index);
+        let started = self.start(id, location, interface);
         if started.is_err() && !self.remove(id) && location.is_af_xdp() {
             self.af_xdp.stays(&arguments);
         }
         let (port, pools, most) = started?;
         self.af_xdp.works(&arguments);
         let control = port.control();
-        let interface = location.interface().and_then(|name| host::interface(name).ok()?);
         let up = control.link().is_ok_and(|link| link.up);
         let entry = Entry {
             location: location.clone(),
-            interface: interface.map(|interface| interface.index),
+            interface,
             control,
             pools: pools.clone(),
             most,
-            link: LinkState::new(up, SystemTime::now()),
+            link: Cell::default(),
+            changes: LinkState::new(up, SystemTime::now()),
             obstacle: Kept::default(),
         };
+        entry.look_at_link();
         Ok((entry, Link { port, tx_pools: pools.tx }))
     }
 
@@ -323,6 +343,7 @@ impl<'eal> Ports<'eal> {
         &mut self,
         id: PortId,
         location: &Location,
+        interface: Option<u32>,
     ) -> Result<(Port<'eal, dpdk::Started>, Pools<'eal>, MostQueues), String> {
         let port = self.eal.take_port(id).map_err(|error| error.to_string())?;
         let info = port.info().map_err(|error| error.to_string())?;
@@ -339,13 +360,15 @@ impl<'eal> Ports<'eal> {
             ));
         }
         let mtu = self.mtu(&info)?;
-        let pools = self.pools(rx, tx, location.is_af_xdp())?;
         if location.is_af_xdp() {
-            if let Err(error) = self.af_xdp.take(rx) {
-                self.keep(pools);
-                return Err(error.to_string());
-            }
-            std::thread::sleep(self.af_xdp.wait(Instant::now()));
+            self.af_xdp.wait(interface, rx).map_err(|error| error.to_string())?;
+        }
+        let pools = self.pools(rx, tx, location.is_af_xdp())?;
+        if location.is_af_xdp()
+            && let Err(error) = self.af_xdp.take(rx)
+        {
+            self.keep(pools);
+            return Err(error.to_string());
         }
         let config = PortConfig {
             rx: pools.rx.iter().map(RxConfig::new).collect(),
@@ -467,7 +490,7 @@ impl<'eal> Ports<'eal> {
     }
 
     /// Closes ports that the engine has let go of. Returns what the client should know.
-    pub fn close(&mut self, links: Vec<Link<'eal>>, entries: Vec<Entry<'eal>>) -> Vec<String> {
+    pub fn close(&mut self, links: Vec<Link<'eal>>, entries: &[&Entry<'eal>]) -> Vec<String> {
         let mut warnings = Vec::new();
         for link in links {
             let Some(entry) = entries.iter().find(|entry| entry.control.id() == link.port.id())
@@ -486,9 +509,13 @@ impl<'eal> Ports<'eal> {
         port: Port<'eal, dpdk::Started>,
         entry: &Entry<'eal>,
     ) -> Option<String> {
+        let is_af_xdp = entry.location.is_af_xdp();
+        let queues = u16::try_from(entry.pools.rx.len()).unwrap_or(u16::MAX);
+        // A kernel that says nothing of ours will not say when they are free.
+        let is_unknown = is_af_xdp && af_xdp::taken(entry.interface, queues).is_none();
         let stopped =
             port.stop().map(dpdk::Port::unconfigure).and_then(|port| self.eal.detach(port));
-        if entry.location.is_af_xdp() {
+        if is_unknown {
             self.af_xdp.closed(Instant::now());
         }
         match stopped {

@@ -10,14 +10,12 @@ use serde_json::json;
 use tokio::sync::oneshot;
 
 use super::rates::Sampler;
-use super::{Control, LINK_TIMEOUT, link_deadline, no_warnings, setups};
+use super::{Control, LINK_TIMEOUT, link_deadline, no_warnings};
 use crate::books::{Earlier, State};
-use crate::engine::{Change, Order};
+use crate::engine::Order;
 use crate::otg::ApiError;
 use crate::otg::server::Answer;
 use crate::otg::state::Transmit;
-use crate::otg::update::Update;
-use crate::plan::Source;
 
 /// A start that waits for links.
 pub(super) struct Pending {
@@ -112,6 +110,9 @@ impl Control<'_, '_> {
         flows: Vec<usize>,
     ) -> Result<Answer, ApiError> {
         self.forget_pending();
+        if matches!(state, Transmit::Stop | Transmit::Pause) {
+            self.forget_waiting_starts();
+        }
         let flows: Arc<[usize]> = flows.into();
         match state {
             Transmit::Start => return Err(ApiError::internal("a start has its own way")),
@@ -158,42 +159,5 @@ impl Control<'_, '_> {
             }
         }
         (certain, possible)
-    }
-
-    /// Changes rates and sizes of flows, whether they run or not.
-    pub(super) async fn change(&mut self, update: Update) -> Result<(), ApiError> {
-        let lines = self.line_rates(&update.plan, &self.active.ports);
-        let mut changes: Vec<Vec<Change>> = Vec::new();
-        let mut errors = Vec::new();
-        for (place, &(index, resized)) in update.flows.iter().enumerate() {
-            let Some(flow) = update.plan.flows.get(index) else { continue };
-            let line = lines.get(flow.tx).copied().flatten();
-            let rate = setups::frame_rate(flow.rate, flow.source.mean_with_fcs(), line);
-            if rate.is_none() {
-                let port = update.plan.ports.get(flow.tx).map_or("", |port| port.name.as_str());
-                let fault = setups::no_rate(flow.rate, line, port);
-                errors.push(format!("flows.flows[{place}].{fault}"));
-            }
-            let writer = match &flow.source {
-                Source::Frames(spec) if resized => Some(setups::writer(spec, index)),
-                _ => None,
-            };
-            let writer = writer.transpose().unwrap_or_else(|fault| {
-                errors.push(format!("flows.flows[{place}].{fault}"));
-                None
-            });
-            let home = self.active.homes.get(index).copied().unwrap_or_default();
-            changes.resize_with(changes.len().max(home + 1), Vec::new);
-            if let Some(own) = changes.get_mut(home) {
-                own.push(Change { flow: index, rate, writer });
-            }
-        }
-        if !errors.is_empty() {
-            return Err(ApiError::invalid(errors));
-        }
-        self.active.plan = update.plan;
-        self.active.config = update.config;
-        let mut changes = changes.into_iter();
-        self.order(|| Order::Change(changes.next().unwrap_or_default())).await
     }
 }

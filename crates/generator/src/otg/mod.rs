@@ -44,3 +44,6 @@ pub const API_VERSION: &str = "1.62.0";
 pub const API_VERSIONS: &str = ">=1.0.0,<2.0.0";
 /// Largest request body in bytes.
 pub const MAX_BODY: usize = 8 << 20;
+/// Bytes of a request body from which on it is read alone, and on another thread: what it becomes in memory may be a
+/// hundred times as large, and others are answered meanwhile.
+pub const LARGE_BODY: usize = 64 << 10;

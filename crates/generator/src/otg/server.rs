@@ -19,16 +19,17 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 use super::auth::Access;
 use super::places::{MAX_BODIES, Seat};
 use super::sending::File;
-use super::{API_VERSION, API_VERSIONS, ApiError, MAX_BODY, json as strict, unsupported};
+use super::{
+    API_VERSION, API_VERSIONS, ApiError, LARGE_BODY, MAX_BODY, json as strict, unsupported,
+};
 use crate::engine::Mode;
 use crate::plan::{MAX_FLOWS, Plan};
 
 /// Longest time that a client may take to send a body.
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Bytes of a body from which on it is read as JSON and answered alone: what it becomes in memory may be a
-/// hundred times as large.
-const LARGE: usize = 64 << 10;
+/// Largest body of a request that is no configuration: the names of all flows take less.
+const MAX_REQUEST: usize = 1 << 20;
 
 /// Bytes of a body that is too large which are read all the same.
 const MAX_DROPPED: usize = 8 * MAX_BODY;
@@ -52,6 +53,15 @@ pub enum Call {
     Load(Box<Ready>),
 }
 
+impl Call {
+    /// Whether frames are to be sent from now on.
+    pub fn is_start(&self) -> bool {
+        let Call::SetState(value) = self else { return false };
+        let state = value.pointer("/traffic/flow_transmit/state").and_then(Value::as_str);
+        matches!(state, Some("start" | "resume"))
+    }
+}
+
 /// A plan to be put in force.
 #[derive(Debug)]
 pub struct Ready {
@@ -68,6 +78,8 @@ pub struct Ready {
 pub enum Answer {
     /// An object of OTG's model.
     Json(Value),
+    /// The text of one.
+    Text(Bytes),
     /// A file.
     File(File),
 }
@@ -145,35 +157,35 @@ async fn guard(
 }
 
 async fn set_config(State(api): State<Api>, request: Request) -> Response {
-    with_body(api, request, Call::SetConfig).await
-}
-
-async fn set_state(State(api): State<Api>, request: Request) -> Response {
-    with_body(api, request, Call::SetState).await
-}
-
-async fn metrics(State(api): State<Api>, request: Request) -> Response {
-    with_body(api, request, Call::Metrics).await
+    respond(answer(api, request, MAX_BODY, Call::SetConfig).await)
 }
 
 async fn update_config(State(api): State<Api>, request: Request) -> Response {
-    with_body(api, request, Call::UpdateConfig).await
+    respond(answer(api, request, MAX_BODY, Call::UpdateConfig).await)
+}
+
+async fn set_state(State(api): State<Api>, request: Request) -> Response {
+    respond(answer(api, request, MAX_REQUEST, Call::SetState).await)
+}
+
+async fn metrics(State(api): State<Api>, request: Request) -> Response {
+    respond(answer(api, request, MAX_REQUEST, Call::Metrics).await)
 }
 
 async fn capture(State(api): State<Api>, request: Request) -> Response {
-    with_body(api, request, Call::Capture).await
+    respond(answer(api, request, MAX_REQUEST, Call::Capture).await)
 }
 
-async fn action(request: Request) -> Response {
-    respond(Err(match whole(request).await.and_then(|body| strict::parse(&body)) {
-        Ok(value) => unsupported::action(&value),
+async fn action(State(api): State<Api>, request: Request) -> Response {
+    respond(Err(match read_json(api, request, MAX_REQUEST).await {
+        Ok((value, _)) => unsupported::action(&value),
         Err(error) => error,
     }))
 }
 
-async fn states(request: Request) -> Response {
-    respond(Err(match whole(request).await.and_then(|body| strict::parse(&body)) {
-        Ok(value) => unsupported::states(&value),
+async fn states(State(api): State<Api>, request: Request) -> Response {
+    respond(Err(match read_json(api, request, MAX_REQUEST).await {
+        Ok((value, _)) => unsupported::states(&value),
         Err(error) => error,
     }))
 }
@@ -202,19 +214,46 @@ async fn unsupported_method(request: Request) -> Response {
     )))
 }
 
-async fn with_body(api: Api, request: Request, call: fn(Value) -> Call) -> Response {
-    respond(answer(api, request, call).await)
+async fn answer(
+    api: Api,
+    request: Request,
+    most: usize,
+    call: fn(Value) -> Call,
+) -> Result<Answer, ApiError> {
+    let control = api.control.clone();
+    let (value, alone) = read_json(api, request, most).await?;
+    ask(&control, call(value), alone).await
 }
 
-async fn answer(api: Api, request: Request, call: fn(Value) -> Call) -> Result<Answer, ApiError> {
+/// Reads the body, of at most so many bytes, as JSON. A large one is read alone; what is returned beside it is to be held
+/// as long as it is there.
+async fn read_json(
+    api: Api,
+    request: Request,
+    most: usize,
+) -> Result<(Value, Option<OwnedSemaphorePermit>), ApiError> {
     let body = whole(request).await?;
-    let alone = match body.len() > LARGE {
-        true => api.large.acquire_owned().await.ok(),
-        false => None,
-    };
-    let value = strict::parse(&body)?;
-    drop(body);
-    ask(&api.control, call(value), alone).await
+    if body.len() > most {
+        let what = format!("the body is larger than {most} bytes, the most for this request");
+        return Err(ApiError::request(413, what));
+    }
+    if body.len() <= LARGE_BODY {
+        return Ok((strict::parse(&body)?, None));
+    }
+    let alone = api.large.acquire_owned().await.ok();
+    // The permit goes along, because the client may leave meanwhile.
+    let reading = tokio::task::spawn_blocking(move || {
+        let value = strict::parse(&body);
+        drop(body);
+        if value.is_err() {
+            // The part that was read.
+            dpdk::trim_heap();
+        }
+        value.map(|value| (value, alone))
+    });
+    reading
+        .await
+        .map_err(|error| ApiError::internal(format!("the body cannot be read: {error}")))?
 }
 
 /// The body, which the guard has read.
@@ -275,6 +314,7 @@ fn respond(answer: Result<Answer, ApiError>) -> Response {
     let json = |value: Value| (Body::from(value.to_string()), "application/json");
     let (status, (body, kind)) = match answer {
         Ok(Answer::Json(value)) => (StatusCode::OK, json(value)),
+        Ok(Answer::Text(text)) => (StatusCode::OK, (Body::from(text), "application/json")),
         Ok(Answer::File(file)) => {
             // The file itself goes along, so that it counts as long as it is there.
             let body = Body::from(Bytes::from_owner(file));

@@ -14,7 +14,7 @@ from linerate.experiments.duel.advice import advice
 from linerate.experiments.duel.rounds import Asked, Duel
 from linerate.experiments.duel.verdict import Verdict, log_of_starts
 from linerate.forwarders import Forwarder
-from linerate.host.text import counted
+from linerate.host.text import counted, listed
 from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import Kind
 
@@ -275,8 +275,3 @@ def altogether(names: Sequence[str], margin: float, answers: Mapping[str, str]) 
 def on_link(link: str, told: str) -> str:
     """Return one of several answers, with its link."""
     return f"On {link}: {told}"
-
-
-def listed(words: Sequence[str]) -> str:
-    """Format a list: `null, frames and memif`."""
-    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1])))

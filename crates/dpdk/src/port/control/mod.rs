@@ -13,10 +13,11 @@ pub(super) mod xstats;
 use std::ffi::{CStr, c_char, c_int};
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use super::error::{PortError, check};
 use super::id::PortId;
-use super::lock::lock;
+use super::lock::{lock, lock_within};
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 
@@ -79,6 +80,23 @@ impl PortControl<'_> {
     /// [`PortError::Call`].
     pub fn link(&self) -> Result<Link, PortError> {
         let _alone = lock();
+        self.link_alone()
+    }
+
+    /// The same, unless another thread is in an operation on a port, which may take long: [`Eal::attach`] may wait for the
+    /// device's other end. Then it is `None`, at once.
+    ///
+    /// # Errors
+    /// [`PortError::Call`].
+    pub fn try_link(&self) -> Result<Option<Link>, PortError> {
+        match lock_within(Duration::ZERO) {
+            Some(_alone) => self.link_alone().map(Some),
+            None => Ok(None),
+        }
+    }
+
+    /// The state of the link, asked for by a thread that holds the lock.
+    fn link_alone(&self) -> Result<Link, PortError> {
         let (mut speed, mut up, mut full): (u32, c_int, c_int) = (0, 0, 0);
         // SAFETY: plain out-parameters.
         check(self.id, "rte_eth_link_get_nowait", unsafe {

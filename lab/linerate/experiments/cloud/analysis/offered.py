@@ -3,14 +3,16 @@
 
 Beside tenants a frame size at a quarter of its NDR loses less than another at three quarters,
 regardless of its size. If shares differ, there is no statement about the factor by which they
-differ: today's runs have one share for all, but older, merged and resumed ones may not. If 100 %
-was given (--line-rate) all were offered the same rate, and shares are unknown.
+differ: today's runs have one share for all, but older, merged and resumed ones may not. If the
+searches for an NDR did not agree, its share is not known, and there is no statement about sizes or
+frameworks. If 100 % was given (--line-rate) all were offered the same rate, and shares are unknown.
 """
 
 from __future__ import annotations
 
 from linerate.experiments.cloud.analysis.windows import Windows
 from linerate.experiments.cloud.design.levels import FRAMEWORK, SIZE
+from linerate.experiments.cloud.session.own_rate import agree
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.cloud_summary import TakeawayEntry
 
@@ -30,6 +32,9 @@ class Offered:
             full_pps, ndr_pps = trial.request.maximum_pps, trial.request.alone_pps
             if trial.valid and full_pps and ndr_pps:
                 framework = place.framework.removesuffix(AA_SUFFIX)
+                again_pps = trial.request.alone_again_pps
+                if again_pps is not None and not agree(ndr_pps, again_pps):
+                    self._unknown(framework, place.size, ndr_pps, again_pps)
                 together.setdefault(trial.pairing, {})[framework, place.size] = full_pps / ndr_pps
         for shares in together.values():
             for each in sorted({framework for framework, _ in shares}):
@@ -38,6 +43,17 @@ class Offered:
             for size in sorted({size for _, size in shares}):
                 mine = {name: s for (name, at), s in shares.items() if at == size}
                 self._compare(FRAMEWORK, f"frameworks at {size} B", mine)
+
+    def _unknown(self, framework: str, size: int, ndr_pps: float, again_pps: float) -> None:
+        found = (
+            f"the highest two searches found {ndr_pps / 1e3:,.1f} and {again_pps / 1e3:,.1f} kpps"
+        )
+        if not again_pps:
+            found = "only one search found a rate"
+        for factor in (SIZE, FRAMEWORK):
+            self.forbids.setdefault(
+                factor, f"what {framework} carries alone at {size} B is not known: {found}"
+            )
 
     def _compare(self, factor: str, what: str, shares: dict[str, float]) -> None:
         if max(shares.values()) > min(shares.values()) * (1 + _SAME):

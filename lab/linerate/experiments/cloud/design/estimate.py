@@ -15,9 +15,9 @@ from linerate.experiments.cloud.design.levels import NOBODY, Place
 from linerate.experiments.cloud.design.plan import alone, own_rates
 from linerate.host.text import counted
 
-# The time to find one NDR (a flood, then some dozens of short windows), and the share that the
-# sender keeps.
-SEARCH_S = 11.0
+# The time to find one NDR twice (by a flood, then some dozens of short windows), and the share
+# that the sender keeps.
+SEARCH_S = 18.0
 # A forwarder's start, its warm-up, settling and reading.
 START_S = 1.0
 # The time until a tenant works, in addition to its window.

@@ -17,7 +17,7 @@ from linerate.experiments.cloud.page.sentences import (
     detectable_words,
     effect_words,
 )
-from linerate.host.text import counted
+from linerate.host.text import counted, listed
 from linerate.records.cloud_summary import CloudAnswers, CloudCellFigures, TakeawayEntry
 from linerate.report.console import percent
 
@@ -39,7 +39,7 @@ def answer(answers: CloudAnswers, takeaways: Sequence[TakeawayEntry]) -> str:
     if len(worst) > _NAMED:
         told = [told[0], f"the other {len(worst) - 2} between", told[-1]]
     return (
-        f"{_offered(answers, first.rate)} the worst neighbours {on}, {_listed(told)}; "
+        f"{_offered(answers, first.rate)} the worst neighbours {on}, {listed(told)}; "
         f"{_counts(takeaways)}."
     )
 
@@ -76,11 +76,6 @@ def _left(cell: CloudCellFigures, verb: str = "", of: str = "") -> str:
     )
 
 
-def _listed(words: Sequence[str]) -> str:
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
-
-
 def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
     study: Counter[str] = Counter(each.verdict for each in takeaways if each.origin == "study")
     if not study:
@@ -93,7 +88,7 @@ def _counts(takeaways: Sequence[TakeawayEntry]) -> str:
         )
         if study[verdict]
     ]  # fmt: skip
-    return f"of {told}, {_listed(parts)}"
+    return f"of {told}, {listed(parts)}"
 
 
 def lost(answers: CloudAnswers) -> list[str]:

@@ -24,7 +24,7 @@ from linerate.experiments.cloud.page.averages import X_ORDER, Averaged, Point, a
 from linerate.experiments.cloud.page.metrics import Shown, shown
 from linerate.experiments.cloud.page.places import anchor
 from linerate.experiments.cloud.page.sentences import metric_words
-from linerate.host.text import counted
+from linerate.host.text import counted, listed
 from linerate.records.cloud_summary import CloudCellFigures
 from linerate.report import charts
 
@@ -145,12 +145,6 @@ def _together(factor: str, levels: list[str]) -> str:
         TENANTS: f"{every} {'tenant' if every == '1' else 'tenants'}",
         KIND: f"{every} tenants",
     }.get(factor, every)
-
-
-def listed(words: Sequence[str]) -> str:
-    """Format a list: `a, b and c`."""
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 @dataclass(frozen=True)

@@ -50,8 +50,9 @@ _SETTLE_S = 0.2
 
 @dataclass(frozen=True)
 class Site:
-    """The shared context of all cells of a run. `warn`: receives remarks on all of them. `ndrs`: by
-    framework and frame size, as far as they were searched.
+    """The shared context of all cells of a run. `warn`: receives remarks on all of them. By
+    framework and frame size, as far as they were searched: `ndrs`, and the next lower rates that
+    were found, `seconds`.
     """
 
     bench: Bench
@@ -61,6 +62,7 @@ class Site:
     shape: TenantShape
     warn: Callable[[str], None]
     ndrs: Mapping[tuple[str, int], float]
+    seconds: Mapping[tuple[str, int], float]
 
 
 def arm_of(place: Place) -> Arm:
@@ -109,7 +111,9 @@ def record_of(  # noqa: PLR0917 - what a window is known by
     trial.cell = cell_of(setup, place)
     request = trial.request
     request.attempt = attempt
-    request.alone_pps = site.ndrs.get((plan.arm.forwarder, place.size))
+    searched = (plan.arm.forwarder, place.size)
+    request.alone_pps = site.ndrs.get(searched)
+    request.alone_again_pps = site.seconds.get(searched)
     if full_pps is not None:
         request.maximum_pps = full_pps
         request.pps = full_pps * place.cell.rate

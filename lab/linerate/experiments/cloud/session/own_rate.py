@@ -4,10 +4,14 @@
 A flood gives the starting point, then MLRsearch (RFC 9971) searches for the greatest rate without
 loss, by short windows of which up to half may lose: a shared machine is quiet for a part of a
 second at a time. If the sender is late at the greatest load, it searches below that.
+
+Who uses the forwarder's CPU only lowers the rate. So it is searched until two searches agree, and
+the highest rate counts.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from linerate.records.cells import Arm, Cell
@@ -23,7 +27,27 @@ LIMIT_S = 60.0
 # Multiples of a flood's received rate: an overloaded forwarder may carry less than its maximum.
 TOPS = (1.2, 0.9, 0.7, 0.5, 0.3, 0.15)
 FLOOD_S = 0.3
+# The most searches of one rate, and what the second highest of them has of the highest at least if
+# they agree: the goal's width is 2 %, and NDRs of two starts differ by some per cent.
+SEARCHES = 4
+_AGREE = 0.9
 _WINDOWS = 8
+
+
+def highest(rates: Sequence[float]) -> tuple[float, float]:
+    """Return the two highest of some rates; the second is 0 if there is only one."""
+    first, second, *_ = [*sorted(rates, reverse=True), 0.0]
+    return first, second
+
+
+def agree(first: float, second: float) -> bool:
+    """Return True if the two highest rates are one, within the precision of a search."""
+    return second >= _AGREE * first
+
+
+def agreed(rates: Sequence[float]) -> bool:
+    """Return True if no other search of this rate is needed."""
+    return bool(rates) and agree(*highest(rates))
 
 
 def search_rate(framework: str, cell: Cell) -> Steps[float | None]:

@@ -12,9 +12,10 @@ from typing import Literal
 from linerate.experiments.duel.programs import LETTERS
 from linerate.experiments.duel.record import DuelRecord
 from linerate.experiments.duel.record import Round as RoundRecord
-from linerate.experiments.duel.sentences import UNITS, listed, named, side_called
+from linerate.experiments.duel.sentences import UNITS, named, side_called
 from linerate.experiments.duel.verdict import log_of_starts
 from linerate.host.errors import LabError
+from linerate.host.text import listed
 from linerate.verdict.sequential import OfStarts
 
 # The outcomes of test reports. An undecided question is skipped: it is not the program's failure,

@@ -12,6 +12,7 @@ from linerate.experiments.graph.answers import (
     published_words,
 )
 from linerate.experiments.graph.cells import parse
+from linerate.host.text import listed
 from linerate.records.summary import Summary
 from linerate.records.summary_figures import CellRatio, GraphFigures, Ordering, Splitting
 from linerate.report.console import interval, median, new_table, print_notes
@@ -89,14 +90,9 @@ def headline(summary: Summary) -> str | None:
         + (f" ({words[arm.arm]})" if arm.arm in words else "")
         for arm in shown_arms(cell)
     ]
-    told = f"In {cell.link} an object costs {_listed(costs)} cycles"
+    told = f"In {cell.link} an object costs {listed(costs)} cycles"
     published = published_words(summary.graph) if summary.graph else ""
     return f"{told}; {published}." if published else f"{told}."
-
-
-def _listed(words: list[str]) -> str:
-    *first, last = words
-    return f"{', '.join(first)} and {last}" if first else last
 
 
 def disturbed_words(summary: Summary) -> str | None:

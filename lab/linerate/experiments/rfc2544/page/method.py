@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 
 from linerate.experiments.rfc2544.presets import Preset
 from linerate.experiments.rfc2544.summarise import Asked
+from linerate.host.text import listed
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import Comparison, Summary
 from linerate.records.trial import Test, Trial
@@ -18,12 +19,6 @@ from linerate.trial.search.recovery import OVERLOAD, REDUCED
 from linerate.trial.search.setup_device import Terms
 from linerate.verdict.judgement import MARGIN
 from linerate.verdict.metrics import METRICS
-
-
-def listed(words: Iterable[str]) -> str:
-    """Format a list with commas, and "and" before the last."""
-    *others, last = words
-    return f"{', '.join(others)} and {last}" if others else last
 
 
 def percent(share: float) -> str:
