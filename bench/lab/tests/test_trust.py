@@ -143,8 +143,8 @@ def log_ratios(trials: list[Trial], arm: str) -> list[float]:
 
 
 def test_the_noise_is_that_of_the_machine_it_imitates() -> None:
-    """That machine had a robust spread of .034, a standard deviation of .067 and a kurtosis of 5
-    (null, 24 blocks).
+    """The measured machine had a robust spread of .034, a standard deviation of .067 and a kurtosis
+    of 5 (null, 24 blocks).
     """
     every = [
         log_ratios(simulate(NULL, SCREEN, 0.0, seed), PROGRAM + "-again") for seed in range(40)

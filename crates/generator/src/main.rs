@@ -359,10 +359,7 @@ fn serve(
     }
     std::thread::scope(|scope| {
         let (control, configurator) = Control::new(eal, &desk, rules);
-        let configuring = std::thread::Builder::new()
-            .name("config".to_owned())
-            .spawn_scoped(scope, move || configurator.run())
-            .map_err(Failure::Configurator)?;
+        let configuring = configurator.start(scope).map_err(Failure::Configurator)?;
         let http =
             std::thread::Builder::new().name("http".to_owned()).spawn_scoped(scope, move || {
                 let result = serve_http(door, control, questions, ended);

@@ -202,8 +202,9 @@ class Request(Strict):
     )
     alone_again_pps: Rate | None = Field(
         default=None,
-        description="experiment cloud: the second highest rate that searches for `alone_pps` "
-        "found, 0 if only one found any; absent if it was searched once, as in older runs",
+        description="experiment cloud: the rate of the search that confirms `alone_pps`, or the "
+        "second highest if none does, 0 if no other found one; absent if it was searched once, as "
+        "in older runs",
     )
     pps: Rate | None = Field(default=None, description="frames per second")
     seconds: Seconds | None = Field(default=None, description="duration of sending")

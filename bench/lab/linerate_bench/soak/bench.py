@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What all parts share: run directory and CPU, starts and ends of programs, verdicts on ends.
+"""The common parts of all turns: run directory, CPU, starts of programs, and checks of their ends.
 
 Lifecycle: a `Bench` lives as long as the soak; its run directory goes with it. A `Started` lives
 inside its context and is killed at its end, if it has not ended by then.
@@ -32,7 +32,7 @@ MOST_FAULTS = 20
 
 @dataclass(frozen=True)
 class Bench:
-    """What a turn runs with. `source`: draws all random moments. `records`: the file of results;
+    """The resources of a turn. `source`: draws all random moments. `records`: the file of results;
     findings are kept beside it.
     """
 

@@ -76,8 +76,8 @@ class Program:
 
 
 def chained(name: str, additions: int) -> Program:
-    """Return the plain forwarder in C with so many additions after each burst. Each addition waits
-    for the one before, so it takes a cycle.
+    """Return the plain forwarder in C with `additions` dependent additions after each burst: one
+    cycle each.
     """
     build = '{ recipe = "bench", folder = "plain", product = "chained" }'
     return Program(name, build, f"-q {{ports}} -T 0 --chain {additions}")
@@ -89,8 +89,8 @@ def impaired(name: str, harm: str) -> Program:
 
 
 def routing(name: str, rules: str = "") -> Program:
-    """Return the graph that routes by a cell's tables, on librte_graph. `rules`: options for rules
-    that it checks, too.
+    """Return the graph that routes by a cell's tables, on librte_graph. `rules`: options
+    that give it rules as well.
     """
     return Program(
         name,

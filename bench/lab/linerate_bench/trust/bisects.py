@@ -45,7 +45,7 @@ LINK = "null2"
 COMMITS = 32
 SLOWER = 0.10
 COUNT = 20
-# At least so many of COUNT bisects must find the commit.
+# The number of bisects, of COUNT, that have to find the commit.
 RIGHT = 19
 # The exit status of `git bisect run` if skipped commits hide the first bad one.
 ONLY_SKIPPED_LEFT = 2

@@ -57,10 +57,7 @@ pub fn session<T: Send>(
     thread::scope(|scope| {
         let (control, configurator) = Control::new(eal, &desk, rules);
         let stop = &stop;
-        let configuring = thread::Builder::new()
-            .name("config".to_owned())
-            .spawn_scoped(scope, move || configurator.run())
-            .map_err(SessionError::Thread)?;
+        let configuring = configurator.start(scope).map_err(SessionError::Thread)?;
         let serve = move || {
             let _end = Ends(stop);
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;

@@ -119,7 +119,8 @@ impl AfXdp {
     }
 }
 
-/// The first of so many receive queues of an interface that has an AF_XDP socket, as far as the kernel says.
+/// The lowest of the first `queues` receive queues of an interface that has an AF_XDP socket; `None` if none has, or if the
+/// kernel does not say.
 pub(super) fn taken(interface: Option<u32>, queues: u16) -> Option<u32> {
     let interface = interface?;
     (0..u32::from(queues)).find(|queue| host::queue_has_af_xdp(interface, *queue).unwrap_or(false))

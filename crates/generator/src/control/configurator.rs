@@ -5,7 +5,9 @@
 //! A configuration is read, its ports are opened and its frames prepared here. Then the control plane puts it in force, and
 //! what it replaces comes back here to be closed. All calls of DPDK that change ports are made on this thread.
 
+use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Instant;
 
 use axum::body::Bytes;
@@ -22,14 +24,14 @@ use crate::otg::{ApiError, config, update};
 use crate::pacing::LineRate;
 use crate::plan::{self, FlowPlan, Plan, PortPlan};
 
-/// A request that is worked on here.
+/// A request that is handled on this thread.
 pub(super) struct Job<'eal> {
     pub task: Task<'eal>,
-    /// Whether much memory is free when it is done: a configuration of many bytes comes or goes.
+    /// Whether the job frees much memory, because it replaces or sets a large configuration.
     pub large: bool,
 }
 
-/// What is to be done.
+/// The work of a job.
 pub(super) enum Task<'eal> {
     /// Set another configuration, in place of these ports.
     Set(Wanted, Vec<Entry<'eal>>),
@@ -45,12 +47,12 @@ pub(super) enum Wanted {
     Ready(Box<Ready>),
 }
 
-/// What an update has to know of the configuration in force.
+/// The parts of the configuration in force that an update needs.
 pub(super) struct Current<'eal> {
     pub config: Bytes,
     pub plan: Arc<Plan>,
     pub ports: Vec<Entry<'eal>>,
-    /// By index of a flow the lcore that sends it.
+    /// For each flow, the lcore that sends it.
     pub homes: Vec<usize>,
 }
 
@@ -121,7 +123,7 @@ impl Progress {
     }
 }
 
-/// Sets configurations. Made together with the control plane ([`super::Control::new`]), and run on a thread of its own.
+/// Sets configurations. Made together with the control plane ([`super::Control::new`]), and started on a thread of its own ([`Self::start`]).
 pub struct Configurator<'eal> {
     rules: Rules,
     ports: Ports<'eal>,
@@ -145,8 +147,21 @@ impl<'eal> Configurator<'eal> {
         self.progress.clone()
     }
 
-    /// Works until the control plane has ended.
-    pub fn run(mut self) {
+    /// Starts its thread, which works until the control plane has ended.
+    ///
+    /// # Errors
+    /// The system makes no thread.
+    pub fn start<'scope>(
+        self,
+        scope: &'scope Scope<'scope, '_>,
+    ) -> io::Result<ScopedJoinHandle<'scope, ()>>
+    where
+        'eal: 'scope,
+    {
+        thread::Builder::new().name("config".to_owned()).spawn_scoped(scope, move || self.run())
+    }
+
+    fn run(mut self) {
         while let Ok(Job { task, large }) = self.jobs.recv() {
             let result = match task {
                 Task::Set(wanted, now) => self.set(wanted, &now),

@@ -149,7 +149,7 @@ struct Setting {
 }
 
 impl<'run, 'eal> Control<'run, 'eal> {
-    /// A control plane without a configuration, and who sets them for it: [`Configurator::run`] has a thread of its own.
+    /// A control plane without a configuration, and the thread's part that sets them: [`Configurator::start`].
     pub fn new(
         eal: &'eal dpdk::Eal,
         desk: &'run Desk<'eal>,

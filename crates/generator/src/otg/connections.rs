@@ -27,6 +27,10 @@ const HANDSHAKE_TIMEOUT: Duration = Duration::from_secs(5);
 /// Longest time until the headers of a connection's next request are complete.
 const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 
+/// Largest read buffer of a connection in bytes, and so of a request's headers. The limit of all bodies together does not
+/// count these buffers, and hyper's default (400 KiB) was 32 MB for 80 clients that send at once.
+const READ_BUFFER: usize = 64 << 10;
+
 /// Serves `router` on a TCP socket, by HTTPS if there is a certificate, until that fails.
 ///
 /// # Errors
@@ -65,7 +69,8 @@ where
 {
     // Without a choice of versions, the wait for the first bytes would have no end.
     let mut server = server.map(|inner| Bounded { inner, places }).http1_only();
-    server.http_builder().http1().timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT);
+    let mut http = server.http_builder().http1();
+    http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(READ_BUFFER);
     server.serve(router.into_make_service()).await
 }
 

@@ -47,9 +47,9 @@ class Offered:
     def _unknown(self, framework: str, size: int, ndr_pps: float, again_pps: float) -> None:
         found = (
             f"the highest two searches found {ndr_pps / 1e3:,.1f} and {again_pps / 1e3:,.1f} kpps"
+            if again_pps
+            else "only one search found a rate"
         )
-        if not again_pps:
-            found = "only one search found a rate"
         for factor in (SIZE, FRAMEWORK):
             self.forbids.setdefault(
                 factor, f"what {framework} carries alone at {size} B is not known: {found}"

@@ -51,8 +51,8 @@ _SETTLE_S = 0.2
 @dataclass(frozen=True)
 class Site:
     """The shared context of all cells of a run. `warn`: receives remarks on all of them. By
-    framework and frame size, as far as they were searched: `ndrs`, and the next lower rates that
-    were found, `seconds`.
+    framework and frame size, as far as they were searched: `ndrs`, and the rates of the searches
+    that confirm them, `again`.
     """
 
     bench: Bench
@@ -62,7 +62,7 @@ class Site:
     shape: TenantShape
     warn: Callable[[str], None]
     ndrs: Mapping[tuple[str, int], float]
-    seconds: Mapping[tuple[str, int], float]
+    again: Mapping[tuple[str, int], float]
 
 
 def arm_of(place: Place) -> Arm:
@@ -113,7 +113,7 @@ def record_of(  # noqa: PLR0917 - what a window is known by
     request.attempt = attempt
     searched = (plan.arm.forwarder, place.size)
     request.alone_pps = site.ndrs.get(searched)
-    request.alone_again_pps = site.seconds.get(searched)
+    request.alone_again_pps = site.again.get(searched)
     if full_pps is not None:
         request.maximum_pps = full_pps
         request.pps = full_pps * place.cell.rate

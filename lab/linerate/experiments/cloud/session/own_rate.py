@@ -5,14 +5,15 @@ A flood gives the starting point, then MLRsearch (RFC 9971) searches for the gre
 loss, by short windows of which up to half may lose: a shared machine is quiet for a part of a
 second at a time. If the sender is late at the greatest load, it searches below that.
 
-Who uses the forwarder's CPU only lowers the rate. So it is searched until two searches agree, and
-the highest rate counts.
+One search may find too little, because other programs used the forwarder's CPU, or too much, by
+luck in its short windows. So a rate is searched until two searches agree.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
+from itertools import pairwise
 
 from linerate.records.cells import Arm, Cell
 from linerate.records.trial import Trial
@@ -27,27 +28,29 @@ LIMIT_S = 60.0
 # Multiples of a flood's received rate: an overloaded forwarder may carry less than its maximum.
 TOPS = (1.2, 0.9, 0.7, 0.5, 0.3, 0.15)
 FLOOD_S = 0.3
-# The most searches of one rate, and what the second highest of them has of the highest at least if
-# they agree: the goal's width is 2 %, and NDRs of two starts differ by some per cent.
+# A rate is searched at most this often. Two searches agree if the lower rate is at least this share
+# of the higher: the goal's width is 2 %, and NDRs of two starts differ by some per cent.
 SEARCHES = 4
 _AGREE = 0.9
 _WINDOWS = 8
 
 
-def highest(rates: Sequence[float]) -> tuple[float, float]:
-    """Return the two highest of some rates; the second is 0 if there is only one."""
-    first, second, *_ = [*sorted(rates, reverse=True), 0.0]
-    return first, second
+def settled(rates: Sequence[float]) -> tuple[float, float]:
+    """Return the highest rate that another search confirms, and the other's; the two highest if
+    none is confirmed. The second is 0 if there is only one rate.
+    """
+    pairs = list(pairwise([*sorted(rates, reverse=True), 0.0]))
+    return next((pair for pair in pairs if agree(*pair)), pairs[0])
 
 
-def agree(first: float, second: float) -> bool:
-    """Return True if the two highest rates are one, within the precision of a search."""
-    return second >= _AGREE * first
+def agree(higher: float, lower: float) -> bool:
+    """Return True if two searches found one rate, within their precision."""
+    return lower >= _AGREE * higher
 
 
 def agreed(rates: Sequence[float]) -> bool:
     """Return True if no other search of this rate is needed."""
-    return bool(rates) and agree(*highest(rates))
+    return bool(rates) and agree(*settled(rates))
 
 
 def search_rate(framework: str, cell: Cell) -> Steps[float | None]:

@@ -23,7 +23,7 @@ from linerate.experiments.cloud.design.plan import Room, alone, order, own_rates
 from linerate.experiments.cloud.options import Options
 from linerate.experiments.cloud.session.cell_run import CellRun, Site, due
 from linerate.experiments.cloud.session.exclusive import Exclusive
-from linerate.experiments.cloud.session.own_rate import SEARCHES, agreed, highest, search_rate
+from linerate.experiments.cloud.session.own_rate import SEARCHES, agreed, search_rate, settled
 from linerate.experiments.cloud.session.pace import SHARES, hardest, kept, strangers
 from linerate.experiments.cloud.tenants.cgroups.cgroups import EVERYONES, Groups, hierarchy
 from linerate.experiments.cloud.tenants.vm.vm_network import bridge
@@ -68,10 +68,10 @@ class Cloud(SessionPlan):
         self.window_s = design.window_s
         self.minutes = options.minutes
         self.total = design.blocks * (len(design.places) + len(alone(design.places)))
-        # In frames per second, by framework and frame size: NDRs, the next lower rates that were
-        # found, and 100 %.
+        # In frames per second, by framework and frame size: NDRs, the rates of the searches that
+        # confirm them, and 100 %.
         self._ndrs: dict[tuple[str, int], float] = {}
-        self._seconds: dict[tuple[str, int], float] = {}
+        self._again: dict[tuple[str, int], float] = {}
         self.full_rates: dict[tuple[str, int], float] = {}
         # The rests in the search for the rates that the generator keeps, for all frameworks and
         # sizes together.
@@ -109,7 +109,7 @@ class Cloud(SessionPlan):
         with Groups(weight=self._weight()) as groups, bridge() as tenants_bridge:
             site = Site(
                 self.bench, groups, tenants_bridge, self.room, self.design.tenant, self.warn,
-                self._ndrs, self._seconds,
+                self._ndrs, self._again,
             )  # fmt: skip
             yield from self._own_rates(site)
             for block, places in enumerate(order(self.design)):
@@ -174,7 +174,7 @@ class Cloud(SessionPlan):
                     del found[framework, size]
                     self._lost(framework, size, "its rate alone was not found")
         for (framework, size), rates in found.items():
-            self._ndrs[framework, size], self._seconds[framework, size] = highest(rates)
+            self._ndrs[framework, size], self._again[framework, size] = settled(rates)
             if not agreed(rates):
                 self.warn(
                     f"{framework}, {size} B: what it carries alone is not known, for searches "
