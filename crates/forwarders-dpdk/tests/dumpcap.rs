@@ -147,7 +147,8 @@ fn dumpcap(forwarder: &Forwarder, file: &Path) -> Command {
     command
 }
 
-/// Sends numbered frames, a few at a time, until `until` is true and `count` frames have come back.
+/// Sends numbered frames, a few at a time, until `done` returns true for the number of frames that
+/// have come back.
 fn send_until(
     server: &mut Port<'_, Started>,
     pool: &Mempool<'_>,

@@ -192,6 +192,7 @@ impl<T: DynData> DynField<T> {
     /// has added before under the same name with the same size and alignment. Its first value in
     /// each mbuf is arbitrary.
     ///
+    /// # Errors
     /// See [`DynError`]; [`DynError::Reserved`] for names that begin with `rte_`,
     /// [`DynError::Taken`] for names that C code has registered.
     pub fn register(_eal: &Eal, name: &str) -> Result<Self, DynError> {

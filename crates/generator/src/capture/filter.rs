@@ -206,7 +206,7 @@ impl Stack {
 }
 
 impl Filter {
-    /// Returns true if a frame, without FCS, matches.
+    /// Returns true if a frame, without FCS even if the capture's file has it, matches.
     #[inline]
     pub fn matches(&self, frame: &[u8]) -> bool {
         if frame.len() < self.least || !self.hold(&self.fixed, frame, [0; 3]) {

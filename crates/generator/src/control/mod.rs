@@ -15,6 +15,7 @@ mod configurator;
 mod figures;
 mod keeper;
 mod kept;
+mod link_state;
 mod ports;
 mod rates;
 mod setups;
@@ -27,6 +28,7 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
 
 use crate::books::{Books, Earlier};
 use crate::engine::layout::{self, Share};
@@ -69,6 +71,8 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// How long a request waits for a configuration that is being set, before it fails.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it looks at links while nothing is sent.
+const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
 /// A configuration in force.
 #[derive(Default)]
@@ -103,6 +107,8 @@ pub struct Rules {
     pub line_rate: Option<crate::pacing::LineRate>,
     /// Where a configuration may have its ports.
     pub locations: Policy,
+    /// True if captures include the FCS of frames.
+    pub capture_fcs: bool,
     /// Frames from the command line that flows send instead of their own.
     pub replays: Replays,
     /// The run number of the first start. If it is random, frames of another generator, or of an
@@ -113,7 +119,11 @@ pub struct Rules {
 impl Rules {
     /// The limits of a configuration.
     pub fn limits(&self) -> config::Limits {
-        config::Limits { locations: self.locations.clone(), max_frame: self.ports.max_frame }
+        config::Limits {
+            locations: self.locations.clone(),
+            max_frame: self.ports.max_frame,
+            capture_fcs: self.capture_fcs,
+        }
     }
 }
 
@@ -175,6 +185,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
         mut calls: mpsc::Receiver<Message>,
         mut questions: mpsc::Receiver<Question>,
     ) {
+        let mut links = tokio::time::interval(LOOK_AT_LINKS);
+        links.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let looks = self.pending.is_some() || self.active.captures.are_running();
             let waits = self.waiting.iter().filter_map(|(until, _)| *until).min();
@@ -193,6 +205,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     let answer = self.active.telemetry(&question, &self.rules.settings);
                     let _ = question.answer.try_send(answer);
                 }
+                _ = links.tick() => self.active.note_links(),
                 () = tokio::time::sleep(LOOK), if looks => {
                     self.active.captures.collect();
                     self.look_at_links().await;
@@ -367,6 +380,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
             state::Wanted::Transmit { state, flows } => self.set_transmit(state, flows).await,
             state::Wanted::Link { up, ports } => self.set_links(up, &ports),
             state::Wanted::Capture { start, ports } => self.set_captures(start, &ports).await,
+            state::Wanted::Nothing(why) => Ok(Answer::Json(json!({ "warnings": [why] }))),
         }
     }
 
