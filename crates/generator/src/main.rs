@@ -288,7 +288,8 @@ fn api(eal: &Eal, options: &Options) -> Result<Policy, Failure> {
     Ok(Policy { vdevs, sockets: Sockets::In(directories), interfaces })
 }
 
-/// Whether captures have the FCS of frames. Files of the command may be sent again, and pcap cannot say that it is there.
+/// Returns true if captures include the FCS of frames. By default, files of the command line do not: they may be sent
+/// again, and pcap cannot say that the FCS is there.
 fn captures_fcs(options: &Options) -> bool {
     options.capture_fcs.unwrap_or(options.otg_listen.is_some())
 }

@@ -13,10 +13,9 @@
 //! are dropped before a recorder or a sink collects leave their captured frames in their rings.
 //!
 //! # Units
-//! Lengths in rings are bytes without the FCS, which ports do not give. Where files are to have it, it is computed when a
-//! frame is written into one, from the bytes that were received: then lengths and the snap length count it too. Filters do
-//! not see it. Times in rings are TSC cycles; in files
-//! they are nanoseconds since the epoch, by a [`Clock`].
+//! Lengths in rings are bytes without the FCS, which ports do not deliver. If a file is to include the FCS, it is
+//! computed from the received bytes when a frame is written; lengths and the snap length then include it. Filters do not
+//! see it. Times in rings are TSC cycles; in files they are nanoseconds since the epoch, by a [`Clock`].
 
 pub mod filter;
 mod format;

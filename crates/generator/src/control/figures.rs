@@ -114,7 +114,8 @@ impl Active<'_> {
         own.map(|flow| flow.source.max_with_fcs()).max()
     }
 
-    /// Dates changes of links that nobody asks about. Not while flows send: each look would delay frames.
+    /// Looks at all links, so that changes get a time even if no client asks. Not while flows are sending: each look
+    /// would delay frames.
     pub(super) fn note_links(&self) {
         if self.books.tx.iter().any(|books| books.state() == State::Started) {
             return;

@@ -71,7 +71,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// How long a request waits for a configuration that is being set, before it fails.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often it looks at links while nothing is sent.
+/// How often it checks links while nothing is sent.
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
 /// A configuration in force.
