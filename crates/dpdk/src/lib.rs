@@ -62,9 +62,9 @@
 //! # Ok(())
 //! # }
 //! ```
-//! It runs without a network card, root or hugepages by `--no-pci --no-huge -m 128 -l 0 --vdev
-//! net_ring0`. The README lists what must be installed, and other devices; `examples/` has a
-//! firewall, a router, a flow table and more.
+//! With the EAL options `--no-pci --no-huge -m 128 -l 0 --vdev net_ring0`, it runs without a network
+//! card, root or hugepages. The README lists what must be installed, and other devices; `examples/`
+//! has a firewall, a router, a flow table and more.
 //!
 //! # Packets
 //! A packet has one owner: a [`Burst`], a queue of the driver, a [`ring`], or a variable. Sending

@@ -14,8 +14,8 @@ use crate::debug::impl_debug;
 /// `RTE_HASH_LOOKUP_BULK_MAX`: the number of bits in a mask.
 pub(super) const MOST: usize = 64;
 /// The most keys in one call for extendable and shared tables. There C looks further (into chained
-/// buckets, or whether the table has changed) unless it has found all keys. It tests that by `hits
-/// == (1 << keys) - 1`, which for 64 keys is also true when it has found none.
+/// buckets, or whether the table has changed) unless it has found all keys. It tests that by
+/// `hits == (1 << keys) - 1`, which for 64 keys is also true when it has found none.
 pub(super) const MOST_WITH_MORE_TO_DO: usize = 32;
 
 /// The lookups of a table: a [`Hash`](super::Hash), or a [`SharedHash`](super::SharedHash) for as

@@ -12,8 +12,8 @@ use crate::debug::impl_debug;
 /// A table (an [`Acl`](crate::acl::Acl), routes, any `T`) that readers of one [`Qsbr`] read and any thread
 /// exchanges.
 ///
-/// A struct with a reference to one needs two lifetimes, `&'w Replaceable<'q, T>`. With `&'q
-/// Replaceable<'q, T>` its content would have to live as long as the reference, and the compiler
+/// A struct with a reference to one needs two lifetimes, `&'w Replaceable<'q, T>`. With
+/// `&'q Replaceable<'q, T>` its content would have to live as long as the reference, and the compiler
 /// reports that tables do not live long enough (E0597).
 ///
 /// ```standalone_crate
