@@ -24,8 +24,8 @@ pub struct Commands {
 }
 
 impl Commands {
-    /// No commands yet; `version` is the program's name and version, in the place of DPDK's `DPDK
-    /// 22.11.11`.
+    /// Returns a set without commands; `version` is the program's name and version, which replaces
+    /// DPDK's (`DPDK 22.11.11`).
     #[must_use]
     pub fn new(version: &str) -> Self {
         Self { version: version.to_owned(), all: BTreeMap::new() }
