@@ -215,7 +215,7 @@ def test_what_the_other_interface_refuses_is_counted(directory: Path) -> None:
             left.send(frame(size, size))
         assert [len(one) for one in right.await_frames(2)] == [1014, 60]
         eventually(lambda: xstats(running, 1)["tx_refused"] == 2, lambda: xstats(running, 1))
-        # Nobody tells how long those were.
+        # The lengths of refused frames are unknown.
         assert "obytes" not in running.stats(1)
         assert xstats(running, 1)["tx_given_bytes"] == 1014 + 1514 + 1400 + 60
         assert running.stats(0)["obytes"] == 0

@@ -290,7 +290,7 @@ mod tests {
         }
     }
 
-    /// As its owner could do with any directory below, whoever has that.
+    /// The owner of a directory can do that with any directory below, even one of another user.
     #[test]
     fn another_user_above_it_is_seen_at_any_height() {
         const OTHER: u32 = 65534;

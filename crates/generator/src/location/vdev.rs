@@ -443,7 +443,7 @@ mod tests {
         ] {
             let error = check(bad, Vdevs::Pathless).unwrap_err().to_string();
             assert!(error.contains(key), "{bad}: {error}");
-            // Who starts the program may give other keys, but nobody a value of the wrong type.
+            // The command line allows other keys too, but no value of the wrong type.
             match check(bad, Vdevs::Known) {
                 Ok(()) => assert!(error.contains("--allow-any-vdev"), "{bad}: {error}"),
                 Err(other) => assert!(matches!(other, LocationError::Value { .. }), "{other:?}"),
@@ -473,7 +473,7 @@ mod tests {
                 let error = check(&format!("{device}={bad}"), Vdevs::Pathless).unwrap_err();
                 assert!(matches!(error, LocationError::Value { .. }), "{device}={bad}: {error:?}");
                 assert!(error.to_string().ends_with(&format!("to {most}")), "{error}");
-                // With 1000 queues a device stopped the API for 20 s, whoever gave them.
+                // Refused from every source: with 1000 queues a device stopped the API for 20 s.
                 for vdevs in [Vdevs::Known, Vdevs::Any] {
                     assert_eq!(check(&format!("{device}={bad}"), vdevs), Err(error.clone()));
                 }
