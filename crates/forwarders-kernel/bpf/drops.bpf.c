@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* Counts frames that drivers refuse after a program has given them to a driver: only the kernel's tracepoints report them. */
+/* Counts frames that drivers refuse after a program has given them to one: only tracepoints report them. */
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
 /* l2fwd in XDP: sends a frame back out of its port (tx), to the port's partner (redirect), where the kernel would
- * route it (fib), or passes it to the kernel (pass). One object is loaded for each port, with its lane as constants; all share the maps. */
+ * route it (fib), or passes it to the kernel (pass). One object is loaded for each port, with its lane as constants;
+ * all share the maps. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -133,9 +134,10 @@ __noinline int sum_rest(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
 	return fold((__u64)sum + last);
 }
 
-/* Completes a TCP or UDP checksum that the sender left to the interface, as the kernel does on virtual interfaces. A frame
- * that leaves through XDP loses the kernel's mark for this. Its checksum field then has only the sum of the addresses,
- * protocol and length; a correct checksum that happens to equal that sum does not change. Same as src/checksum.rs. */
+/* Completes a TCP or UDP checksum that the sender left to the interface, as the kernel does on virtual interfaces. A
+ * frame that leaves through XDP loses the kernel's mark for this. Its checksum field then has only the sum of the
+ * addresses, protocol and length; a correct checksum that happens to equal that sum does not change. Same as
+ * src/checksum.rs. */
 static __noinline int complete_checksum(struct xdp_md *ctx, struct counters *own)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;

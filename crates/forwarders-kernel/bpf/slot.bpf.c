@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* Tests whether the kernel can replace functions by programs (freplace), which libxdp's dispatcher needs. Never attached. */
+/* Tests whether the kernel can replace functions by programs, which libxdp's dispatcher needs. Never attached. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
