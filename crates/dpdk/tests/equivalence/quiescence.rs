@@ -4,9 +4,9 @@
 use dpdk::qsbr::{Online, Qsbr, Reader};
 use dpdk_sys::rte_rcu_qsbr;
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::raw;
+use super::support::property::for_all_unshrunk;
 
 /// More than one word of registered threads.
 const READERS: u16 = 70;
@@ -53,13 +53,11 @@ impl Drop for Both<'_> {
 }
 
 pub fn agree() {
-    TestRunner::new(raw::cases(200))
-        .run(&prop::collection::vec(step(), 1..300), |steps| {
-            // Some variables are full at times, so that C takes its other way.
-            let readers = if steps.len() % 2 == 0 { READERS } else { 3 };
-            run(steps, readers)
-        })
-        .unwrap();
+    for_all_unshrunk(10..=200, &prop::collection::vec(step(), 1..300), |steps| {
+        // Some variables are full at times, so that C takes its other way.
+        let readers = if steps.len() % 2 == 0 { READERS } else { 3 };
+        run(steps, readers)
+    });
 }
 
 fn run(steps: Vec<Step>, readers: u16) -> Result<(), TestCaseError> {
