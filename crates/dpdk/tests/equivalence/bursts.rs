@@ -46,7 +46,7 @@ pub fn agree(eal: &Eal) {
     drop(callbacks);
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Alloc(usize),
     Free(usize),

@@ -5,7 +5,6 @@ use dpdk::qsbr::{Online, Qsbr, Reader};
 use dpdk_sys::rte_rcu_qsbr;
 use proptest::prelude::*;
 
-use super::raw;
 use super::support::property::for_all_unshrunk;
 
 /// More than one word of registered threads.

@@ -10,7 +10,6 @@ use dpdk::lpm::{Lpm, LpmConfig};
 use dpdk_sys::{layout, rte_lpm};
 use proptest::prelude::*;
 
-use super::raw;
 use super::support::property::for_all_unshrunk;
 
 const NAME: &str = "routes";
