@@ -207,15 +207,17 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
             acl.add(rule).unwrap();
         }
         let mut acl = acl.build().unwrap();
+        let matching: Vec<Vec<&Rule<FIELDS>>> = inputs
+            .iter()
+            .map(|packet| rules.iter().filter(|rule| matches(rule, packet, &shape)).collect())
+            .collect();
         for algorithm in Algorithm::ALL {
             if acl.set_algorithm(algorithm).is_err() {
                 continue;
             }
             let mut verdicts = vec![[None; CATEGORIES]; inputs.len()];
             acl.classify_slices(&inputs, &mut verdicts).unwrap();
-            for (packet, verdicts) in inputs.iter().zip(&verdicts) {
-                let matching: Vec<&Rule<FIELDS>> =
-                    rules.iter().filter(|rule| matches(rule, packet, &shape)).collect();
+            for (matching, verdicts) in matching.iter().zip(&verdicts) {
                 for (category, verdict) in verdicts.iter().enumerate() {
                     let candidates =
                         matching.iter().filter(|rule| rule.categories >> category & 1 == 1);
