@@ -91,7 +91,6 @@ def found_in(done: subprocess.CompletedProcess[str], schema: str) -> dict[str, A
     return found
 
 
-@pytest.mark.beside
 def test_a_known_difference_is_found_and_its_function_named(runtime: Path, tmp_path: Path) -> None:
     built(tmp_path, "fw-old")
     built(tmp_path, "fw-new", EXTRA)
@@ -176,7 +175,6 @@ def test_a_duel_is_explained(runtime: Path, tmp_path: Path) -> None:
     assert "extra_work" in {each["name"] for each in found["explanation"]["functions"]}
 
 
-@pytest.mark.beside
 def test_it_leaves_nothing_when_it_is_stopped(runtime: Path) -> None:
     need("l2fwd")
     with subprocess.Popen(

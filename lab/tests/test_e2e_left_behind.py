@@ -23,7 +23,7 @@ from linerate.host.host import InNamespace
 from linerate.host.netns import Namespaces, ip
 from linerate.host.places import rust_binary
 
-pytestmark = [pytest.mark.e2e, pytest.mark.beside]
+pytestmark = pytest.mark.e2e
 
 TIMEOUT_S = 60.0
 CPU = min(os.sched_getaffinity(0))
