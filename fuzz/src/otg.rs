@@ -10,7 +10,7 @@ use packet::writer::FrameWriter;
 /// Reads the bytes as a request's body and as a configuration. One that is accepted can be sent: its first frames
 /// are written.
 pub fn otg(bytes: &[u8]) {
-    let limits = Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
+    let limits = Limits { locations: Policy::COMMAND_LINE, max_frame: 1518, capture_fcs: true };
     let found = match json::parse(bytes).and_then(|value| validate(&value, &limits)) {
         Ok((plan, _)) => plan,
         Err(error) => {

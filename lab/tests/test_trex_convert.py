@@ -451,14 +451,14 @@ def pcap(order: str = "<", magic: int = 0xA1B2C3D4, link: int = 1) -> bytes:
     return head + b"".join(packets)
 
 
-def pcapng() -> bytes:
+def pcapng(fcs: int = 0) -> bytes:
     def block(kind: int, body: bytes) -> bytes:
         whole = len(body) + 12
         return struct.pack("<II", kind, whole) + body + struct.pack("<I", whole)
 
     section = block(0x0A0D0D0A, struct.pack("<IHHq", 0x1A2B3C4D, 1, 0, -1))
-    resolution = struct.pack("<HHB3xHH", 9, 1, 9, 0, 0)
-    interface = block(1, struct.pack("<HHI", 1, 0, 0) + resolution)
+    options = struct.pack("<HHB3xHHB3xHH", 9, 1, 9, 13, 1, fcs, 0, 0)
+    interface = block(1, struct.pack("<HHI", 1, 0, 0) + options)
     packets = b"".join(
         block(6, struct.pack("<5I", 0, time >> 32, time & 0xFFFFFFFF, 60, 60) + bytes(60))
         for time in (10 * 10**9, 10_500_000_000, 11 * 10**9)
@@ -473,6 +473,15 @@ def test_capture_files_have_packets_and_times(tmp_path: Path, content: bytes) ->
     found = captures.read(file)
     assert (found.packets, found.mean, len(found.first)) == (3, 60, 60)
     assert found.seconds == pytest.approx(1)
+
+
+@pytest.mark.parametrize("content", [pcap(link=1 | 1 << 26 | 2 << 28), pcapng(fcs=4)])
+def test_the_fcs_of_captured_packets_does_not_count(tmp_path: Path, content: bytes) -> None:
+    """The generator sends their bytes without it."""
+    file = tmp_path / "file"
+    file.write_bytes(content)
+    found = captures.read(file)
+    assert (found.packets, found.mean, len(found.first)) == (3, 56, 56)
 
 
 @pytest.mark.parametrize(

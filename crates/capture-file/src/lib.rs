@@ -10,15 +10,17 @@
 //! is the caller's: the captures of `dpdk::pcapng` and of the traffic generator, and the traces of graphs.
 //!
 //! # Units
-//! Lengths are bytes without the FCS. Times in rings are TSC cycles; in files they are nanoseconds since the epoch.
+//! Lengths are bytes without the FCS, unless an interface says that its packets have one ([`fcs`] computes it). Times in rings are TSC cycles; in files they are nanoseconds since the epoch.
 
 #![forbid(unsafe_code)]
 
 mod clock;
+mod fcs;
 pub mod pcapng;
 pub mod ring;
 
 pub use clock::Clock;
+pub use fcs::{FCS_LEN, fcs};
 
 /// The example of the crate's README compiles.
 #[cfg(doctest)]

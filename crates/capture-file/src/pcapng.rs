@@ -92,16 +92,15 @@ pub struct Packet<'a> {
     pub comment: Option<&'a str>,
 }
 
-/// A packet, whose captured bytes come in two parts.
-pub fn packet(out: &mut Vec<u8>, packet: &Packet<'_>, one: &[u8], two: &[u8]) {
+/// A packet, whose captured bytes come in parts.
+pub fn packet(out: &mut Vec<u8>, packet: &Packet<'_>, parts: &[&[u8]]) {
     block(out, PACKET, |out| {
-        let captured = one.len() + two.len();
+        let captured = parts.iter().map(|part| part.len()).sum::<usize>();
         out.extend(packet.interface.to_le_bytes());
         out.extend(stamp(packet.nanoseconds));
         out.extend((captured as u32).to_le_bytes());
         out.extend(packet.len.to_le_bytes());
-        out.extend_from_slice(one);
-        out.extend_from_slice(two);
+        parts.iter().for_each(|part| out.extend_from_slice(part));
         pad(out, captured);
         let mut options = Options::of(out);
         options.text(1, packet.comment); // opt_comment

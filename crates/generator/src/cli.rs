@@ -95,6 +95,11 @@ pub struct Options {
     #[arg(long, value_name = "BYTES", default_value_t = 1518, value_parser = clap::value_parser!(u16).range(64..=9216))]
     pub max_frame: u16,
 
+    /// Let captures hold the FCS of each frame, computed from what was received: yes or no [default: yes for clients
+    /// of the API, no in files of --capture]
+    #[arg(long, value_name = "YES|NO", value_parser = yes_or_no)]
+    pub capture_fcs: Option<bool>,
+
     /// Count a frame as late when it is offered more than this many microseconds after its slot
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub late_after: u64,
@@ -156,6 +161,14 @@ fn cpu_list(text: &str) -> Result<CpuList, String> {
             Err(format!("CPU {} is in the list twice", twice.copied().unwrap_or_default()))
         }
         None => Ok(CpuList(cpus)),
+    }
+}
+
+fn yes_or_no(text: &str) -> Result<bool, String> {
+    match text {
+        "yes" => Ok(true),
+        "no" => Ok(false),
+        _ => Err("give yes or no".to_owned()),
     }
 }
 
@@ -224,6 +237,7 @@ mod tests {
             (&["--otg-listen", "127.0.0.1:0", "--cpus", "1,0-2"], "CPU 1 is in the list twice"),
             (&["--otg-listen", "127.0.0.1:0", "--rx-queues", "0"], "--rx-queues"),
             (&["--otg-listen", "127.0.0.1:0", "--max-frame", "9217"], "--max-frame"),
+            (&["--otg-listen", "127.0.0.1:0", "--capture-fcs", "maybe"], "--capture-fcs"),
             (&["--otg-listen", "127.0.0.1:0", "--tls-cert", "f"], "--tls-key"),
             (&["--otg-listen", "127.0.0.1:0", "--tls-key", "f"], "--tls-cert"),
         ] {

@@ -160,8 +160,11 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
         });
     }
     // Before EAL, for the same reason.
-    let limits =
-        Limits { locations: command_line(options), max_frame: usize::from(options.max_frame) };
+    let limits = Limits {
+        locations: command_line(options),
+        max_frame: usize::from(options.max_frame),
+        capture_fcs: captures_fcs(options),
+    };
     if !options.command.write.is_empty() {
         return write_frames(options, &limits);
     }
@@ -284,6 +287,11 @@ fn api(eal: &Eal, options: &Options) -> Result<Policy, Failure> {
     Ok(Policy { vdevs, sockets: Sockets::In(directories), interfaces })
 }
 
+/// Whether captures have the FCS of frames. Files of the command may be sent again, and pcap cannot say that it is there.
+fn captures_fcs(options: &Options) -> bool {
+    options.capture_fcs.unwrap_or(options.otg_listen.is_some())
+}
+
 fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy) -> Rules {
     let hz = dpdk::tsc::hz();
     let settings = Settings {
@@ -302,6 +310,7 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy)
         },
         line_rate: options.line_rate,
         locations,
+        capture_fcs: captures_fcs(options),
         replays: Replays::default(),
         first_run: RandomState::new().hash_one(0) as u8,
     }

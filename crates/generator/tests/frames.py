@@ -173,6 +173,8 @@ class PcapNg:
     interface: str
     records: list[Record]
     statistics: dict[int, int]
+    # Bytes of the FCS at the end of each frame.
+    fcs_len: int = 0
 
 
 def options(body: bytes) -> dict[int, bytes]:
@@ -201,6 +203,7 @@ def read_pcapng(content: bytes) -> PcapNg:
             found = options(body[8:])
             file.interface = found[2].decode()
             assert found[9] == b"\x09"
+            file.fcs_len = found[13][0]
         elif kind == 6:
             interface, high, low, kept, size = struct.unpack_from("<IIIII", body)
             assert interface == 0

@@ -118,6 +118,14 @@ class Generator:
         response = connection.getresponse()
         return response.status, json.loads(response.read())
 
+    def download(self, path: str, body: str) -> list[str]:
+        """Asks for a file, which is read and dropped; the errors if there is none."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.http_port, timeout=TIMEOUT_S)
+        connection.request("POST", path, body)
+        response = connection.getresponse()
+        content = response.read()
+        return [] if response.status == 200 else list(json.loads(content)["errors"])
+
 
 def environment(directory: Path) -> dict[str, str]:
     """Run-time files go into the test's own directory, as root and without."""
@@ -222,7 +230,7 @@ def run(api: Any, config: Any) -> dict[str, Any]:
 
 
 def sent(running: Generator, config: Any) -> list[bytes]:
-    """The frames that come back, as a capture has them: without FCS."""
+    """The frames that come back, by a capture, without the FCS that it has."""
     count = config.flows[0].duration.fixed_packets.packets
     api = running.api
     api.set_config(config)
@@ -234,4 +242,4 @@ def sent(running: Generator, config: Any) -> list[bytes]:
     assert all(record.length == len(record.data) for record in records)
     stamps = [record.nanoseconds for record in records]
     assert stamps == sorted(stamps)
-    return [record.data for record in records]
+    return [traffic.without_fcs(record.data) for record in records]

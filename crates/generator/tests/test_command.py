@@ -21,6 +21,7 @@ from typing import Any
 import pytest
 from frames import write_pcap
 from harness import BIN, environment, eventually
+from traffic import without_fcs
 
 pytest_plugins = ["rig"]
 
@@ -193,6 +194,17 @@ def test_a_replayed_file_arrives_as_it_was(directory: Path, how: str, times: flo
     assert flow["accepted"] == 60 * times
     assert not {"received", "lost"} & set(flow), "nobody knows the frames again"
     assert port["received"] == port["foreign"] == 60 * times
+
+
+def test_captured_frames_have_their_fcs_where_it_is_asked_for(directory: Path) -> None:
+    """Not by default: a file may be sent again, and pcap cannot say that the FCS is there."""
+    options = ("--port", "ring:r", "--flow", "frames=20,size=128", "--capture", "p0=out.pcap")
+    figures(directory, *options)
+    bare = read_pcap(directory / "out.pcap")
+    assert {len(frame) for frame in bare} == {124}
+    figures(directory, *options, "--capture-fcs", "yes")
+    frames = read_pcap(directory / "out.pcap")
+    assert [len(without_fcs(frame)) for frame in frames] == [124] * 20
 
 
 def test_captures_filter_and_stop_at_their_limit(directory: Path) -> None:

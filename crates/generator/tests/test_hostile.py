@@ -70,9 +70,9 @@ def test_wrong_requests_are_answered_by_name(ring: Generator) -> None:
         (
             "POST",
             "/control/state",
-            b'{"choice":"protocol","protocol":{"choice":"all","all":{"state":"start"}}}',
+            b'{"choice":"protocol","protocol":{"choice":"lacp","lacp":{}}}',
             400,
-            "protocol.all: not supported",
+            "protocol.lacp: not supported",
         ),
         (
             "POST",
@@ -108,13 +108,13 @@ def test_snappi_is_told_what_is_outside(ring: Generator) -> None:
     states.bgp_prefixes.bgp_peer_names = []
     metrics.bgpv4.peer_names = []
     protocols = snappi.ControlState()
-    protocols.protocol.all.state = "start"
+    protocols.protocol.lacp.admin.state = "up"
     action = snappi.ControlAction()
     action.protocol.ipv4.ping.requests.add(src_name="a", dst_ip="192.0.2.1")
     for call, error in [
         (lambda: api.get_states(states), "bgp_prefixes: not supported; there are no devices"),
         (lambda: api.get_metrics(metrics), "bgpv4: not supported"),
-        (lambda: api.set_control_state(protocols), "protocol.all: not supported"),
+        (lambda: api.set_control_state(protocols), "protocol.lacp: not supported"),
         (lambda: api.set_control_action(action), "protocol.ipv4.ping: not supported"),
     ]:
         assert errors(call)[0].startswith(error)

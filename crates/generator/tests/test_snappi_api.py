@@ -7,6 +7,7 @@ over memif.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -14,8 +15,8 @@ from typing import Any
 import pytest
 import snappi
 from farend import forwarder, memif
-from harness import Generator, eventually, generator
-from traffic import errors, flow_metrics, port_metrics, published, stopped, transmit
+from harness import Generator, eventually, generator, run
+from traffic import errors, flow_metrics, looped, port_metrics, published, stopped, transmit
 
 pytest_plugins = ["rig"]
 
@@ -146,9 +147,15 @@ def test_columns_are_chosen(ring: Generator) -> None:
         (lambda c: c.devices.device(name="d"), "devices"),
         (lambda c: c.lags.lag(name="l"), "lags"),
         (lambda c: setattr(c.events.cp_events, "enable", True), "events"),
-        (lambda c: c.layer1.layer1(name="l", port_names=["p1"], media="fiber"), "layer1[0].media"),
+        (
+            lambda c: setattr(
+                c.layer1.layer1(name="l", port_names=["p1"])[-1].flow_control,
+                "choice",
+                "ieee_802_3x",
+            ),
+            "layer1[0].flow_control.choice",
+        ),
         (lambda c: c.captures.capture(name="c", port_names=["p9"]), "captures[0].port_names"),
-        (lambda c: setattr(c.options.port_options, "location_preemption", True), "options.port"),
         (lambda c: c.ports.port(name="p2", location="no-such-if"), "ports[1].location"),
         (lambda c: c.ports.port(name="p2", location="vdev:net_nothing0"), "ports[1].location"),
         (
@@ -180,6 +187,65 @@ def test_what_is_refused_is_named_and_changes_nothing(
     assert before.transmit == "started"
     eventually(lambda: flow_metrics(api)["f0"].frames_tx > before.frames_tx)
     assert api.get_config().serialize("dict") == good.serialize("dict")
+
+
+def test_what_changes_no_frame_is_ignored_with_a_warning(ring: Generator) -> None:
+    """As others' suites write it, for every kind of port: unmodified, they run."""
+    api = ring.api
+    config = published()
+    config.options.port_options.location_preemption = True
+    layer1 = config.layer1.layer1(name="l", port_names=["p1"])[-1]
+    layer1.speed, layer1.media, layer1.mtu = layer1.SPEED_1_GBPS, layer1.FIBER, 9000
+    layer1.ieee_media_defaults = layer1.auto_negotiate = False
+    layer1.auto_negotiation.rs_fec = True
+    warnings = list(api.set_config(config).warnings)
+    paths = {warning.partition(": ignored: ")[0] for warning in warnings}
+    assert paths == {
+        "options.port_options.location_preemption",
+        *(f"layer1[0].{name}" for name in ("media", "mtu", "ieee_media_defaults")),
+        "layer1[0].auto_negotiate",
+        "layer1[0].auto_negotiation.rs_fec",
+    }
+    assert any("--max-frame 9018" in warning for warning in warnings)
+    state = api.control_state()
+    state.protocol.all.state = state.protocol.all.START
+    (warning,) = api.set_control_state(state).warnings
+    assert warning == "protocol.all: ignored: there are no devices, and so no protocols"
+    assert run(api, config)["f0"].frames_rx == 5000
+
+
+def test_a_flow_without_a_size_has_the_smallest(ring: Generator) -> None:
+    api = ring.api
+    config = looped(["f"])
+    config.flows[0].packet.clear()
+    config.flows[0].packet.ethernet().vlan().ipv6().udp()
+    config.flows[0].duration.fixed_packets.packets = 100
+    (warning,) = api.set_config(config).warnings
+    assert warning.startswith("flows[0].size: not given: frames have 88 bytes, the smallest size")
+    metric = run(api, config)["f"]
+    assert (metric.frames_rx, metric.bytes_rx, metric.loss) == (100, 88 * 100, 0)
+
+
+def test_ports_say_when_their_link_last_changed(ring: Generator, directory: Path) -> None:
+    api = ring.api
+    begin = time.time_ns()
+    api.set_config(published(f"memif:{directory}/s"))
+    opened = port_metrics(api)["p1"].last_change
+    assert begin < opened < time.time_ns()
+    with forwarder(directory, "l2fwd", [memif(directory / "s")], ["-p", "1", "-T", "0"]) as far:
+        far.wait()
+        eventually(lambda: port_metrics(api)["p1"].link == "up")
+        up = port_metrics(api)["p1"].last_change
+        assert opened < up < time.time_ns()
+        # The same as long as nothing changes.
+        assert port_metrics(api, ["last_change"])["p1"].last_change == up
+        far.stop()
+    # Nobody asks meanwhile: it is seen all the same, within a second.
+    ended = time.time_ns()
+    time.sleep(2.5)
+    down = port_metrics(api)["p1"]
+    assert down.link == "down"
+    assert up < down.last_change < ended + 1_500_000_000
 
 
 def test_percentage_needs_a_line_rate(directory: Path) -> None:

@@ -4,11 +4,21 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 from frames import ip, read_pcap, read_pcapng
-from harness import Generator, eventually, sent
-from traffic import capture, captured, captured_flow, errors, port_metrics, transmit
+from harness import Generator, eventually, generator, sent
+from scapy.utils import rdpcap
+from traffic import (
+    capture,
+    captured,
+    captured_flow,
+    errors,
+    port_metrics,
+    transmit,
+    without_fcs,
+)
 
 pytest_plugins = ["rig"]
 
@@ -44,7 +54,8 @@ def test_pcapng_has_the_same_frames_and_its_statistics(running: Generator) -> No
     assert port_metrics(api)["p1"].capture == "stopped"
     file = read_pcapng(captured(api, "p1"))
     assert file.interface == "p1"
-    assert [record.data for record in file.records] == plain
+    assert [without_fcs(record.data) for record in file.records] == plain
+    assert file.fcs_len == 4
     # Received, dropped, accepted by the filter, delivered.
     assert file.statistics == {4: 300, 5: 0, 6: 300, 8: 300}
     stamps = [record.nanoseconds for record in file.records]
@@ -84,7 +95,38 @@ def test_frames_are_cut_to_the_packet_size(running: Generator) -> None:
     capture(api, "stop")
     records = read_pcap(captured(api, "p1"))
     assert [record.data for record in records] == [frame[:60] for frame in whole]
-    assert {record.length for record in records} == {996}
+    # The size of a frame on the wire, as the flow has it.
+    assert {record.length for record in records} == {1000}
+
+
+def test_captures_have_frames_as_long_as_flows_say(directory: Path) -> None:
+    """The FCS counts, unless the generator was started without it in captures."""
+    for options, fcs in [((), 4), (("--capture-fcs=no",), 0)]:
+        with generator(directory, *options) as running:
+            config, settings = numbered(10)
+            config.flows[0].size.fixed = 128
+            for settings.format in ("pcap", "pcapng"):
+                api = running.api
+                api.set_config(config)
+                capture(api, "start")
+                transmit(api, "start")
+                received(running, 10)
+                capture(api, "stop")
+                content = captured(api, "p1")
+                if settings.format == "pcap":
+                    records = read_pcap(content)
+                else:
+                    file = read_pcapng(content)
+                    assert file.fcs_len == fcs
+                    records = file.records
+                assert [record.length for record in records] == [124 + fcs] * 10
+                frames = [record.data for record in records]
+                bare = [without_fcs(frame) for frame in frames] if fcs else frames
+                assert {len(frame) for frame in bare} == {124}
+                # scapy, which others' tests read captures by, finds the same bytes.
+                path = directory / f"captured.{settings.format}"
+                path.write_bytes(content)
+                assert [bytes(packet) for packet in rdpcap(str(path))] == frames
 
 
 def test_a_slice_is_a_part_of_the_file(running: Generator) -> None:
@@ -105,7 +147,7 @@ def test_a_full_buffer_keeps_the_newest_frames_or_the_oldest(running: Generator)
     # 50,000 frames of 1514 bytes are 72 MiB, and a port's buffer is 64 MiB.
     total, api = 50_000, running.api
     config, settings = numbered(total)
-    config.flows[0].size.fixed, config.flows[0].rate.pps = 1518, 60_000
+    config.flows[0].size.fixed, config.flows[0].rate.pps = 1518, 40_000
 
     def part(first: int) -> list[int]:
         return numbers([record.data for record in read_pcap(captured(api, "p1", first, 10))])
@@ -120,7 +162,8 @@ def test_a_full_buffer_keeps_the_newest_frames_or_the_oldest(running: Generator)
         books = running.ask("/linerate/generator/port,p1")
         stored = books["capture_stored"]
         assert books["capture_matched"] == total
-        assert 43_000 < stored < 45_000
+        # A busy machine may drop so many on the way that the buffer is never full.
+        assert min(43_000, total - books["capture_dropped"]) <= stored < 45_000
         gone, other = books["capture_overwritten"], books["capture_refused"]
         if not overwrite:
             gone, other = other, gone

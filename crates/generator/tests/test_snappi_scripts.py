@@ -135,7 +135,7 @@ def test_frames_of_a_new_size_have_their_payload(running: Generator) -> None:
     transmit(api, "stop")
     for record in read_pcap(captured(api, "p1")):
         # Headers of 42 bytes; at the end 22 of mark and payload's checksum, and one of padding.
-        assert len(record.data) == 297
+        assert len(record.data) == 301
         assert record.data[42 : 297 - 23] == b"\xc3" * (297 - 42 - 23)
     assert running.flow("f")["corrupt"] == 0
 

@@ -3,13 +3,14 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 import snappi
 
-# Bytes of a frame that captures do not have.
+# Bytes of the FCS at the end of each frame, which captures have unless told otherwise.
 FCS = 4
 LOSSLESS_PPS = 10_000
 """A rate at which a busy machine has to stand still for 0.4 s before a ring of 4096 is full."""
@@ -122,6 +123,12 @@ def captured(api: Any, port: str, first: int | None = None, count: int = 100) ->
         request.packets.slice.initial.count = count
     content: bytes = api.get_capture(request).read()
     return content
+
+
+def without_fcs(frame: bytes) -> bytes:
+    """A frame of a capture without its FCS, which has to be right (IEEE 802.3)."""
+    assert frame[-FCS:] == zlib.crc32(frame[:-FCS]).to_bytes(FCS, "little")
+    return frame[:-FCS]
 
 
 def flow_metrics(api: Any) -> dict[str, Any]:

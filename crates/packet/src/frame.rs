@@ -178,6 +178,25 @@ impl SignatureSpec {
     }
 }
 
+/// The shortest frame that has room for these headers and the signature, in bytes with FCS; at least 64.
+///
+/// ```
+/// use packet::frame::{Header, SignatureSpec, min_len_with_fcs};
+/// use packet::headers::{ETHERNET, IPV6, UDP};
+/// let stack = [Header::new(&ETHERNET), Header::new(&IPV6), Header::new(&UDP)];
+/// assert_eq!(min_len_with_fcs(&stack, None), 66);
+/// assert_eq!(min_len_with_fcs(&stack, Some(SignatureSpec::default())), 84);
+/// ```
+pub fn min_len_with_fcs(headers: &[Header], signature: Option<SignatureSpec>) -> usize {
+    let headers: usize = headers.iter().map(Header::len).sum();
+    let len = match signature {
+        None => headers,
+        // The signature starts at an even offset.
+        Some(signature) => headers.next_multiple_of(2) + signature.len(),
+    };
+    (len + FCS_LEN).max(MIN_LEN_WITH_FCS)
+}
+
 /// The frames of a flow.
 #[derive(Clone, Debug, PartialEq)]
 pub struct FrameSpec {
@@ -199,13 +218,7 @@ impl FrameSpec {
 
     /// The shortest frame that has room for headers and signature, in bytes with FCS; at least 64.
     pub fn min_len_with_fcs(&self) -> usize {
-        let headers = self.headers_len();
-        let len = match self.signature {
-            None => headers,
-            // The signature starts at an even offset.
-            Some(signature) => headers.next_multiple_of(2) + signature.len(),
-        };
-        (len + FCS_LEN).max(MIN_LEN_WITH_FCS)
+        min_len_with_fcs(&self.headers, self.signature)
     }
 
     /// How many values and sizes a writer keeps at hand, at most 16 bytes each: lists, short sequences of

@@ -223,7 +223,7 @@ impl Pcapng {
             };
             let interface = inlet.interface;
             let block = &mut self.block;
-            inlet.ring.take(&record, |one, two| pcapng::packet(block, &packet, one, two));
+            inlet.ring.take(&record, |one, two| pcapng::packet(block, &packet, &[one, two]));
             left[index] = left[index].saturating_sub(record.size());
             self.write_block()?;
             if let Some(figures) = self.interfaces.get_mut(interface) {

@@ -205,7 +205,7 @@ impl Stack {
 }
 
 impl Filter {
-    /// Whether a frame, without FCS, is one of those wanted.
+    /// Whether a frame, without FCS even if the capture's file has it, is one of those wanted.
     #[inline]
     pub fn matches(&self, frame: &[u8]) -> bool {
         if frame.len() < self.least || !self.hold(&self.fixed, frame, [0; 3]) {

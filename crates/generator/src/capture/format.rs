@@ -3,10 +3,11 @@
 //!
 //! pcap: draft-ietf-opsawg-pcap, with the magic number of nanosecond stamps. pcapng (by `capture_file`): one section, one
 //! interface, packets, and the interface's statistics at the end of a capture that was stopped. Both are little-endian,
-//! of link type Ethernet, without FCS.
+//! of link type Ethernet. pcapng says whether frames have their FCS. pcap's header could, but usual readers take such a
+//! link type for an unknown one.
 
+use capture_file::FCS_LEN;
 use capture_file::pcapng::{self, Interface, Packet, Statistics};
-use capture_file::ring::Record;
 
 use super::Figures;
 
@@ -24,12 +25,23 @@ pub enum Format {
     PcapNg,
 }
 
-/// Most bytes that a record takes besides those captured, in either format.
-pub(super) const RECORD_OVERHEAD: usize = 32 + 3 + 16;
+/// Most bytes that a record takes besides those in the ring, in either format.
+pub(super) const RECORD_OVERHEAD: usize = 32 + 3 + 16 + FCS_LEN;
+
+/// What is known of a frame in a file besides its bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct About {
+    /// Since the epoch.
+    pub nanoseconds: u64,
+    /// Bytes of the whole frame, with those of its FCS where the file has them.
+    pub len: u32,
+    /// Frames that were lost before it.
+    pub missed: u32,
+}
 
 impl Format {
-    /// What stands before the first record.
-    pub(super) fn head(self, out: &mut Vec<u8>, port: &str, snap: usize) {
+    /// What stands before the first record. `fcs`: whether frames have their FCS.
+    pub(super) fn head(self, out: &mut Vec<u8>, port: &str, snap: usize, fcs: bool) {
         let snap = snap as u32;
         match self {
             Format::Pcap => {
@@ -42,40 +54,33 @@ impl Format {
             }
             Format::PcapNg => {
                 pcapng::section(out, Some(APPLICATION), None);
-                let interface =
-                    Interface { snap, name: Some(port), fcs_len: Some(0), ..Interface::default() };
+                let interface = Interface {
+                    snap,
+                    name: Some(port),
+                    fcs_len: Some(if fcs { FCS_LEN as u8 } else { 0 }),
+                    ..Interface::default()
+                };
                 pcapng::interface(out, &interface);
             }
         }
     }
 
-    /// A record; its bytes come in two parts.
-    pub(super) fn record(
-        self,
-        out: &mut Vec<u8>,
-        nanoseconds: u64,
-        record: &Record,
-        one: &[u8],
-        two: &[u8],
-    ) {
+    /// A record; its bytes come in parts.
+    pub(super) fn record(self, out: &mut Vec<u8>, about: &About, parts: &[&[u8]]) {
+        let About { nanoseconds, len, missed } = *about;
         match self {
             Format::Pcap => {
                 let seconds = u32::try_from(nanoseconds / 1_000_000_000).unwrap_or(u32::MAX);
+                let captured: usize = parts.iter().map(|part| part.len()).sum();
                 out.extend(seconds.to_le_bytes());
                 out.extend(((nanoseconds % 1_000_000_000) as u32).to_le_bytes());
-                out.extend(record.captured.to_le_bytes());
-                out.extend(record.len.to_le_bytes());
-                out.extend_from_slice(one);
-                out.extend_from_slice(two);
+                out.extend((captured as u32).to_le_bytes());
+                out.extend(len.to_le_bytes());
+                parts.iter().for_each(|part| out.extend_from_slice(part));
             }
             Format::PcapNg => {
-                let packet = Packet {
-                    nanoseconds,
-                    len: record.len,
-                    missed: record.missed,
-                    ..Packet::default()
-                };
-                pcapng::packet(out, &packet, one, two);
+                let packet = Packet { nanoseconds, len, missed, ..Packet::default() };
+                pcapng::packet(out, &packet, parts);
             }
         }
     }

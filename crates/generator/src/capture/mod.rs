@@ -13,7 +13,9 @@
 //! dropped before a recorder or a sink collects leave what they captured in their rings.
 //!
 //! # Units
-//! Lengths are bytes without the FCS, which is never captured. Times in rings are TSC cycles; in files
+//! Lengths in rings are bytes without the FCS, which ports do not give. Where files are to have it, it is computed when a
+//! frame is written into one, from the bytes that were received: then lengths and the snap length count it too. Filters do
+//! not see it. Times in rings are TSC cycles; in files
 //! they are nanoseconds since the epoch, by a [`Clock`].
 
 pub mod filter;
@@ -27,6 +29,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 pub use capture_file::Clock;
+use capture_file::ring::Record;
+use capture_file::{FCS_LEN, fcs};
+
 pub use capture_file::ring::MAX_SNAP;
 pub use format::Format;
 pub use recorder::Recorder;
@@ -34,6 +39,7 @@ pub use sink::{Sink, SinkError};
 pub use tap::Tap;
 
 use filter::Filter;
+use format::About;
 use tap::Inlet;
 
 /// An entry of OTG's `captures`.
@@ -47,6 +53,8 @@ pub struct CapturePlan {
     pub filter: Arc<Filter>,
     /// Most bytes of each frame, up to [`MAX_SNAP`].
     pub snap: usize,
+    /// Whether frames have their FCS at the end.
+    pub fcs: bool,
     /// Whether a full store drops its oldest frames, or takes no more.
     pub overwrite: bool,
     /// Format of the file.
@@ -100,6 +108,8 @@ pub struct Settings {
     pub filter: Arc<Filter>,
     /// Most bytes of each frame, up to [`MAX_SNAP`].
     pub snap: usize,
+    /// Whether frames have their FCS at the end.
+    pub fcs: bool,
     /// Whether a full recorder drops its oldest frames, or takes no more. A sink ignores it.
     pub overwrite: bool,
     /// Format of the file.
@@ -111,12 +121,13 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// Everything that `port` receives, whole, in pcap.
+    /// Everything that `port` receives, whole but for the FCS, in pcap.
     pub fn new(port: &str, clock: Clock) -> Self {
         Settings {
             port: port.to_owned(),
             filter: Arc::default(),
             snap: MAX_SNAP,
+            fcs: false,
             overwrite: true,
             format: Format::Pcap,
             clock,
@@ -129,10 +140,30 @@ impl Settings {
         Settings {
             filter: Arc::clone(&plan.filter),
             snap: plan.snap,
+            fcs: plan.fcs,
             overwrite: plan.overwrite,
             format: plan.format,
             ..Settings::new(port, clock)
         }
+    }
+
+    /// Writes what stands before the first frame of a file.
+    fn head(&self, out: &mut Vec<u8>) {
+        self.format.head(out, &self.port, self.snap, self.fcs);
+    }
+
+    /// Writes a frame, whose bytes come in two parts, and as much of its FCS as the snap length leaves.
+    fn record(&self, out: &mut Vec<u8>, record: &Record, one: &[u8], two: &[u8]) {
+        let fcs_len = if self.fcs { FCS_LEN } else { 0 };
+        // If there is room for any of it, the frame is there as a whole.
+        let room = self.snap.saturating_sub(record.len as usize).min(fcs_len);
+        let found = if room > 0 { fcs(&[one, two]) } else { [0; FCS_LEN] };
+        let about = About {
+            nanoseconds: self.clock.nanoseconds(record.tsc),
+            len: record.len.saturating_add(fcs_len as u32),
+            missed: record.missed,
+        };
+        self.format.record(out, &about, &[one, two, found.get(..room).unwrap_or_default()]);
     }
 
     fn taps(&self, taps: usize) -> (Vec<Tap>, Vec<Inlet>) {

@@ -117,14 +117,13 @@ impl Recorder {
     /// The capture file as of the last [`collect`](Self::collect), in the order of time; only the
     /// frames from `slice.0` (the oldest is 1), at most `slice.1` of them, when a slice is given.
     pub fn file(&self, slice: Option<(u64, u64)>) -> Vec<u8> {
-        let (format, clock) = (self.settings.format, &self.settings.clock);
         let mut out = Vec::with_capacity(self.file_len(slice));
-        format.head(&mut out, &self.settings.port, self.settings.snap);
+        self.settings.head(&mut out);
         for (record, one, two) in self.records(slice) {
-            format.record(&mut out, clock.nanoseconds(record.tsc), record, one, two);
+            self.settings.record(&mut out, record, one, two);
         }
         if let Some((ended, _)) = self.ended {
-            format.tail(&mut out, self.started, ended, &self.figures());
+            self.settings.format.tail(&mut out, self.started, ended, &self.figures());
         }
         out
     }

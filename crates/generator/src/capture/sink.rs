@@ -82,7 +82,7 @@ impl Sink {
         now: u64,
     ) -> Result<(Sink, Vec<Tap>), SinkError> {
         let mut head = Vec::new();
-        settings.format.head(&mut head, &settings.port, settings.snap);
+        settings.head(&mut head);
         let create = |source| SinkError::Create { path: path.to_owned(), source };
         let mut file = host::files::create(path).map_err(create)?;
         file.write_all(&head).map_err(|source| {
@@ -170,16 +170,14 @@ impl Sink {
     }
 
     fn take(&mut self, i: usize, record: &Record) {
-        let format = self.settings.format;
-        let nanoseconds = self.settings.clock.nanoseconds(record.tsc);
         let (Some(inlet), Some(front)) = (self.inlets.get_mut(i), self.fronts.get_mut(i)) else {
             return;
         };
-        let (before, batch) = (self.batch.len(), &mut self.batch);
+        let (before, batch, settings) = (self.batch.len(), &mut self.batch, &self.settings);
         let full = self.full;
         inlet.ring.take(record, |one, two| {
             if !full {
-                format.record(batch, nanoseconds, record, one, two);
+                settings.record(batch, record, one, two);
             }
         });
         *front = inlet.ring.peek();

@@ -114,6 +114,16 @@ impl Active<'_> {
         own.map(|flow| flow.source.max_with_fcs()).max()
     }
 
+    /// Dates changes of links that nobody asks about. Not while flows send: each look would delay frames.
+    pub(super) fn note_links(&self) {
+        if self.books.tx.iter().any(|books| books.state() == State::Started) {
+            return;
+        }
+        for (index, entry) in self.ports.iter().enumerate() {
+            entry.link_is_up(entry.obstacle(self.longest(index)).as_ref());
+        }
+    }
+
     pub(super) fn port_figures(&self, index: usize) -> Option<PortFigures> {
         let (plan, entry) = (self.plan.ports.get(index)?, self.ports.get(index)?);
         let earlier = self.earlier.get(index).copied().unwrap_or_default();
@@ -137,6 +147,7 @@ impl Active<'_> {
             name: plan.name.clone(),
             location: plan.location.to_string(),
             link: entry.link_is_up(entry.obstacle(self.longest(index)).as_ref()),
+            last_change: entry.last_change(),
             speed: plan.speed_mbps.or(entry.speed_mbps()).map(u64::from),
             transmitting,
             capturing: self.captures.is_running(index),

@@ -13,6 +13,7 @@ mod configurator;
 mod figures;
 mod keeper;
 mod kept;
+mod link_state;
 mod ports;
 mod rates;
 mod setups;
@@ -25,6 +26,7 @@ use std::time::{Duration, Instant};
 use axum::body::Bytes;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
+use tokio::time::MissedTickBehavior;
 
 use crate::books::{Books, Earlier};
 use crate::engine::layout::{self, Share};
@@ -66,6 +68,8 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// How long a request waits for a configuration that is being set, before it is told so.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How often it looks at links while nothing is sent.
+const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
 /// A configuration in force.
 #[derive(Default)]
@@ -99,6 +103,8 @@ pub struct Rules {
     pub line_rate: Option<crate::pacing::LineRate>,
     /// Where a configuration may have its ports.
     pub locations: Policy,
+    /// Whether captures have the FCS of frames.
+    pub capture_fcs: bool,
     /// Frames that flows send in place of their own, from the command line.
     pub replays: Replays,
     /// The number of the first start's run. Where it is any, frames of another generator, or of one that was
@@ -109,7 +115,11 @@ pub struct Rules {
 impl Rules {
     /// What a configuration may have.
     pub fn limits(&self) -> config::Limits {
-        config::Limits { locations: self.locations.clone(), max_frame: self.ports.max_frame }
+        config::Limits {
+            locations: self.locations.clone(),
+            max_frame: self.ports.max_frame,
+            capture_fcs: self.capture_fcs,
+        }
     }
 }
 
@@ -170,6 +180,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
         mut calls: mpsc::Receiver<Message>,
         mut questions: mpsc::Receiver<Question>,
     ) {
+        let mut links = tokio::time::interval(LOOK_AT_LINKS);
+        links.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let looks = self.pending.is_some() || self.active.captures.are_running();
             let waits = self.waiting.iter().filter_map(|(until, _)| *until).min();
@@ -188,6 +200,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     let answer = self.active.telemetry(&question, &self.rules.settings);
                     let _ = question.answer.try_send(answer);
                 }
+                _ = links.tick() => self.active.note_links(),
                 () = tokio::time::sleep(LOOK), if looks => {
                     self.active.captures.collect();
                     self.look_at_links().await;
@@ -361,6 +374,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
             state::Wanted::Transmit { state, flows } => self.set_transmit(state, flows).await,
             state::Wanted::Link { up, ports } => self.set_links(up, &ports),
             state::Wanted::Capture { start, ports } => self.set_captures(start, &ports).await,
+            state::Wanted::Nothing(why) => Ok(Answer::Json(json!({ "warnings": [why] }))),
         }
     }
 

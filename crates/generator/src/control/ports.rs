@@ -2,7 +2,7 @@
 //! Opens and closes the ports of a configuration, all of them or none.
 
 use std::cell::Cell;
-use std::time::Instant;
+use std::time::{Instant, SystemTime};
 
 use dpdk::{
     Eal, Mempool, PoolConfig, Port, PortConfig, PortControl, PortId, PortInfo, RxConfig, TxConfig,
@@ -11,6 +11,7 @@ use dpdk::{
 use super::af_xdp::{self, AfXdp};
 use super::configurator::Progress;
 use super::kept::Kept;
+use super::link_state::LinkState;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
 use crate::location::{Location, Role};
@@ -60,6 +61,8 @@ pub struct Entry<'eal> {
     most: MostQueues,
     /// Whether its link was up when it was looked at last, and its speed in Mbit/s.
     link: Cell<(bool, Option<u32>)>,
+    /// When the link was first seen as it is.
+    changes: LinkState,
     /// What kept frames of this length from passing a moment ago.
     obstacle: Kept<Option<usize>, Option<Obstacle>>,
 }
@@ -76,7 +79,13 @@ impl Entry<'_> {
     pub fn link_is_up(&self, obstacle: Option<&Obstacle>) -> bool {
         // Drivers that know no better call it up.
         let down = obstacle.is_some_and(Obstacle::is_link_down);
-        !down && self.link().0
+        let up = !down && self.link().0;
+        self.changes.note(up, SystemTime::now())
+    }
+
+    /// When its link was first seen as it is now, in nanoseconds since the epoch.
+    pub fn last_change(&self) -> u64 {
+        self.changes.last_change()
     }
 
     /// Whether the link is up, and its speed; as they were a moment ago while another port is being opened or closed, for
@@ -125,7 +134,10 @@ impl Entry<'_> {
     /// What the driver says.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
         self.obstacle.forget();
-        self.control.set_link(up).map_err(|error| error.to_string())
+        self.control.set_link(up).map_err(|error| error.to_string())?;
+        // Before the next change, so that its time is known.
+        self.link_is_up(self.obstacle(None).as_ref());
+        Ok(())
     }
 
     /// Has the port receive frames for other addresses too, or not.
@@ -284,6 +296,7 @@ impl<'eal> Ports<'eal> {
         let (port, pools, most) = started?;
         self.af_xdp.works(&arguments);
         let control = port.control();
+        let up = control.link().is_ok_and(|link| link.up);
         let entry = Entry {
             location: location.clone(),
             interface,
@@ -291,6 +304,7 @@ impl<'eal> Ports<'eal> {
             pools: pools.clone(),
             most,
             link: Cell::default(),
+            changes: LinkState::new(up, SystemTime::now()),
             obstacle: Kept::default(),
         };
         entry.look_at_link();

@@ -19,9 +19,9 @@ const MAX_FILTERS: usize = 32;
 /// Most hexadecimal digits of a value or a mask.
 const MAX_DIGITS: usize = MAX_CUSTOM_BITS as usize / 4;
 
-/// An entry of `captures`. `ports` are the names of the configured ports. That no port and no name
-/// is in two entries is for the reader of the list to say.
-pub fn read(node: &Node<'_>, ports: &[&str]) -> Option<CapturePlan> {
+/// An entry of `captures`. `ports` are the names of the configured ports, and `fcs` is whether frames are captured with
+/// their FCS. That no port and no name is in two entries is for the reader of the list to say.
+pub fn read(node: &Node<'_>, ports: &[&str], fcs: bool) -> Option<CapturePlan> {
     let object =
         node.object(&["name", "port_names", "filters", "overwrite", "packet_size", "format"])?;
     let name = object.required("name").and_then(|node| node.text().map(str::to_owned));
@@ -37,6 +37,7 @@ pub fn read(node: &Node<'_>, ports: &[&str]) -> Option<CapturePlan> {
         ports: names?,
         filter: Arc::new(filter?.build()),
         snap: snap? as usize,
+        fcs,
         overwrite: overwrite?,
         format: if format? == "pcapng" { Format::PcapNg } else { Format::Pcap },
         file: None,

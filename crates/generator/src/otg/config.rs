@@ -24,6 +24,8 @@ pub struct Limits {
     pub locations: Policy,
     /// Size of the largest frame in bytes, FCS included.
     pub max_frame: usize,
+    /// Whether captures have the FCS of frames.
+    pub capture_fcs: bool,
 }
 
 /// Names that were given, with their places.
@@ -36,8 +38,8 @@ type Names = HashMap<String, String>;
 pub fn validate(config: &Value, limits: &Limits) -> Result<(Plan, Vec<String>), ApiError> {
     let faults = Faults::default();
     let plan = plan(&Node::root(config, &faults), limits);
-    let plan = faults.finish(plan)?;
-    let warnings = latency_modes(config, &plan);
+    let (plan, mut warnings) = faults.finish_with_warnings(plan)?;
+    warnings.extend(latency_modes(config, &plan));
     Ok((plan, warnings))
 }
 
@@ -59,7 +61,7 @@ fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
     one_port_each(&ports, &plans);
     let port_names: Vec<&str> = ports.iter().map(name_of).collect();
     let links = read_links(&links?, &port_names, limits.max_frame, &mut plans);
-    let captures = read_captures(&captures?, &port_names);
+    let captures = read_captures(&captures?, &port_names, limits.capture_fcs);
     let context = flow::Context {
         ports: &port_names,
         max_frame: limits.max_frame,
@@ -165,10 +167,10 @@ fn read_links(
     good.then_some(())
 }
 
-fn read_captures(nodes: &[Node<'_>], ports: &[&str]) -> Option<Vec<CapturePlan>> {
+fn read_captures(nodes: &[Node<'_>], ports: &[&str], fcs: bool) -> Option<Vec<CapturePlan>> {
     let (mut names, mut taken) = (Names::new(), Names::new());
     let read = |node: &Node<'_>| {
-        let capture = capture::read(node, ports)?;
+        let capture = capture::read(node, ports, fcs)?;
         only_once(node, &capture.name, &mut names)?;
         for port in &capture.ports {
             if let Some(first) = taken.insert(port.clone(), node.path().to_owned()) {

@@ -3,9 +3,9 @@
 
 use std::cell::Cell;
 
-use packet::frame::{FrameError, FrameSpec, SignatureSpec};
+use packet::frame::{FrameError, FrameSpec, Header, SignatureSpec, min_len_with_fcs};
 use packet::payload::Payload;
-use packet::size::{MIN_LEN_WITH_FCS, Sizes};
+use packet::size::{MAX_LEN_WITH_FCS, MIN_LEN_WITH_FCS, Sizes};
 use packet::writer::FrameWriter;
 use packet::{L1_OVERHEAD, headers};
 
@@ -43,19 +43,14 @@ pub fn read(
 ) -> Option<FlowPlan> {
     flow.refuse(&["egress_packet"]);
     let ends = flow.required("tx_rx").and_then(|node| tx_rx(&node, context.ports));
-    let sizes = match flow.get("size") {
-        Some(node) => size::read(&node, context.max_frame),
+    let given = flow.get("size");
+    let sizes = match &given {
+        Some(node) => size::read(node, context.max_frame),
         None => Some(Sizes::Fixed(MIN_LEN_WITH_FCS)),
     };
     let headers = match flow.get("packet") {
         Some(node) => stack::read(&node),
-        None => Some(vec![packet::frame::Header::new(&headers::ETHERNET)]),
-    };
-    // By the least size where the sizes are wrong, so that other faults show too.
-    let mean = sizes.as_ref().map_or(MIN_LEN_WITH_FCS as f64, Sizes::mean_with_fcs);
-    let rate = match flow.get("rate") {
-        Some(node) => rate(&node, mean),
-        None => FrameRate::new(1000, 1).map(Rate::Frames),
+        None => Some(vec![Header::new(&headers::ETHERNET)]),
     };
     let duration = match flow.get("duration") {
         Some(node) => duration::read(&node),
@@ -71,6 +66,16 @@ pub fn read(
     let signature = metrics
         .filter(|metrics| metrics.enable)
         .map(|metrics| SignatureSpec { stamped: metrics.latency, integrity: context.integrity });
+    let sizes = match (&given, &headers) {
+        (None, Some(headers)) => least_size(flow, headers, signature, context.max_frame),
+        _ => sizes,
+    };
+    // By the least size where the sizes are wrong, so that other faults show too.
+    let mean = sizes.as_ref().map_or(MIN_LEN_WITH_FCS as f64, Sizes::mean_with_fcs);
+    let rate = match flow.get("rate") {
+        Some(node) => rate(&node, mean),
+        None => FrameRate::new(1000, 1).map(Rate::Frames),
+    };
     let spec = FrameSpec { headers: headers?, sizes: sizes?, payload: payload?, signature };
     let kept = spec.kept_values();
     let Some(left) = context.values_left.get().checked_sub(kept) else {
@@ -100,6 +105,31 @@ pub fn read(
         delay,
         metrics: metrics?,
     })
+}
+
+/// The size of a flow that gives none: the smallest that has room for its headers and for the mark that metrics need.
+fn least_size(
+    flow: &Object<'_>,
+    headers: &[Header],
+    signature: Option<SignatureSpec>,
+    max_frame: usize,
+) -> Option<Sizes> {
+    let least = min_len_with_fcs(headers, signature);
+    // Frames that no generator sends are the writer's to refuse.
+    if (max_frame + 1..=MAX_LEN_WITH_FCS).contains(&least) {
+        return flow.child_fault("size", size::too_long(least, max_frame));
+    }
+    if least > MIN_LEN_WITH_FCS {
+        let mark = match signature {
+            Some(mark) => format!(" and the {}-byte mark of flows with metrics", mark.len()),
+            None => String::new(),
+        };
+        flow.child_warning(
+            "size",
+            format!("not given: frames have {least} bytes, the smallest size with room for the headers{mark}"),
+        );
+    }
+    Some(Sizes::Fixed(least))
 }
 
 fn tx_rx(node: &Node<'_>, ports: &[&str]) -> Option<(usize, Vec<usize>)> {

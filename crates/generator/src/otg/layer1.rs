@@ -2,11 +2,15 @@
 //! OTG's `Layer1`: what a port's link is like.
 //!
 //! The generator changes no link: it does not negotiate, and it neither sends nor obeys pause
-//! frames of itself. So the model's defaults are understood, and anything else is refused.
+//! frames of itself. What would only change how a link comes up is ignored with a warning, for the frames
+//! are the same. Flow control would change when frames leave: anything but the model's defaults is refused.
 
 use super::flow::port_index;
-use super::size::too_long;
 use super::walk::{Node, Object};
+use packet::size::MAX_LEN_WITH_FCS;
+
+/// Why settings of a link are ignored.
+const LEFT_ALONE: &str = "ignored: the generator leaves the link's settings as they are";
 
 /// Bytes of a frame that are not its MTU: addresses, type and FCS.
 const NOT_MTU: u64 = 18;
@@ -37,6 +41,8 @@ const FIELDS: &[&str] = &[
     "flow_control",
 ];
 
+const MEDIA: [&str; 3] = ["copper", "fiber", "sgmii"];
+
 const SPEEDS: [(&str, u32); 11] = [
     ("speed_10_fd_mbps", 10),
     ("speed_100_fd_mbps", 100),
@@ -54,14 +60,11 @@ const SPEEDS: [(&str, u32); 11] = [
 /// Reads an entry. Its ports take frames of `max_frame` bytes, FCS included.
 pub fn read(node: &Node<'_>, ports: &[&str], max_frame: usize) -> Option<Layer1> {
     let object = node.object(FIELDS)?;
-    object.refuse(&["media"]);
-    for key in ["ieee_media_defaults", "auto_negotiate"] {
-        if let Some(node) = object.get(key) {
-            if !node.boolean()? {
-                return node.fault("not supported; leave it out or true");
-            }
-        }
+    if let Some(node) = object.get("media") {
+        node.word(&MEDIA)?;
+        node.warn(LEFT_ALONE);
     }
+    flags(&object, &[("ieee_media_defaults", true), ("auto_negotiate", true)]);
     if let Some(node) = object.get("auto_negotiation") {
         auto_negotiation(&node);
     }
@@ -69,9 +72,17 @@ pub fn read(node: &Node<'_>, ports: &[&str], max_frame: usize) -> Option<Layer1>
         flow_control(&node);
     }
     if let Some(node) = object.get("mtu") {
-        let mtu = node.integer(64, 14_000)?;
-        if mtu + NOT_MTU > max_frame as u64 {
-            return node.fault(too_long((mtu + NOT_MTU) as usize, max_frame));
+        let longest = node.integer(64, 14_000)? + NOT_MTU;
+        if longest > MAX_LEN_WITH_FCS as u64 {
+            node.warn(format!(
+                "ignored: the ports have frames of at most {max_frame} bytes; --max-frame goes up to \
+                 {MAX_LEN_WITH_FCS}"
+            ));
+        } else if longest > max_frame as u64 {
+            node.warn(format!(
+                "ignored: the ports have frames of at most {max_frame} bytes; for frames of {longest} bytes, \
+                 start the generator with --max-frame {longest}"
+            ));
         }
     }
     let name = object.required("name").and_then(|node| node.text().map(str::to_owned));
@@ -93,13 +104,11 @@ fn speed(node: &Node<'_>) -> Option<u32> {
     SPEEDS.iter().find(|(known, _)| *known == word).map(|(_, mbps)| *mbps)
 }
 
-/// Notes a fault at each flag that is not as the model has it by default.
+/// Notes a warning at each flag that is not as the model has it by default.
 fn flags(object: &Object<'_>, defaults: &[(&str, bool)]) {
     for (key, default) in defaults {
-        if let Some(node) = object.get(key) {
-            if node.boolean() == Some(!default) {
-                node.fault::<()>(format!("not supported; leave it out or {default}"));
-            }
+        if object.flag(key, *default) == Some(!default) {
+            object.child_warning(key, LEFT_ALONE);
         }
     }
 }
@@ -185,13 +194,39 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_no_frame_is_ignored_with_a_warning() {
+        for (key, value, wanted) in [
+            ("media", json!("fiber"), "media: ignored: the generator leaves"),
+            ("auto_negotiate", json!(false), "auto_negotiate: ignored"),
+            ("ieee_media_defaults", json!(false), "ieee_media_defaults: ignored"),
+            ("auto_negotiation", json!({"rs_fec": true}), "auto_negotiation.rs_fec: ignored"),
+            (
+                "mtu",
+                json!(1501),
+                "mtu: ignored: the ports have frames of at most 1518 bytes; for frames of 1519 bytes, start the generator with --max-frame 1519",
+            ),
+            (
+                "mtu",
+                json!(14_000),
+                "mtu: ignored: the ports have frames of at most 1518 bytes; --max-frame goes up to 9216",
+            ),
+        ] {
+            let json = json!({"name": "l", "port_names": ["q"], key: value});
+            let faults = Faults::default();
+            let read = read(&Node::root(&json, &faults), &["p", "q"], 1518);
+            let (read, warnings) = faults.finish_with_warnings(read).unwrap();
+            assert_eq!((read.ports, read.speed_mbps), (vec![1], None));
+            assert!(warnings.len() == 1 && warnings[0].starts_with(wanted), "{warnings:?}");
+        }
+    }
+
+    #[test]
     fn what_the_generator_does_not_set_is_refused() {
         for (key, value, wanted) in [
             ("speed", json!("speed_10_hd_mbps"), "speed: \"speed_10_hd_mbps\" is not supported"),
-            ("media", json!("fiber"), "media: not supported"),
-            ("auto_negotiate", json!(false), "auto_negotiate: not supported; leave it out or true"),
-            ("auto_negotiation", json!({"rs_fec": true}), "auto_negotiation.rs_fec: not supported"),
-            ("mtu", json!(1501), "mtu: frames of 1519 bytes are longer than 1518; start the"),
+            ("media", json!("wool"), "media: \"wool\" is not supported; choose copper"),
+            ("auto_negotiate", json!(0), "auto_negotiate: must be true or false"),
+            ("auto_negotiation", json!({"fec": true}), "auto_negotiation.fec: not supported"),
             ("mtu", json!(63), "mtu: must be a whole number"),
             (
                 "flow_control",

@@ -11,7 +11,7 @@ mod answer;
 
 pub use answer::{FlowFigures, Latency, PortFigures, Traffic, flow_metrics, port_metrics};
 
-const PORT_COLUMNS: [&str; 13] = [
+const PORT_COLUMNS: [&str; 14] = [
     "bytes_rx",
     "bytes_rx_rate",
     "bytes_tx",
@@ -21,6 +21,7 @@ const PORT_COLUMNS: [&str; 13] = [
     "frames_rx_rate",
     "frames_tx",
     "frames_tx_rate",
+    "last_change",
     "link",
     "location",
     "speed",

@@ -2,7 +2,8 @@
 //! The Open Traffic Generator model, as snappi 1.62 writes and reads it.
 //!
 //! A request is read strictly: what the generator does not do is refused with the path of the field
-//! (`flows[0].packet[2].tcp: not supported`), all faults at once, and never ignored. Fields that
+//! (`flows[0].packet[2].tcp: not supported`), all faults at once. What would change no frame is ignored, with
+//! a warning in the answer. Nothing is ignored without one. Fields that
 //! snappi writes by default, with the values that it writes, are understood. Integers of 64 bits
 //! may be strings, as OTG has them, or numbers.
 

@@ -12,7 +12,7 @@ pub struct Options {
     pub loss_duration: bool,
 }
 
-/// Reads them; faults are noted, and the rest is as by default.
+/// Reads them; faults and warnings are noted, and the rest is as by default.
 pub fn read(node: &Node<'_>) -> Options {
     let mut options = Options::default();
     let Some(object) =
@@ -24,7 +24,12 @@ pub fn read(node: &Node<'_>) -> Options {
     if let Some(port) = object.get("port_options").and_then(|node| {
         node.object(&["location_preemption", "data_integrity", "frame_ordering_mode"])
     }) {
-        port.refuse_true(&["location_preemption"]);
+        if port.flag("location_preemption", false) == Some(true) {
+            port.child_warning(
+                "location_preemption",
+                "ignored: ports belong to the newest configuration anyway, and to nobody else",
+            );
+        }
         options.integrity = port.flag("data_integrity", false).unwrap_or(false);
         if let Some(mode) =
             port.get("frame_ordering_mode").and_then(|node| node.object(&["choice"]))
@@ -35,11 +40,8 @@ pub fn read(node: &Node<'_>) -> Options {
     if let Some(protocols) =
         object.get("protocol_options").and_then(|node| node.object(&["auto_start_all"]))
     {
-        // The default: all protocols start, of which there are none.
-        if let Some(node) = protocols.get("auto_start_all") {
-            if node.boolean() == Some(false) {
-                node.fault::<()>("not supported; there are no protocols (leave it out or true)");
-            }
+        if protocols.flag("auto_start_all", true) == Some(false) {
+            protocols.child_warning("auto_start_all", "ignored: there are no protocols to start");
         }
     }
     if let Some(flows) =
@@ -63,6 +65,26 @@ mod tests {
     }
 
     #[test]
+    fn what_changes_nothing_is_ignored_with_a_warning() {
+        for (json, wanted) in [
+            (
+                json!({"port_options": {"location_preemption": true}}),
+                "port_options.location_preemption: ignored",
+            ),
+            (
+                json!({"protocol_options": {"auto_start_all": false}}),
+                "protocol_options.auto_start_all: ignored",
+            ),
+        ] {
+            let faults = Faults::default();
+            let options = read(&Node::root(&json, &faults));
+            let (options, warnings) = faults.finish_with_warnings(Some(options)).unwrap();
+            assert_eq!(options, Options::default());
+            assert!(warnings.len() == 1 && warnings[0].starts_with(wanted), "{warnings:?}");
+        }
+    }
+
+    #[test]
     fn integrity_and_the_duration_of_loss_can_be_had() {
         let defaults = json!({
             "port_options": {"location_preemption": false, "data_integrity": false, "frame_ordering_mode": {"choice": "no_ordering"}},
@@ -79,14 +101,14 @@ mod tests {
     fn the_rest_is_refused() {
         for (json, wanted) in [
             (json!([]), "must be an object"),
-            (json!({"port_options": {"location_preemption": true}}), "port_options.location_pr"),
+            (json!({"port_options": {"location_preemption": 1}}), "port_options.location_pree"),
             (
                 json!({"port_options": {"frame_ordering_mode": {"choice": "rfc2889"}}}),
                 "port_options.frame_ordering_mode.choice: \"rfc2889\" is not",
             ),
             (
-                json!({"protocol_options": {"auto_start_all": false}}),
-                "protocol_options.auto_start_all: not supported",
+                json!({"protocol_options": {"auto_start_all": "no"}}),
+                "protocol_options.auto_start_all: must be true or false",
             ),
             (json!({"per_port_options": [{}]}), "per_port_options: not supported"),
             (json!({"flow_options": {"x": 1}}), "flow_options.x: not supported"),

@@ -23,6 +23,8 @@ pub enum Wanted {
         /// Indices of the ports.
         ports: Vec<usize>,
     },
+    /// Nothing, for the reason that is given.
+    Nothing(&'static str),
     /// To captures.
     Capture {
         /// They start, or stop.
@@ -64,8 +66,16 @@ fn read(root: &Node<'_>, flows: &[&str], ports: &[&str]) -> Option<Wanted> {
     }
 }
 
-/// Refuses a state of protocols by its own name.
+/// All protocols, of which there are none, start and stop at once. A state of one of them is refused by its name.
 fn protocol(object: &Object<'_>) -> Option<Wanted> {
+    let node = object.get("protocol");
+    if let Some(protocol) = node.filter(|node| asks_for_all(node)) {
+        let all = protocol.object(&["choice", "all"])?.required("all")?.object(&["state"])?;
+        all.required("state")?.word(&["start", "stop"])?;
+        return Some(Wanted::Nothing(
+            "protocol.all: ignored: there are no devices, and so no protocols",
+        ));
+    }
     let kind = object.get("protocol").and_then(|node| {
         let kind = node.raw_field("choice")?.as_str()?.to_owned();
         let known = kind.len() < 30 && kind.chars().all(|c| c.is_ascii_alphanumeric());
@@ -73,6 +83,14 @@ fn protocol(object: &Object<'_>) -> Option<Wanted> {
     });
     let path = kind.map_or("protocol".to_owned(), |kind| format!("protocol.{kind}"));
     object.child_fault(&path, "not supported; there are no devices, and so no protocols")
+}
+
+/// Whether a state is one of all protocols, by its choice or because there is nothing else.
+fn asks_for_all(node: &Node<'_>) -> bool {
+    match node.raw_field("choice").filter(|choice| !choice.is_null()) {
+        Some(choice) => choice == "all",
+        None => node.raw_field("all").is_some_and(|all| !all.is_null()),
+    }
 }
 
 fn transmit(node: &Node<'_>, flows: &[&str]) -> Option<Wanted> {
@@ -183,15 +201,24 @@ mod tests {
             (port("capture", "stop", &["x"]), "port.capture.port_names[0]: there is no port"),
             (json!({"choice": "port", "port": {}}), "port: choose one of link, capture"),
             (
-                json!({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}}),
-                "protocol.all: not supported; there are no devices",
+                json!({"choice": "protocol", "protocol": {"choice": "lacp", "lacp": {}}}),
+                "protocol.lacp: not supported; there are no devices",
             ),
+            (json!({"protocol": {"all": {"state": "on"}}}), "protocol.all.state: \"on\" is not"),
+            (json!({"protocol": {"choice": "all"}}), "protocol.all: is missing"),
             (json!({"choice": "protocol"}), "protocol: not supported; there are no devices"),
             (json!({"choice": "traffic"}), "traffic: is missing"),
             (json!({}), "choose one of traffic, port, protocol"),
         ] {
             let error = validate(&value, &FLOWS, &PORTS).unwrap_err().errors.join("; ");
             assert!(error.starts_with(wanted), "{wanted}: {error}");
+        }
+        for value in [
+            json!({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}}),
+            json!({"protocol": {"all": {"state": "stop"}}}),
+        ] {
+            let wanted = validate(&value, &FLOWS, &PORTS);
+            assert!(matches!(wanted, Ok(Wanted::Nothing(why)) if why.contains("no devices")));
         }
         let nothing = |value: &Value| validate(value, &[], &[]).unwrap_err().errors.join("; ");
         assert!(nothing(&transmit("start", &[])).contains("no flow to start"));

@@ -139,7 +139,8 @@ mod tests {
     use packet::size::Sizes;
     use serde_json::json;
 
-    const LIMITS: Limits = Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
+    const LIMITS: Limits =
+        Limits { locations: Policy::COMMAND_LINE, max_frame: 1518, capture_fcs: true };
 
     fn config() -> Value {
         let flow = |name: &str| {

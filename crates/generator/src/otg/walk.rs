@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Walks a JSON tree, collecting every fault with the path of its field.
+//! Walks a JSON tree, collecting every fault and every warning with the path of its field.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::str::FromStr;
 
 use serde_json::{Map, Value};
@@ -11,19 +11,37 @@ use super::ApiError;
 /// Most faults of one request that are reported.
 const MAX_FAULTS: usize = 50;
 
-/// The faults found so far.
+/// Most warnings of one request that are spelled out; the others are counted.
+const MAX_WARNINGS: usize = 50;
+
+/// The faults and the warnings found so far.
 #[derive(Debug, Default)]
-pub struct Faults(RefCell<Vec<String>>);
+pub struct Faults {
+    faults: RefCell<Vec<String>>,
+    warnings: RefCell<Vec<String>>,
+    /// Warnings that are not spelled out.
+    more: Cell<usize>,
+}
+
+fn at(path: &str, what: &str) -> String {
+    if path.is_empty() { what.to_owned() } else { format!("{path}: {what}") }
+}
 
 impl Faults {
     /// Notes a fault.
     pub fn add(&self, path: &str, what: impl AsRef<str>) {
-        let mut faults = self.0.borrow_mut();
+        let mut faults = self.faults.borrow_mut();
         if faults.len() < MAX_FAULTS {
-            faults.push(match path {
-                "" => what.as_ref().to_owned(),
-                _ => format!("{path}: {}", what.as_ref()),
-            });
+            faults.push(at(path, what.as_ref()));
+        }
+    }
+
+    /// Notes a warning.
+    pub fn warn(&self, path: &str, what: impl AsRef<str>) {
+        let mut warnings = self.warnings.borrow_mut();
+        match warnings.len() < MAX_WARNINGS {
+            true => warnings.push(at(path, what.as_ref())),
+            false => self.more.set(self.more.get() + 1),
         }
     }
 
@@ -32,9 +50,21 @@ impl Faults {
     /// # Errors
     /// A 400 with all faults.
     pub fn finish<T>(self, value: Option<T>) -> Result<T, ApiError> {
-        let faults = self.0.into_inner();
+        self.finish_with_warnings(value).map(|(value, _)| value)
+    }
+
+    /// `value` and the warnings, if there was no fault.
+    ///
+    /// # Errors
+    /// A 400 with all faults.
+    pub fn finish_with_warnings<T>(self, value: Option<T>) -> Result<(T, Vec<String>), ApiError> {
+        let (faults, mut warnings) = (self.faults.into_inner(), self.warnings.into_inner());
         match value {
-            Some(value) if faults.is_empty() => Ok(value),
+            Some(value) if faults.is_empty() => {
+                let more = self.more.get();
+                warnings.extend((more > 0).then(|| format!("and {more} more warnings")));
+                Ok((value, warnings))
+            }
             _ => Err(ApiError::invalid(faults)),
         }
     }
@@ -80,6 +110,11 @@ impl<'a> Node<'a> {
     pub fn fault<T>(&self, what: impl AsRef<str>) -> Option<T> {
         self.faults.add(&self.path, what);
         None
+    }
+
+    /// Notes a warning here.
+    pub fn warn(&self, what: impl AsRef<str>) {
+        self.faults.warn(&self.path, what);
     }
 
     /// An object with these fields and no others.
@@ -220,6 +255,11 @@ impl<'a> Object<'a> {
     pub fn fault<T>(&self, what: impl AsRef<str>) -> Option<T> {
         self.faults.add(&self.path, what);
         None
+    }
+
+    /// Notes a warning at a field, there or not.
+    pub fn child_warning(&self, key: &str, what: impl AsRef<str>) {
+        self.faults.warn(&self.join(key), what);
     }
 
     /// An object that may be missing, which is an empty one then.

@@ -59,7 +59,7 @@ impl Trace {
                 ..Packet::default()
             };
             let mut block = Vec::with_capacity(data.len() + 128);
-            pcapng::packet(&mut block, &about, &data, &[]);
+            pcapng::packet(&mut block, &about, &[&data]);
             match self.out.write_all(&block) {
                 Ok(()) => {
                     self.left -= 1;

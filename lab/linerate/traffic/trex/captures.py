@@ -18,7 +18,7 @@ MOST = 256 << 20
 _PCAP = {0xA1B2C3D4: 1e-6, 0xA1B23C4D: 1e-9}
 _SECTION, _INTERFACE, _SIMPLE, _ENHANCED = 0x0A0D0D0A, 1, 3, 6
 _BYTE_ORDER = 0x1A2B3C4D
-_RESOLUTION = 9
+_RESOLUTION, _FCS_LENGTH = 9, 13
 _ETHERNET = 1
 
 
@@ -64,23 +64,31 @@ def _pcap(data: bytes, order: str, unit: float) -> Iterator[tuple[float, int, by
     (link,) = struct.unpack_from(f"{order}I", data, 20)
     if link & 0xFFFF != _ETHERNET:
         raise ValueError(f"has link type {link & 0xFFFF}, not Ethernet")
+    fcs = (link >> 28) * 2 if link & 1 << 26 else 0
     at = 24
     while at + 16 <= len(data):
         seconds, fraction, stored, length = struct.unpack_from(f"{order}IIII", data, at)
         at += 16
         if at + stored > len(data):
             raise ValueError("ends in the middle of a packet")
-        yield seconds + fraction * unit, length, data[at : at + stored]
+        yield seconds + fraction * unit, *_bare(length, data[at : at + stored], fcs)
         at += stored
+
+
+def _bare(length: int, packet: bytes, fcs: int) -> tuple[int, bytes]:
+    """Length and bytes of a packet without its FCS of so many bytes."""
+    length = max(0, length - fcs)
+    return length, packet[:length]
 
 
 def _pcapng(data: bytes) -> Iterator[tuple[float, int, bytes]]:
     at, order = 0, "<"
-    units: list[float] = []
+    # Of each interface: seconds of one step of its clock, and bytes of its packets' FCS.
+    interfaces: list[tuple[float, int]] = []
     while at + 12 <= len(data):
         if struct.unpack_from("<I", data, at)[0] == _SECTION:
             magic = struct.unpack_from("<I", data, at + 8)[0]
-            order, units = "<" if magic == _BYTE_ORDER else ">", []
+            order, interfaces = "<" if magic == _BYTE_ORDER else ">", []
         kind, whole = struct.unpack_from(f"{order}II", data, at)
         if whole < 12 or whole % 4 or at + whole > len(data):
             raise ValueError("ends in the middle of a block")
@@ -88,25 +96,29 @@ def _pcapng(data: bytes) -> Iterator[tuple[float, int, bytes]]:
         if kind == _INTERFACE and len(body) >= 8:
             if struct.unpack_from(f"{order}H", body)[0] != _ETHERNET:
                 raise ValueError("has another link type than Ethernet")
-            units.append(_unit(body[8:], order))
+            interfaces.append(_unit_and_fcs(body[8:], order))
         elif kind == _ENHANCED and len(body) >= 20:
             interface, high, low, stored, length = struct.unpack_from(f"{order}5I", body)
-            if interface >= len(units) or stored > len(body) - 20:
+            if interface >= len(interfaces) or stored > len(body) - 20:
                 raise ValueError("has a packet that is not whole")
-            yield ((high << 32) + low) * units[interface], length, body[20 : 20 + stored]
+            unit, fcs = interfaces[interface]
+            yield ((high << 32) + low) * unit, *_bare(length, body[20 : 20 + stored], fcs)
         elif kind == _SIMPLE and len(body) >= 4:
             (length,) = struct.unpack_from(f"{order}I", body)
-            yield 0.0, length, body[4 : 4 + length]
+            fcs = interfaces[0][1] if interfaces else 0
+            yield 0.0, *_bare(length, body[4 : 4 + length], fcs)
         at += whole
 
 
-def _unit(options: bytes, order: str) -> float:
-    """Seconds of one step of an interface's clock."""
-    at = 0
-    while at + 4 <= len(options):
+def _unit_and_fcs(options: bytes, order: str) -> tuple[float, int]:
+    """Seconds of one step of an interface's clock, and bytes of its packets' FCS."""
+    unit, fcs, at = 1e-6, 0, 0
+    while at + 4 < len(options):
         code, length = struct.unpack_from(f"{order}HH", options, at)
-        if code == _RESOLUTION and length == 1 and at + 4 < len(options):
-            value = options[at + 4]
-            return float(2.0 ** -(value & 0x7F) if value & 0x80 else 10.0**-value)
+        value = options[at + 4]
+        if code == _RESOLUTION and length == 1:
+            unit = float(2.0 ** -(value & 0x7F) if value & 0x80 else 10.0**-value)
+        elif code == _FCS_LENGTH and length == 1:
+            fcs = value
         at += 4 + (length + 3) // 4 * 4
-    return 1e-6
+    return unit, fcs

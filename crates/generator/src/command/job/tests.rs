@@ -2,7 +2,8 @@
 use super::*;
 use crate::location::Policy;
 
-const LIMITS: config::Limits = config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
+const LIMITS: config::Limits =
+    config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518, capture_fcs: true };
 
 fn read(ports: &[&str], flows: &[&str], captures: &[&str]) -> Result<Job, String> {
     let duration = Some(Span::Nanoseconds(2_000_000_000));

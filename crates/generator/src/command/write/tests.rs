@@ -16,7 +16,8 @@ fn planned(ports: &[&str], flows: &[&str], duration: Span) -> Job {
     let ports: Vec<PortSpec> = ports.iter().map(|port| port.parse().unwrap()).collect();
     let flows: Vec<FlowSpec> = flows.iter().map(|flow| flow.parse().unwrap()).collect();
     let defaults = Defaults { rate: None, duration: Some(duration), size: json!({ "fixed": 64 }) };
-    let limits = config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
+    let limits =
+        config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518, capture_fcs: true };
     job(&ports, &flows, &[], 1 << 20, &defaults, &limits).unwrap()
 }
 
@@ -100,7 +101,8 @@ fn what_cannot_be_written_is_told_and_leaves_no_file() {
 
 #[test]
 fn a_configuration_without_an_end_is_refused() {
-    let limits = config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
+    let limits =
+        config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518, capture_fcs: true };
     let error = read_plan(Path::new("/dev/zero"), &limits).unwrap_err().to_string();
     assert_eq!(error, "/dev/zero: a device, not a regular file");
 }

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 fn plan(value: &Value) -> Result<CapturePlan, String> {
     let faults = Faults::default();
-    let plan = read(&Node::root(value, &faults), &["p1", "p2"]);
+    let plan = read(&Node::root(value, &faults), &["p1", "p2"], true);
     faults.finish(plan).map_err(|error| error.errors.join("; "))
 }
 

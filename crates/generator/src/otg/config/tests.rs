@@ -14,7 +14,8 @@ use packet::payload::Payload;
 use packet::size::Sizes;
 use serde_json::{Value, json};
 
-const LIMITS: Limits = Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
+const LIMITS: Limits =
+    Limits { locations: Policy::COMMAND_LINE, max_frame: 1518, capture_fcs: true };
 
 fn known(config: &Value) -> Result<Plan, ApiError> {
     validate(config, &LIMITS).map(|(plan, _)| plan)
@@ -204,6 +205,55 @@ fn modes_of_latency_are_warned_of_once() {
 }
 
 #[test]
+fn a_size_that_is_not_given_is_the_smallest_with_a_warning() {
+    let size = |packet: Value, metrics: bool, integrity: bool| {
+        let config = json!({
+            "ports": [{"name": "p", "location": "lo"}],
+            "flows": [{"name": "f", "tx_rx": {"port": {"tx_name": "p"}}, "packet": packet, "metrics": {"enable": metrics}}],
+            "options": {"port_options": {"data_integrity": integrity}},
+        });
+        let (plan, warnings) = validate(&config, &LIMITS).unwrap();
+        (spec(&plan.flows[0]).sizes.clone(), warnings)
+    };
+    let udp = |ip: &str| json!([{"ethernet": {}}, {ip: {}}, {"udp": {}}]);
+    assert_eq!(size(udp("ipv4"), true, false), (Sizes::Fixed(64), vec![]));
+    let warned = |(sizes, warnings): (Sizes, Vec<String>), bytes: usize, rest: &str| {
+        assert_eq!(sizes, Sizes::Fixed(bytes));
+        let wanted = format!(
+            "flows[0].size: not given: frames have {bytes} bytes, the smallest size with room for the headers{rest}"
+        );
+        assert_eq!(warnings, [wanted]);
+    };
+    warned(size(udp("ipv6"), false, false), 66, "");
+    warned(size(udp("ipv6"), true, false), 84, " and the 18-byte mark of flows with metrics");
+    warned(size(udp("ipv4"), true, true), 68, " and the 22-byte mark of flows with metrics");
+    // Rates in bits are of frames of that size: 84 bytes and 20 on layer 1.
+    let mut config = published();
+    config["flows"][0]["packet"] = udp("ipv6");
+    config["flows"][0]["size"] = Value::Null;
+    config["flows"][0]["rate"] = json!({"bps": "832000"});
+    let plan = known(&config).unwrap();
+    assert_eq!(plan.flows[0].source.mean_with_fcs(), 84.0);
+    config["flows"][0]["packet"] = json!([{"custom": {"bytes": "00".repeat(1510)}}]);
+    let error = known(&config).unwrap_err().errors;
+    assert!(error[0].starts_with("flows[0].size: frames of 1532 bytes are longer"), "{error:?}");
+}
+
+#[test]
+fn warnings_of_many_flows_are_counted() {
+    let flow = |number: usize| json!({"name": number.to_string(), "tx_rx": {"port": {"tx_name": "p"}}, "packet": [{"ipv6": {}}], "metrics": {"enable": true}});
+    let flows: Vec<Value> = (0..60).map(flow).collect();
+    let config = json!({"ports": [{"name": "p", "location": "lo"}], "flows": flows});
+    // An IPv6 header alone leaves room for a mark in 64 bytes; with an Ethernet header it does not.
+    let plain = validate(&config, &LIMITS).unwrap().1;
+    assert_eq!(plain, [""; 0]);
+    let text = config.to_string().replace(r#"{"ipv6":{}}"#, r#"{"ethernet":{}},{"ipv6":{}}"#);
+    let config: Value = serde_json::from_str(&text).unwrap();
+    let warnings = validate(&config, &LIMITS).unwrap().1;
+    assert_eq!((warnings.len(), warnings[50].as_str()), (51, "and 10 more warnings"));
+}
+
+#[test]
 fn links_captures_and_options_are_taken_over() {
     let mut config = published();
     config["layer1"] = json!([{"name": "l", "port_names": ["q"], "speed": "speed_10_gbps", "promiscuous": false, "mtu": 1500}]);
@@ -214,6 +264,9 @@ fn links_captures_and_options_are_taken_over() {
     let links = plan.ports.iter().map(|port| (port.speed_mbps, port.promiscuous));
     assert_eq!(links.collect::<Vec<_>>(), [(None, true), (Some(10_000), false)]);
     assert_eq!(plan.captures[0].ports, ["p", "q"]);
+    assert!(plan.captures[0].fcs);
+    let bare = Limits { capture_fcs: false, ..LIMITS };
+    assert!(!validate(&config, &bare).unwrap().0.captures[0].fcs);
     assert!(plan.loss_duration);
 }
 

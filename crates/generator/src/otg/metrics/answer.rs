@@ -27,6 +27,8 @@ pub struct PortFigures {
     pub location: String,
     /// Whether the link is up.
     pub link: bool,
+    /// When that was first seen, in nanoseconds since the epoch.
+    pub last_change: u64,
     /// Line rate in Mbit/s, if it has one.
     pub speed: Option<u64>,
     /// Whether a flow transmits.
@@ -129,6 +131,7 @@ pub fn port_metrics(ports: &[PortFigures], columns: &[String]) -> Value {
         let mut all = vec![
             ("location", json!(port.location)),
             ("link", json!(if port.link { "up" } else { "down" })),
+            ("last_change", json!(port.last_change.to_string())),
             ("capture", json!(started(port.capturing))),
             ("transmit", json!(started(port.transmitting))),
             ("frames_tx", json!(port.tx.frames.to_string())),
@@ -305,6 +308,7 @@ mod tests {
             name: "p".into(),
             location: "lo".into(),
             link: true,
+            last_change: 1_700_000_000_000_000_000,
             speed: Some(25_000),
             transmitting: false,
             capturing: true,
@@ -319,6 +323,7 @@ mod tests {
             (&json!("started"), &integrity)
         );
         assert_eq!((&answer["speed"], &answer["frames_rx"]), (&json!("25000"), &json!("7")));
+        assert_eq!(answer["last_change"], "1700000000000000000");
         let plain = PortFigures { integrity: None, speed: None, capturing: false, ..port };
         let answer = port_metrics(&[plain], &["capture".to_owned(), "speed".to_owned()]);
         assert_eq!(answer["port_metrics"][0], json!({"name": "p", "capture": "stopped"}));

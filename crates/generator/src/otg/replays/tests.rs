@@ -8,7 +8,8 @@ use super::*;
 use crate::location::Policy;
 use crate::otg::config;
 
-const LIMITS: config::Limits = config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518 };
+const LIMITS: config::Limits =
+    config::Limits { locations: Policy::COMMAND_LINE, max_frame: 1518, capture_fcs: true };
 
 /// A capture file of frames of these lengths.
 fn capture(path: &Path, lens: &[usize]) {
