@@ -82,7 +82,8 @@ def test_the_interval_covers_as_often_as_it_says(spread: float, times: int, leas
         found = unpaired.compare(first, second).interval
         assert found is not None
         covered += found.low <= 0 <= found.high
-    # 95 % of 300 is 285, and below 272 is one in a thousand; so are 95 of 100, and below 87. Always covering would be no test.
+    # 95 % of 300 is 285; below 272 is one in a thousand, as is below 87 of 100. Always covering
+    # would be no test.
     assert least <= covered < times
 
 
