@@ -83,13 +83,17 @@ def cut(directory: Path, whole: Path, kept: int, torn: int = 0) -> None:
     (directory / RECORDS).write_bytes(b"".join(lines[:kept]) + lines[kept][:torn])
 
 
-# With the second one the sender is late at most rates of the self-test.
+# With the third the sender is late at most of the rates of the self-test.
 @pytest.mark.parametrize(
-    "on_time_pps",
-    [math.inf, pytest.param(0.86 * CEILING_PPS, marks=pytest.mark.second_tier)],
+    ("on_time_pps", "every"),
+    [
+        (math.inf, 4),
+        pytest.param(math.inf, 1, marks=pytest.mark.second_tier),
+        pytest.param(0.86 * CEILING_PPS, 1, marks=pytest.mark.second_tier),
+    ],
 )
 def test_cut_after_any_window(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_time_pps: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_time_pps: float, every: int
 ) -> None:
     def lab() -> SimulatedLab:
         return SimulatedLab(noise=0, late=lambda pps: float(pps > on_time_pps))
@@ -97,8 +101,8 @@ def test_cut_after_any_window(
     whole = start(lab(), tmp_path / "whole", **SHORT)
     monkeypatch.setattr("linerate.runs.session.publish", lambda *_: whole)
     expected = without_sessions(whole.trials)
-    # All of the self-test and of the first search, then some of the rest.
-    for kept in [*range(60), *range(60, len(expected), 7)]:
+    # All of the self-test and of the first search, then here and there; or one in so many of these.
+    for kept in [*range(60), *range(60, len(expected), 7)][::every]:
         directory = tmp_path / f"cut-{kept}"
         cut(directory, tmp_path / "whole", kept, torn=kept % 40)
         resume(lab(), directory)

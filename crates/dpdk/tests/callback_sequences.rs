@@ -36,7 +36,7 @@ fn each_runs_in_its_turn_and_is_dropped_once() {
     drop(ports(&eal, &pool));
     let before = Holdings::now();
     let left_behind = Cell::new(0);
-    for_all(250, &prop::collection::vec(session(), 1..6), |sessions| {
+    for_all(10..=250, &prop::collection::vec(session(), 1..6), |sessions| {
         let mut ports = ports(&eal, &pool);
         support::empty(&mut ports[0].queues().rx[0]); // After a case that failed.
         let mut state = State {

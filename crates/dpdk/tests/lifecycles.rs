@@ -28,7 +28,7 @@ use support::property::for_all;
 fn names_and_memory_are_given_back() {
     let eal = support::quiet_eal(&[]);
     let (made, refused) = (Cell::new(0), Cell::new(0));
-    for_all(150, &prop::collection::vec(step(), 1..40), |steps| {
+    for_all(10..=150, &prop::collection::vec(step(), 1..40), |steps| {
         let before = Holdings::now();
         let qsbr = Qsbr::new(1);
         let reader = qsbr.register().unwrap();

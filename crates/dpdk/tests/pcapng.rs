@@ -279,11 +279,13 @@ fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
         let work: Vec<_> = (0..)
             .zip(taps)
             .map(|(queue, mut tap)| {
+                // One for all: threads that take packets from a pool wait for each other by spinning, on a
+                // busy machine for seconds.
+                let mut frame = packet(pool, &bytes(queue, 64));
                 scope.spawn(move || {
                     for number in 0..EACH {
-                        let mut frame = bytes(queue, 64);
-                        frame[..4].copy_from_slice(&number.to_be_bytes());
-                        tap.capture([&packet(pool, &frame)]);
+                        frame.resize(64).unwrap()[..4].copy_from_slice(&number.to_be_bytes());
+                        tap.capture([&frame]);
                     }
                 })
             })

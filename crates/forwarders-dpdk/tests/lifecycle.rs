@@ -8,17 +8,22 @@ mod support;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use support::{Forwarder, runtime_dir, wait_until};
 
-/// Number of clean starts and stops.
-const CYCLES: usize = 100;
-/// Number of kills of each kind, each followed by a clean start and stop.
-const KILLS: usize = 8;
-/// Number of SIGTERMs at any moment, including EAL's start.
-const EARLY: usize = 25;
-/// The latest moment for both: an unloaded forwarder has been forwarding for long by then.
+/// How often a test has a forwarder end, by the way in which it ends.
+struct Ends {
+    /// Clean starts and stops.
+    cycles: usize,
+    /// Signals that ask it to end at any moment, also while EAL starts.
+    early: usize,
+    /// Kills of each kind, each followed by a clean start and stop.
+    kills: usize,
+}
+
+/// The latest moment of a signal or kill: a forwarder that is alone has long been forwarding by then.
 const LATEST: Duration = Duration::from_millis(400);
 /// SIGTERM.
 const TERM: i32 = 15;
@@ -26,9 +31,23 @@ const PREFIX: &str = "lifecycle";
 
 #[test]
 fn nothing_is_left_behind() {
+    check(&Ends { cycles: 20, early: 10, kills: 2 });
+}
+
+mod second_tier {
+    #[test]
+    fn nothing_is_left_behind_by_many() {
+        super::check(&super::Ends { cycles: 100, early: 25, kills: 8 });
+    }
+}
+
+fn check(ends: &Ends) {
+    // Both tests look at all files and processes of this one's directory.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let _cleanup = support::Cleanup;
-    fs::create_dir(runtime_dir().join("files")).unwrap();
-    for cycle in 0..CYCLES {
+    fs::create_dir_all(runtime_dir().join("files")).unwrap();
+    for cycle in 0..ends.cycles {
         clean(if cycle % 2 == 0 { Signal::Term } else { Signal::Int });
     }
     // The same moments in each run, from a generator with period 2^64.
@@ -39,10 +58,10 @@ fn nothing_is_left_behind() {
         state ^= state << 17;
         Duration::from_micros(state % LATEST.as_micros() as u64)
     };
-    for _ in 0..EARLY {
+    for _ in 0..ends.early {
         end_after(moment());
     }
-    for _ in 0..KILLS {
+    for _ in 0..ends.kills {
         for kill in [Kill::After(moment()), Kill::InEal, Kill::Listening, Kill::Forwarding] {
             kill_at(kill);
             clean(Signal::Term);

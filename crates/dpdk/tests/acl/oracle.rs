@@ -4,19 +4,22 @@
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 
 use dpdk::Eal;
 use dpdk::acl::{
     Acl, AclConfig, Algorithm, Field, IPV4_5TUPLE, IPV6_5TUPLE, Layout, MAX_PRIORITY, Match, Rule,
 };
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
+
+use super::support::property::for_all;
 
 /// Rules and packets of a case. Wide random rules that overlap need several times as many tables as
 /// realistic ones.
 const FEW_FIELDS: (usize, usize) = (150, 200);
 const MANY_FIELDS: (usize, usize) = (30, 900);
-const CASES: u32 = 60;
+/// The least are enough for a million pairs of rule and packet.
+const CASES: RangeInclusive<u32> = 40..=60;
 /// Offset, size and kind of each field.
 type Shape = (usize, usize, Kind);
 
@@ -187,13 +190,7 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
     );
     let all = u32::MAX >> (32 - CATEGORIES);
     let hits = Cell::new(0);
-    TestRunner::new(Config {
-        cases: CASES,
-        max_shrink_iters: 200,
-        failure_persistence: None,
-        ..Config::default()
-    })
-    .run(&(drafts, packets), |(drafts, packets)| {
+    for_all(CASES, &(drafts, packets), |(drafts, packets)| {
         let numbered = drafts.iter().enumerate();
         let rules: Vec<Rule<FIELDS>> =
             numbered.map(|(at, draft)| rule(at, draft, &shape, all)).collect();
@@ -208,15 +205,17 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
             acl.add(rule).unwrap();
         }
         let mut acl = acl.build().unwrap();
+        let matching: Vec<Vec<&Rule<FIELDS>>> = inputs
+            .iter()
+            .map(|packet| rules.iter().filter(|rule| matches(rule, packet, &shape)).collect())
+            .collect();
         for algorithm in Algorithm::ALL {
             if acl.set_algorithm(algorithm).is_err() {
                 continue;
             }
             let mut verdicts = vec![[None; CATEGORIES]; inputs.len()];
             acl.classify_slices(&inputs, &mut verdicts).unwrap();
-            for (packet, verdicts) in inputs.iter().zip(&verdicts) {
-                let matching: Vec<&Rule<FIELDS>> =
-                    rules.iter().filter(|rule| matches(rule, packet, &shape)).collect();
+            for (matching, verdicts) in matching.iter().zip(&verdicts) {
                 for (category, verdict) in verdicts.iter().enumerate() {
                     let candidates =
                         matching.iter().filter(|rule| rule.categories >> category & 1 == 1);
@@ -237,7 +236,6 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
         }
         pairs.set(pairs.get() + rules.len() * packets.len());
         Ok(())
-    })
-    .unwrap();
+    });
     assert!(hits.get() > 1000, "hardly anything matched");
 }

@@ -5,9 +5,9 @@
 use dpdk::{Eal, Mbuf, Mempool, PoolConfig};
 use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::raw;
+use super::support::property::for_all_unshrunk;
 
 const HEADER: usize = 12;
 /// Packets of this length or longer may be refused when several are checked at once.
@@ -52,35 +52,33 @@ pub fn agree(eal: &Eal) {
 }
 
 fn group<const K: usize>(pool: &Mempool<'_>) {
-    TestRunner::new(raw::cases(2000))
-        .run(&prop::collection::vec((state(), any::<u8>()), K), |states| {
-            let mut mbufs: [Mbuf<'_>; K] = std::array::from_fn(|_| pool.alloc().unwrap());
-            let expected: Vec<bool> = mbufs
-                .iter()
-                .zip(&states)
-                .map(|(mbuf, (state, seed))| {
-                    raw::scribble(raw::pointer(mbuf), *seed);
-                    put(raw::pointer(mbuf), *state);
-                    c_says_own(raw::pointer(mbuf))
-                })
-                .collect();
-            let one_by_one: Vec<bool> =
-                mbufs.iter_mut().map(|mbuf| mbuf.header_mut::<HEADER>().is_some()).collect();
-            let starts: Vec<*const u8> = mbufs.iter().map(|mbuf| mbuf.data().as_ptr()).collect();
-            let short = states.iter().all(|(state, _)| state.len < TOO_LONG);
-            let headers: Option<Vec<*const u8>> = Mbuf::headers_mut::<HEADER, K>(&mut mbufs)
-                .map(|headers| headers.map(|header| header.as_ptr()).collect());
-            for mbuf in &mbufs {
-                // The original state, so that it can be freed once.
-                put(raw::pointer(mbuf), State { len: 0, owners: 1, flags: 0 });
-            }
-            prop_assert_eq!(&one_by_one, &expected);
-            let all = expected.iter().all(|own| *own);
-            prop_assert!(headers.is_some() == all || !short && headers.is_none());
-            prop_assert!(headers.is_none_or(|headers| headers == starts));
-            Ok(())
-        })
-        .unwrap();
+    for_all_unshrunk(10..=2000, &prop::collection::vec((state(), any::<u8>()), K), |states| {
+        let mut mbufs: [Mbuf<'_>; K] = std::array::from_fn(|_| pool.alloc().unwrap());
+        let expected: Vec<bool> = mbufs
+            .iter()
+            .zip(&states)
+            .map(|(mbuf, (state, seed))| {
+                raw::scribble(raw::pointer(mbuf), *seed);
+                put(raw::pointer(mbuf), *state);
+                c_says_own(raw::pointer(mbuf))
+            })
+            .collect();
+        let one_by_one: Vec<bool> =
+            mbufs.iter_mut().map(|mbuf| mbuf.header_mut::<HEADER>().is_some()).collect();
+        let starts: Vec<*const u8> = mbufs.iter().map(|mbuf| mbuf.data().as_ptr()).collect();
+        let short = states.iter().all(|(state, _)| state.len < TOO_LONG);
+        let headers: Option<Vec<*const u8>> = Mbuf::headers_mut::<HEADER, K>(&mut mbufs)
+            .map(|headers| headers.map(|header| header.as_ptr()).collect());
+        for mbuf in &mbufs {
+            // As it came, to be freed once.
+            put(raw::pointer(mbuf), State { len: 0, owners: 1, flags: 0 });
+        }
+        prop_assert_eq!(&one_by_one, &expected);
+        let all = expected.iter().all(|own| *own);
+        prop_assert!(headers.is_some() == all || !short && headers.is_none());
+        prop_assert!(headers.is_none_or(|headers| headers == starts));
+        Ok(())
+    });
 }
 
 fn put(mbuf: *mut rte_mbuf, state: State) {

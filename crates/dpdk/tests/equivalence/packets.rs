@@ -14,11 +14,11 @@ use dpdk::{
 };
 use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::external;
 use super::raw::{self, Pairs};
 use super::support::Packet;
+use super::support::property::for_all_unshrunk;
 
 /// Few, so that the pool is empty for some clones.
 const MBUFS: u32 = 63;
@@ -132,35 +132,33 @@ pub fn agree(eal: &Eal) {
         Mempool::packet_pool(eal, &config).unwrap()
     });
     let pairs = RefCell::new(Pairs::default());
-    TestRunner::new(raw::cases(400))
-        .run(&prop::collection::vec(step(), 1..160), |steps| {
-            let mut sides = Sides {
-                native_pool,
-                c_pool: raw::pool("c-packets"),
-                foreign: ForeignMemory::check(eal).unwrap(),
-                packets: Vec::new(),
-                filler: 0,
-            };
-            for step in steps {
-                sides.take(step)?;
-                for (native, c) in &sides.packets {
-                    raw::compare(&mut pairs.borrow_mut(), raw::pointer(native.get()), *c)?;
-                    rooms(native.get(), *c)?;
-                }
-                prop_assert_eq!(native_pool.in_use(), c_pool.in_use());
-                prop_assert_eq!(
-                    raw::cache_len(eal, "native-packets"),
-                    raw::cache_len(eal, "c-packets")
-                );
+    for_all_unshrunk(10..=400, &prop::collection::vec(step(), 1..160), |steps| {
+        let mut sides = Sides {
+            native_pool,
+            c_pool: raw::pool("c-packets"),
+            foreign: ForeignMemory::check(eal).unwrap(),
+            packets: Vec::new(),
+            filler: 0,
+        };
+        for step in steps {
+            sides.take(step)?;
+            for (native, c) in &sides.packets {
+                raw::compare(&mut pairs.borrow_mut(), raw::pointer(native.get()), *c)?;
+                rooms(native.get(), *c)?;
             }
-            for (native, c) in sides.packets {
-                drop(native);
-                raw::c_free([c]);
-            }
-            prop_assert!(native_pool.is_full() && c_pool.is_full());
-            Ok(())
-        })
-        .unwrap();
+            prop_assert_eq!(native_pool.in_use(), c_pool.in_use());
+            prop_assert_eq!(
+                raw::cache_len(eal, "native-packets"),
+                raw::cache_len(eal, "c-packets")
+            );
+        }
+        for (native, c) in sides.packets {
+            drop(native);
+            raw::c_free([c]);
+        }
+        prop_assert!(native_pool.is_full() && c_pool.is_full());
+        Ok(())
+    });
 }
 
 /// Compares what is only read: the data's position and length, headroom and tailroom.

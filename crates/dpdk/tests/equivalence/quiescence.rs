@@ -5,9 +5,8 @@
 use dpdk::qsbr::{Online, Qsbr, Reader};
 use dpdk_sys::rte_rcu_qsbr;
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
-use super::raw;
+use super::support::property::for_all_unshrunk;
 
 /// More threads than one word of the registration holds.
 const READERS: u16 = 70;
@@ -54,13 +53,11 @@ impl Drop for Both<'_> {
 }
 
 pub fn agree() {
-    TestRunner::new(raw::cases(200))
-        .run(&prop::collection::vec(step(), 1..300), |steps| {
-            // Some variables become full, so that C takes its other path.
-            let readers = if steps.len() % 2 == 0 { READERS } else { 3 };
-            run(steps, readers)
-        })
-        .unwrap();
+    for_all_unshrunk(10..=200, &prop::collection::vec(step(), 1..300), |steps| {
+        // Some variables become full, so that C takes its other path.
+        let readers = if steps.len() % 2 == 0 { READERS } else { 3 };
+        run(steps, readers)
+    });
 }
 
 fn run(steps: Vec<Step>, readers: u16) -> Result<(), TestCaseError> {

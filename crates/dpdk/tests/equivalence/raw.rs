@@ -8,13 +8,6 @@ use std::ptr::null_mut;
 use dpdk::{Eal, Mbuf};
 use dpdk_sys::{layout, rte_mbuf, rte_mempool};
 use proptest::prelude::*;
-use proptest::test_runner::Config;
-
-/// This many random cases. A failed one is not shrunk: it leaks the C side's packets, so that
-/// smaller cases would fail because of that.
-pub fn cases(cases: u32) -> Config {
-    Config { cases, max_shrink_iters: 0, failure_persistence: None, ..Config::default() }
-}
 
 /// The pointer inside an [`Mbuf`], which is transparent over it.
 pub fn pointer(mbuf: &Mbuf<'_>) -> *mut rte_mbuf {

@@ -9,9 +9,8 @@ use dpdk::Eal;
 use dpdk::lpm::{Lpm, LpmConfig};
 use dpdk_sys::{layout, rte_lpm};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
-use super::raw;
+use super::support::property::for_all_unshrunk;
 
 const NAME: &str = "routes";
 
@@ -29,16 +28,18 @@ pub fn agree(eal: &Eal) {
     assert!(!c.is_null());
     let routes = prop::collection::vec((address(), 1..=32u8, 0..1u32 << 24), 0..60);
     let addresses = prop::collection::vec(prop_oneof![address(), any::<u32>()], 1..100);
-    TestRunner::new(raw::cases(500))
-        .run(&(routes, addresses, any::<u32>()), |(routes, addresses, missed)| {
+    for_all_unshrunk(
+        10..=500,
+        &(routes, addresses, any::<u32>()),
+        |(routes, addresses, missed)| {
             let mut lpm = lpm.borrow_mut();
             lpm.clear();
             for (prefix, len, next_hop) in routes {
                 lpm.add(Ipv4Addr::from(prefix), len, next_hop).unwrap();
             }
             same(&lpm, c, &addresses, missed)
-        })
-        .unwrap();
+        },
+    );
 }
 
 fn same(

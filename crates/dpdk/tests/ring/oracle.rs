@@ -162,7 +162,7 @@ fn compare<T, S: Several<T>>(
 ) {
     // One slot that is never used, several, and only the one that every ring has.
     let capacity = prop_oneof![Just(1), Just(7), Just(8), Just(21)];
-    for_all(100, &(capacity, prop::collection::vec(step(), 1..150)), |(capacity, steps)| {
+    for_all(10..=100, &(capacity, prop::collection::vec(step(), 1..150)), |(capacity, steps)| {
         let before = Holdings::now();
         let config = RingConfig { capacity, ..RingConfig::named("oracle") };
         let mut ring = Ring::<T>::new(eal, &config).unwrap();
