@@ -58,9 +58,7 @@ PRESETS = {
 class Options(Pairing, BlockOptions):
     """The options given on the command line; None: the preset's levels. No rules: 0."""
 
-    summary: ClassVar = (
-        "Route by tables of any size, and past rules: what does a packet cost, in C and in Rust?"
-    )
+    summary: ClassVar = "What does routing cost, by the size of the tables?"
     unused: ClassVar = ("generator_ports", "forwarder_ports")
     own: ClassVar = {
         "links": LINK.but(
