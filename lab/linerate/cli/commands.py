@@ -77,7 +77,8 @@ def report(
 ) -> None:
     """Make a run's report again, or merge several runs.
 
-    Summary and report are made from the records. For duels (linerate duel --out DIR) it makes their page again, with the runs below DIR.
+    Summary and report are made from the records. For duels (linerate duel --out DIR) it makes their
+    page again, with the runs below DIR.
     """
     from linerate.cli import duels_report  # noqa: PLC0415 - as all commands
     from linerate.runs.kept import rebuild  # noqa: PLC0415
