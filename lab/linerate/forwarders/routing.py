@@ -22,8 +22,8 @@ _NETWORKS = {"-4": IPv4Network((flows.DESTINATION, 16), strict=False),
 _GATEWAYS = {"-4": "198.18.255.{}", "-6": "fe80::{}"}
 # Tables of these numbers and the port's.
 _TABLE = 100
-# The kernel's own check of sources is off; the one of `xdp-fwd --action fib` is always on, and leaves
-# frames to the kernel whose source it finds no route to by the port that they came from.
+# The kernel's own check of sources is off. That of `xdp-fwd --action fib` is always on: it leaves a
+# frame to the kernel if no route leads to its source by the port that it came from.
 _SOURCES = IPv4Network((flows.SOURCE, 16), strict=False)
 _FORWARDING = (("ipv4/ip_forward", "1"), ("ipv4/conf/all/rp_filter", "0"),
                ("ipv6/conf/all/forwarding", "1"))  # fmt: skip
