@@ -315,6 +315,17 @@ def test_what_is_not_decided_says_what_it_could_have_found() -> None:
     assert "rounds from" in sentence(duel(0.995, 2, spread=0.03), NAMES, Asked())
 
 
+@pytest.mark.parametrize(("rounds", "within"), [(1, 180), (2, 90)])
+def test_too_few_rounds_for_any_answer_say_how_much_time_takes_enough(
+    rounds: int, within: int
+) -> None:
+    found = duel(0.5, rounds)
+    assert status_of(found) == ExitStatus.UNDECIDED
+    told = sentence(found, NAMES, Asked(within_s=60))
+    assert told.endswith(f". An answer takes at least 3 rounds: --within {within}s.")
+    assert "at least" not in sentence(duel(0.97, 3, spread=0.03), NAMES, Asked(within_s=60))
+
+
 def test_how_much_more_time_would_show_that_they_are_equal() -> None:
     found = duel(0.998, 8, spread=0.03)
     told = sentence(found, NAMES, Asked(within_s=60))

@@ -302,3 +302,17 @@ def test_a_bisect_takes_its_time() -> None:
     assert asked_of("2%", None, 4, 64, 1, bisect=True).within_s == 300
     assert asked_of("2%", None, 4, 64, 1, bisect=False).within_s == 60
     assert asked_of("2%", "10s", 4, 64, 1, bisect=True).within_s == 10
+
+
+def test_a_kept_program_has_its_own_name_beside_a_new_build_of_the_same_file(
+    linerate: Linerate, answer: Answer, tmp_path: Path
+) -> None:
+    """As `git bisect run` compares them: both are called by the same command line."""
+    answer(duel(0.9, 30))
+    assert linerate("duel", "--keep-baseline", "good.json", OLD).returncode == 0
+    build(tmp_path / "old", "three")
+    done = linerate("duel", "--baseline", "good.json", OLD)
+    assert "B (old) is slower than A (old of the baseline) by more than 2 %" in done.stdout
+    # Two names that differ say enough.
+    done = linerate("duel", "--baseline", "good.json", NEW)
+    assert "B (new) is slower than A (old) by more than 2 %" in done.stdout

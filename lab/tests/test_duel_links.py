@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,10 +31,13 @@ from linerate.host.errors import BusyError, MachineError
 from linerate.host.exit_status import BisectStatus, ExitStatus
 from linerate.host.text import listed
 from linerate.links import LINKS, Ports, link
+from linerate.records.summary import Summary
+from linerate.report.in_short import in_short
 from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.window import Slice, Window
 
+OLD_RUN = Path(__file__).parent / "old_runs" / "simulated-overload-after.tar.xz"
 SLOWER, FASTER, EQUAL = duel(0.9, 30), duel(1.1, 30), duel(1.0, 30)
 Fight = Callable[[dict[str, Duel | BaseException]], None]
 
@@ -108,6 +113,27 @@ def test_an_error_on_one_link_leaves_the_others(
     assert "Not decided on 1 link" in (tmp_path / "kept" / "report.html").read_text()
     errors = ET.parse(tmp_path / "d.xml").findall("testsuite/testcase/error")
     assert len(errors) == 1
+
+
+def test_the_page_has_the_answer_of_a_run_below(
+    tmp_path: Path, linerate: Linerate, fights: Fight
+) -> None:
+    """Also if that run has no figures to show beside the published ones."""
+    fights({"null": EQUAL})
+    duels = ("duel", "rust-l2fwd", "rust-l2fwd-burst", "--out", "kept", "--link", "null")
+    assert linerate(*duels).returncode == 0
+    # Not by tarfile, whose filters Debian 12's Python does not have.
+    shutil.unpack_archive(OLD_RUN, tmp_path / "unpacked")
+    (run,) = (path.parent for path in (tmp_path / "unpacked").rglob("run.json"))
+    run.rename(tmp_path / "kept" / "floods")
+    assert linerate("report", "kept/floods").returncode == 0
+    summary = Summary.model_validate_json((tmp_path / "kept/floods/summary.json").read_text())
+    answer = in_short(summary)
+    assert answer
+    assert linerate("report", "kept").returncode == 0
+    page = (tmp_path / "kept" / "report.html").read_text()
+    assert f"<strong>{html.escape(answer, quote=False)}</strong>" in page
+    assert page.index(html.escape(answer, quote=False)) < page.index("The whole report is in")
 
 
 def test_cpus_that_stay_busy_are_waited_for_once(

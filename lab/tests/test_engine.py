@@ -178,6 +178,8 @@ def test_a_machine_that_is_too_busy_has_a_status_of_its_own(
     with pytest.raises(HopelessError, match=r"was late; CPU 0: cc1 47%\n") as raised:
         go(blocks(4))
     assert raised.value.exit_code is ExitStatus.BUSY
+    # The cause is known: doctor need not look for it.
+    assert (raised.value.hint or "").startswith("wait until the machine is quieter; ")
 
 
 def test_a_run_that_is_to_keep_going_does(

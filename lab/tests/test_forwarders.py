@@ -268,7 +268,7 @@ def test_the_directory_that_l3fwd_shares_with_others_is_needed(
 
 
 def test_an_example_is_built_unmodified_with_our_header_and_what_it_shares(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With a real make, whose compiler only records its arguments."""
     source = tmp_path / "examples" / "l3fwd"
@@ -296,8 +296,13 @@ def test_an_example_is_built_unmodified_with_our_header_and_what_it_shares(
     assert built.facts["include"] == "bench/examples/linerate_ports.h"
     assert "-include linerate_ports.h" in built.facts["command"]
     assert {path: path.read_bytes() for path in source.iterdir()} == before
-    plain = c_examples.build("l3fwd").program
+    # A build takes a minute beside other work, so it is announced, and only when there is one.
+    assert capsys.readouterr().err == "linerate: building the C l3fwd, once (cc)\n"
+    assert c_examples.build("l3fwd", include="linerate_ports.h") == built
+    assert not capsys.readouterr().err
+    plain = c_examples.build("l3fwd", native=True).program
     assert plain != built.program
+    assert capsys.readouterr().err.endswith("(cc -march=native)\n")
     assert c_examples.build("l3fwd", include="linerate_ports.h").program == built.program
     (tmp_path / "examples" / "common" / "sse" / "x.h").write_text("/* y */\n")
     assert c_examples.build("l3fwd", include="linerate_ports.h").program != built.program

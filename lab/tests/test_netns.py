@@ -14,13 +14,14 @@ from conftest import need_veth
 from fake_host import Instead, inside
 
 from linerate.experiments.cloud.tenants import packages
+from linerate.forwarders.routing import routed
 from linerate.host import netns
 from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, LinkError, MachineError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Namespaces
 from linerate.host.process import Command, RunDirectory
-from linerate.links import LinkContext, link
+from linerate.links import LinkContext, flows, link
 from linerate.links.veth import _name as veth_name
 from linerate.links.veth import sees_kernel_threads
 from linerate.trial import link_drops
@@ -65,6 +66,28 @@ def test_ctrl_c_in_a_terminal_ends_no_command_that_the_lab_waits_for(
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     assert int(netns.ip("link")) != os.getpgrp()
     assert int(packages.told(str(group)) or 0) not in {0, os.getpgrp()}
+
+
+def test_flows_are_routed_to_the_other_port_and_their_sources_to_the_port_they_come_by() -> None:
+    """An XDP program that routes leaves frames to the kernel if it finds no route to the source."""
+    flow = next(flows.flows())
+    with Namespaces(("router",)) as made:
+        host = made.host("router")
+        ports = netns.Interface(host, "f0", "forwarder"), netns.Interface(host, "f1", "forwarder")
+        for port in ports:
+            netns.ip("link", "add", port.name, "type", "veth", "peer", f"p{port.name}", host=host)
+            netns.ip("link", "set", port.name, "up", host=host)
+            netns.ip("link", "set", f"p{port.name}", "up", host=host)
+
+        def way(to: object, by: object, port: netns.Interface) -> str:
+            """The interface by which the kernel would send a packet that came in on `port`."""
+            words = ("route", "get", str(to), "from", str(by), "iif", port.name)
+            return netns.ip(*words, host=host).split(" dev ")[1].split()[0]
+
+        with routed(ports):
+            for port, other in (ports, ports[::-1]):
+                assert way(flow.destination, flow.source, port) == other.name
+                assert way(flow.source, flow.destination, port) == port.name
 
 
 def test_they_go_with_their_context() -> None:

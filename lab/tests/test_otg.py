@@ -145,6 +145,16 @@ def test_an_answer_without_an_end_is_an_error(
         client.close()
 
 
+def test_a_generator_that_does_not_answer_in_time_is_named_with_the_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and says nothing
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        client = OtgClient(url, Access(timeout_s=0.5))
+        with pytest.raises(GeneratorError) as raised:
+            client.clear()
+        client.close()
+    assert str(raised.value) == f"generator {url}: set_config: no answer within 0.5 s"
+
+
 def test_an_answer_of_lists_in_lists_is_an_error() -> None:
     deep = b"[" * 4000 + b"]" * 4000
     with answering(lambda connection: connection.sendall(deep)) as url:

@@ -5,6 +5,7 @@ if anything was carried, and a lower bound is called one.
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
@@ -180,3 +181,13 @@ def test_with_one_size_its_blocks_can_decide() -> None:
     assert verdict(found).verdict == "faster"
     (answer,) = answers(found, verdicts=False)
     assert "rust-l2fwd is faster than c-l2fwd" in answer
+    rate = r"carries \d\.\d{3} Mpps \(95 % interval \d\.\d{3} to \d\.\d{3}\)"
+    assert re.search(f"c-l2fwd {rate}, rust-l2fwd {rate};", answer), answer
+    # With fewer searches there is no interval, and the sentence says so.
+    for each in found.cells[0].arms:
+        assert each.search is not None
+        pps = each.search.goals[0].pps
+        assert pps is not None
+        pps.n, pps.low, pps.high = 3, None, None
+    (answer,) = answers(found, verdicts=False)
+    assert answer.count(" Mpps (3 searches: too few for an interval)") == 2

@@ -60,7 +60,9 @@ def refusals(profile: Path, **options: Any) -> list[str]:
 def test_a_file_is_written_and_differences_are_told(linerate: Linerate, tmp_path: Path) -> None:
     done = linerate("trex-convert", str(PROFILES / "statistics.py"), "-o", "config.json")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("note: packets without Ethernet addresses of their own go from 0")
+    assert done.stderr.startswith(
+        "note: packets without Ethernet addresses in the profile go from 0"
+    )
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["ports"] == [{"name": "p0", "location": "ring:loop"}]
     assert [each["name"] for each in config["flows"]] == ["counted", "plain", "latency"]

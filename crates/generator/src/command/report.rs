@@ -65,7 +65,7 @@ impl Report<'_> {
             let left_out: u64 = timed.map(|flow| flow.disturbed.received).sum();
             if left_out > 0 {
                 lines.push(format!(
-                    "{left_out} frames are not included: the generator did not have its CPU when they were due or arrived."
+                    "{left_out} frames have no latency: the generator had lost its CPU when they were due or came back."
                 ));
             }
         }
