@@ -271,6 +271,20 @@ def test_who_copies_packets_does_other_work() -> None:
     refuse([copies(1, 2)])
 
 
+def test_packets_that_waited_before_a_slice_are_no_copies() -> None:
+    """A program that others keep from its CPU finds few packets in a slice, and sends those that
+    it received before.
+    """
+    offered = Offered(10**6, 0)
+    starved = Slice((2000,), (2400,), 10**7, offered)
+    usual = Slice((2000,), (1900,), 10**7, offered)
+    refuse([Window(0, (starved,) * 20), Window(1, (usual,) * 20)])
+    copies = Slice((2000,), (4000,), 10**7, offered)
+    with pytest.raises(FaultError) as raised:
+        refuse([Window(0, (copies,) * 20), Window(1, (usual,) * 20)])
+    assert (raised.value.arm, raised.value.kind) == (0, "work")
+
+
 # -- advice ----------------------------------------------------------------------------------------
 
 LIMIT = FaultError(1, "unsaturated", "it took all that the generator offered")
