@@ -5,10 +5,12 @@
 //! and free control channels, and take no lock for it. So here
 //! - a handler runs while no queue of the driver is polled ([`gate`]);
 //! - a handler and a control call (configure, stop, close, remove) run by turns ([`apart`]);
-//! - a handler that was unregistered, or whose handle was freed, runs no more ([`interpose`]).
+//! - a handler that was unregistered, or whose handle was freed, runs no more ([`interpose`]);
+//! - strangers, and descriptors that a peer should not send, do not get to a handler ([`peers`]).
 
 mod gate;
 mod interpose;
+mod peers;
 
 use std::sync::{Mutex, MutexGuard};
 
