@@ -58,7 +58,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "too large"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "kernel", "too large"])
 def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: str) -> None:
     """At once: it would wait for a pipe without a writer, and read a device for ever."""
     path = tmp_path / name
@@ -70,6 +70,8 @@ def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: s
         socket.socket(socket.AF_UNIX).bind(str(path))
     elif kind == "directory":
         path.mkdir()
+    elif kind == "kernel":
+        path.symlink_to("/proc/self/status")
     else:
         with path.open("wb") as file:
             file.truncate(foreign.MOST_PROGRAM + 1)
@@ -77,7 +79,8 @@ def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: s
         READERS[name](path)
     assert str(path) in str(refused.value)
     words = {"pipe": "a pipe", "device": "a device", "socket": "a socket",
-             "directory": "s a directory", "too large": "larger than"}  # fmt: skip
+             "directory": "s a directory", "kernel": "a file of the kernel",
+             "too large": "larger than"}  # fmt: skip
     assert words[kind] in str(refused.value)
 
 
@@ -96,12 +99,15 @@ def test_secrets_without_an_end(tmp_path: Path, option: str) -> None:
         other_generator.named("https://me@localhost:1", **given, insecure=False)
 
 
-def test_a_file_of_the_kernel_s_is_read_though_it_has_no_size(tmp_path: Path) -> None:
-    assert b"Name:" in foreign.content(Path("/proc/self/status"), 1 << 20)
-    with pytest.raises(OSError, match="larger than 10 bytes"):
-        foreign.content(Path("/proc/self/status"), 10)
-    (tmp_path / "link").symlink_to("/proc/self/status")
-    assert foreign.text(tmp_path / "link", 1 << 20).startswith("Name:")
+@pytest.mark.parametrize(
+    "name", ["/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"]
+)
+def test_files_of_the_kernel_are_not_read(tmp_path: Path, name: str) -> None:
+    """Root lost lines of the kernel's log to a run.json that was a link to /proc/kmsg."""
+    (tmp_path / "link").symlink_to(name)
+    for path in (Path(name), tmp_path / "link"):
+        with pytest.raises(OSError, match="a file of the kernel, not a regular file"):
+            foreign.content(path, 1 << 20)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
