@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 from simulated import Simulation
 
+from linerate.cli import duels_report
 from linerate.cli.attach import check_probe
 from linerate.cli.console import SafeConsole
 from linerate.experiments.cloud.design import design_file
@@ -302,3 +303,25 @@ def test_names_in_a_run_steer_nothing(run: Path) -> None:
     text = console.file.getvalue()
     assert "?[2J" in text
     assert all(each.isprintable() or each == "\n" for each in text), repr(text)
+
+
+@pytest.mark.parametrize("made", ["many", "large", "links"])
+def test_runs_below_duels_have_an_end(tmp_path: Path, made: str) -> None:
+    """Links are no runs that a duel made, and many or large ones would be read one by one."""
+    for number in range(duels_report.MOST_RUNS + 1):
+        place = tmp_path / str(number)
+        if made == "links":
+            place.symlink_to(".")
+            continue
+        place.mkdir()
+        with (place / SUMMARY).open("wb") as file:
+            file.truncate(foreign.MOST_SUMMARY // 50 if made == "large" and number < 60 else 2)
+    (tmp_path / SUMMARY).write_text("{}")
+    if made == "large":
+        for number in range(60, duels_report.MOST_RUNS + 1):
+            shutil.rmtree(tmp_path / str(number))
+    if made == "links":
+        assert duels_report.runs_below(tmp_path) == []
+        return
+    with pytest.raises(RunError, match=r"at most 100 runs below it are read, with 64 MiB"):
+        duels_report.runs_below(tmp_path)
