@@ -678,7 +678,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
         (cpus, ["-p", "1", "--rule_ipv4", str(rules)], f'{rules}: line 1: source: "1.2.3.4/33"'),
         (cpus, ["-p", "1", "--rule_ipv6", str(rules)], f'{rules}: line 1: source: "1.2.3.4/33"'),
         (cpus, ["-p", "1", "--routes_ipv4", str(default)], f"{default}: line 1: destination"),
-        (cpus, ["-p", "1", "--routes_ipv6", str(tmp_path)], f"{tmp_path}: not a regular file"),
+        (cpus, ["-p", "1", "--routes_ipv6", str(tmp_path)], f"{tmp_path}: is a directory"),
         (cpus, ["-p", "1", "--model", "dispatch"], "--model dispatch: each lcore"),
         (cpus, ["-p", "1", "--pcap-enable"], "--pcap-enable: this program"),
     ):

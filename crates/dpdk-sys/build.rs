@@ -122,7 +122,7 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .allowlist_function("rte_pdump_init|rte_malloc_get_socket_stats|rte_memzone_walk")
         .allowlist_function("lr_.*")
         .allowlist_type("rte_(mbuf|mempool|mempool_cache|pktmbuf_pool_private|eth_.*|ether_addr|tel_.*)")
-        .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MEMZONE_NAMESIZE|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_INFO|RTE_LOGTYPE_USER1|E_RTE_.*")
+        .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MEMZONE_NAMESIZE|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_ERR|RTE_LOG_INFO|RTE_LOGTYPE_USER1|E_RTE_.*")
         .allowlist_var("RTE_ACL_.*|RTE_PTYPE_.*")
         .allowlist_var("RTE_HASH_EXTRA_FLAGS_.*")
         // Accessed only by the C compiler's offsets, because of flexible arrays, bit fields or

@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 from simulated import Simulation
 
+from linerate.cli import duels_report
 from linerate.cli.attach import check_probe
 from linerate.cli.console import SafeConsole
 from linerate.experiments.cloud.design import design_file
@@ -58,7 +59,7 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "too large"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "kernel", "too large"])
 def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: str) -> None:
     """Immediately: it would wait for a pipe without a writer, and read a device for ever."""
     path = tmp_path / name
@@ -70,6 +71,8 @@ def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: s
         socket.socket(socket.AF_UNIX).bind(str(path))
     elif kind == "directory":
         path.mkdir()
+    elif kind == "kernel":
+        path.symlink_to("/proc/self/status")
     else:
         with path.open("wb") as file:
             file.truncate(foreign.MOST_PROGRAM + 1)
@@ -77,7 +80,8 @@ def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: s
         READERS[name](path)
     assert str(path) in str(refused.value)
     words = {"pipe": "a pipe", "device": "a device", "socket": "a socket",
-             "directory": "s a directory", "too large": "larger than"}  # fmt: skip
+             "directory": "s a directory", "kernel": "a file of the kernel",
+             "too large": "larger than"}  # fmt: skip
     assert words[kind] in str(refused.value)
 
 
@@ -96,12 +100,15 @@ def test_secrets_without_an_end(tmp_path: Path, option: str) -> None:
         other_generator.named("https://me@localhost:1", **given, insecure=False)
 
 
-def test_a_file_of_the_kernel_s_is_read_though_it_has_no_size(tmp_path: Path) -> None:
-    assert b"Name:" in foreign.content(Path("/proc/self/status"), 1 << 20)
-    with pytest.raises(OSError, match="larger than 10 bytes"):
-        foreign.content(Path("/proc/self/status"), 10)
-    (tmp_path / "link").symlink_to("/proc/self/status")
-    assert foreign.text(tmp_path / "link", 1 << 20).startswith("Name:")
+@pytest.mark.parametrize(
+    "name", ["/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"]
+)
+def test_files_of_the_kernel_are_not_read(tmp_path: Path, name: str) -> None:
+    """Root lost lines of the kernel's log to a run.json that was a link to /proc/kmsg."""
+    (tmp_path / "link").symlink_to(name)
+    for path in (Path(name), tmp_path / "link"):
+        with pytest.raises(OSError, match="a file of the kernel, not a regular file"):
+            foreign.content(path, 1 << 20)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
@@ -296,3 +303,25 @@ def test_names_in_a_run_steer_nothing(run: Path) -> None:
     text = console.file.getvalue()
     assert "?[2J" in text
     assert all(each.isprintable() or each == "\n" for each in text), repr(text)
+
+
+@pytest.mark.parametrize("made", ["many", "large", "links"])
+def test_runs_below_duels_have_an_end(tmp_path: Path, made: str) -> None:
+    """Links are no runs that a duel made, and many or large ones would be read one by one."""
+    for number in range(duels_report.MOST_RUNS + 1):
+        place = tmp_path / str(number)
+        if made == "links":
+            place.symlink_to(".")
+            continue
+        place.mkdir()
+        with (place / SUMMARY).open("wb") as file:
+            file.truncate(foreign.MOST_SUMMARY // 50 if made == "large" and number < 60 else 2)
+    (tmp_path / SUMMARY).write_text("{}")
+    if made == "large":
+        for number in range(60, duels_report.MOST_RUNS + 1):
+            shutil.rmtree(tmp_path / str(number))
+    if made == "links":
+        assert duels_report.runs_below(tmp_path) == []
+        return
+    with pytest.raises(RunError, match=r"at most 100 runs below it are read, with 64 MiB"):
+        duels_report.runs_below(tmp_path)

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 from simulated import Simulation, killed_at, printed, quiet, resume, start
 
+from linerate.host import foreign
 from linerate.host.errors import RunError, UsageError
 from linerate.records.run_file import RUN
 from linerate.records.summary import SUMMARY
@@ -118,6 +119,35 @@ def test_what_cannot_be_added_is_refused(tmp_path: Path, simulation: Simulation)
     with pytest.raises(UsageError, match=r"--seed 9: the run in .* has --seed 1"):
         more(run, 10, None, **{"--seed": 9})
     assert not extension.places(run)
+
+
+@pytest.mark.parametrize(
+    ("made", "complaint"),
+    [
+        ("links", r"more-1: a link, not a directory of added blocks"),
+        ("many", r"run: blocks were added more than 30 times"),
+        ("large", r"more-2: added blocks have more than 256 MiB of records together"),
+    ],
+)
+def test_a_run_has_no_end_of_added_blocks(tmp_path: Path, made: str, complaint: str) -> None:
+    """3,000 links to the run itself kept a report busy for minutes, and filled memory."""
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / RUN).write_text("{}")
+    for number in range(1, extension.MOST + 2):
+        place = run / f"more-{number}"
+        if made == "links":
+            place.symlink_to(".")
+            continue
+        place.mkdir()
+        (place / RUN).write_text("{}")
+        if made == "large":
+            with (place / RECORDS).open("wb") as records:
+                records.truncate(foreign.MOST_RECORDS // 2 + 1)
+    with pytest.raises(RunError, match=complaint):
+        extension.places(run)
+    with pytest.raises(RunError, match=complaint):
+        extension.measured(run)
 
 
 def test_other_programs_add_no_blocks(tmp_path: Path, simulation: Simulation) -> None:

@@ -27,6 +27,9 @@ pub enum EalError {
     /// An argument holds a NUL byte.
     #[error("EAL argument {0:?} holds a NUL byte")]
     Nul(String),
+    /// Other users can put files into EAL's run-time directory.
+    #[error("run-time directory {0}")]
+    Runtime(#[source] std::io::Error),
     /// `rte_eal_init` failed; it has printed its reasons to standard error.
     #[error("EAL did not start: {0}; its messages are above (options: {1})")]
     Init(Errno, String),
@@ -72,8 +75,8 @@ impl Eal {
     /// `--`, without the program's name.
     ///
     /// # Errors
-    /// See [`EalError`]. After a failure DPDK cannot be started again in this process, except after
-    /// [`EalError::Nul`], which is found before DPDK is called.
+    /// See [`EalError`]. After a failure DPDK cannot be started again in this process, except after [`EalError::Nul`]
+    /// and [`EalError::Runtime`], which have not reached DPDK.
     ///
     /// # Panics
     /// Never.
@@ -99,6 +102,7 @@ impl Eal {
         if strings.is_empty() {
             strings.push(CString::default());
         }
+        host::make_runtime_directory().map_err(EalError::Runtime)?;
         if INITIALISED.swap(true, Ordering::SeqCst) {
             return Err(EalError::AlreadyInitialised);
         }

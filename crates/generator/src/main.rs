@@ -244,6 +244,8 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(Eal, S
         }
     };
     if !own_eal_options {
+        // Before anything is removed there, and before the sandbox.
+        host::make_runtime_directory().map_err(dpdk::EalError::Runtime)?;
         stale::remove_runtime_dirs(&start::runtime_dir());
     }
     // Before EAL creates its threads, and after reading files that only the user may read.

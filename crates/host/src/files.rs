@@ -27,7 +27,8 @@ use crate::{is_gone, user};
 mod way;
 
 /// Opens a regular file to read. It does not wait for a pipe and does nothing to a device: both may
-/// have no end. A link to a file is followed.
+/// have no end. So may files of the kernel, such as `/proc/kmsg`, which loses what is read from it. A
+/// link to a file is followed.
 ///
 /// # Errors
 /// The kernel's, or an error that names what it is instead of a file.
@@ -37,10 +38,26 @@ pub fn open_to_read(path: &Path) -> io::Result<File> {
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
     refuse_others_than_files(&file.metadata()?)?;
+    if is_of_the_kernel(&file)? {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "a file of the kernel, not a regular file",
+        ));
+    }
     Ok(file)
 }
 
-/// Reads a regular file of at most `most` bytes.
+/// File systems whose files are functions of the kernel: proc, sysfs, debugfs, tracefs, and both versions of cgroup
+/// (`linux/magic.h`). They claim to be regular.
+const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x27_e0eb, 0x6367_7270];
+
+fn is_of_the_kernel(file: &File) -> io::Result<bool> {
+    let kind = rustix::fs::fstatfs(file)?.f_type;
+    // Signed on some machines; the numbers have 32 bits.
+    Ok(KERNEL.contains(&(kind as u64 & 0xffff_ffff)))
+}
+
+/// What is in a regular file of at most `most` bytes.
 ///
 /// # Errors
 /// As for [`open_to_read`]; also if it is larger.
@@ -407,6 +424,12 @@ mod tests {
             ("to-pipe", 6, "a pipe, not a regular file"),
             ("s", 6, "a socket, not a regular file"),
             ("/dev/zero", 2 << 20, "a device, not a regular file"),
+            ("/proc/version", 2 << 20, "a file of the kernel, not a regular file"),
+            (
+                "/sys/kernel/mm/transparent_hugepage/enabled",
+                6,
+                "a file of the kernel, not a regular file",
+            ),
             (".", 6, "is a directory"),
         ] {
             let error = read(&directory.path().join(name), most).unwrap_err().to_string();

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a program asks the kernel about itself and others: the CPUs that it may use, ignored
-//! signals, processes that have ended, sockets without a server, network interfaces, memory,
-//! capabilities; also files written for other programs, and standard output.
+//! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
+//! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory, capabilities; the
+//! files that it writes for others, its run-time directory, and its standard output.
 #![forbid(unsafe_code)]
 
 pub mod console;
@@ -12,6 +12,7 @@ mod netdev;
 mod netlink;
 mod packet_sockets;
 mod privileges;
+mod runtime;
 mod sandbox;
 mod sockets;
 
@@ -28,6 +29,7 @@ pub use namespace::enter_network_namespace;
 pub use netdev::queue_has_af_xdp;
 pub use packet_sockets::widen_packet_sockets;
 pub use privileges::keep_capabilities_for_ports;
+pub use runtime::{make_runtime_directory, runtime_directory};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};

@@ -150,7 +150,7 @@ mod tests {
         let socket = server.socket();
         drop(server);
         assert!(!socket.exists());
-        assert!(!directory.path().join("dpdk/p").exists());
+        assert!(!directory.path().join("p").exists());
     }
 
     #[test]

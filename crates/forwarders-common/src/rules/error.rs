@@ -14,12 +14,9 @@ pub enum RuleFileError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// What the system says, or what it is instead of a file.
         reason: io::Error,
     },
-    /// It is a directory, a pipe or a device.
-    #[error("{}: not a regular file", .0.display())]
-    Irregular(PathBuf),
     /// No line lets packets pass.
     #[error("{}: no line begins with R: every packet would be dropped", .0.display())]
     NothingPasses(PathBuf),

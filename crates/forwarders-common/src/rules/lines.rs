@@ -38,12 +38,10 @@ pub enum Counts {
 
 /// Opens a file of rules or routes.
 pub fn open(path: &Path) -> Result<BufReader<File>, RuleFileError> {
-    let failed = |reason| RuleFileError::Read { file: path.to_owned(), reason };
-    // A pipe could make a program wait for its rules for ever, in the middle of its work.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(RuleFileError::Irregular(path.to_owned()));
-    }
-    File::open(path).map(BufReader::new).map_err(failed)
+    // A pipe would let a program wait for its rules for ever, in the midst of its work.
+    host::files::open_to_read(path)
+        .map(BufReader::new)
+        .map_err(|reason| RuleFileError::Read { file: path.to_owned(), reason })
 }
 
 /// Reads the file `path` and calls `parse` for every line that is neither blank nor a comment; it

@@ -6,9 +6,9 @@
 //! function of this module, which checks that the callback is still registered, takes the turn,
 //! stops the polling, and calls it.
 //!
-//! `recvmsg` is replaced too, because the driver leaks the memory of peers that leave before the
-//! link is up. It also leaves callbacks registered: the one of a server that was removed, and the
-//! one of a peer whose greeting failed. In both cases it frees the handle before the callback's
+//! `recvmsg` is replaced too, because the driver trusts all peers and leaks descriptors that they
+//! send ([`peers`]). It also leaves callbacks registered: the one of a server that was removed, and
+//! the one of a peer whose greeting failed. In both cases it frees the handle before the callback's
 //! argument, so the callback is unregistered when the handle is freed. With DPDK's archives
 //! (feature `static`) these functions are not found first, and the driver behaves as without them.
 
@@ -19,7 +19,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use super::{TURN, gate};
+use super::{TURN, gate, peers};
 use crate::mutex::locked;
 
 type Handle = *mut c_void;
@@ -77,16 +77,10 @@ struct Entry {
     /// The argument of the callback that registered this one: for a peer that has connected, the
     /// server's.
     parent: usize,
+    /// Its messages are not read, and the driver finds the end of the file.
+    refused: bool,
 }
 
-/// A file of shared memory that a peer has sent, by the argument of the callback that received it.
-struct Sent {
-    argument: usize,
-    fd: c_int,
-    file: (u64, u64),
-}
-
-static SENT: Mutex<Vec<Sent>> = Mutex::new(Vec::new());
 static ENTRIES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
 /// The driver has two callbacks.
@@ -97,6 +91,8 @@ const OURS: [Callback; SLOTS] = [run::<0>, run::<1>, run::<2>, run::<3>];
 thread_local! {
     /// The argument of the callback that this thread runs; 0 outside.
     static RUNNING: Cell<usize> = const { Cell::new(0) };
+    /// Whether it is that of a peer who is refused.
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
 /// The slot of a callback, if it is net_memif's.
@@ -133,6 +129,7 @@ unsafe extern "C" fn run<const SLOT: usize>(argument: *mut c_void) {
     }
     let _raised = gate::raise();
     RUNNING.set(entry.argument);
+    REFUSED.set(entry.refused);
     let callback = CALLBACKS[SLOT].load(Ordering::Acquire);
     // SAFETY: it was registered with this argument, and is still.
     unsafe { mem::transmute::<*mut c_void, Callback>(callback)(argument) };
@@ -140,54 +137,30 @@ unsafe extern "C" fn run<const SLOT: usize>(argument: *mut c_void) {
     close_sent();
 }
 
-/// Closes files of peers that are gone; the driver does so only if it has mapped them. Called by
-/// the thread that has the turn, when the driver is done with such a peer.
+/// Closes descriptors of peers that are gone. Called by the thread that has the turn, when the
+/// driver is done with such a peer.
 pub(super) fn close_sent() {
-    let is_there = |argument| locked(&ENTRIES).iter().any(|entry| entry.argument == argument);
-    locked(&SENT).retain(|sent| {
-        let keep = is_there(sent.argument);
-        if !keep && file_of(sent.fd) == Some(sent.file) {
-            // SAFETY: the driver has forgotten it: no other descriptor of this number is of that file.
-            unsafe { libc::close(sent.fd) };
-        }
-        keep
-    });
+    peers::close_left(|argument| locked(&ENTRIES).iter().any(|entry| entry.argument == argument));
 }
 
-/// libc's `recvmsg`; records the files that a callback of the driver receives.
+/// libc's `recvmsg`; it returns the end of the file where a peer of the driver is refused, or has
+/// sent what it must not.
 ///
 /// # Safety
 /// As POSIX documents it.
 #[cfg_attr(not(feature = "static"), unsafe(no_mangle))]
 #[cfg_attr(feature = "static", allow(dead_code))]
 unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+    let argument = RUNNING.get();
+    if argument != 0 && REFUSED.get() {
+        return 0;
+    }
     // SAFETY: the contract is the caller's.
     let received = unsafe { (dpdk().receive)(fd, message, flags) };
-    if received > 0 && RUNNING.get() != 0 {
+    match usize::try_from(received) {
         // SAFETY: the kernel has filled the message in.
-        unsafe { note_files(message) };
-    }
-    received
-}
-
-/// # Safety
-/// A message that has just been received.
-#[cold]
-unsafe fn note_files(message: *const libc::msghdr) {
-    // SAFETY: the contract is the caller's; descriptors need not be aligned there.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(part) = header.as_ref() {
-            if (part.cmsg_level, part.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-                let fd = libc::CMSG_DATA(header).cast::<c_int>().read_unaligned();
-                // Event descriptors are left out: the driver closes them, and the kernel cannot
-                // tell one from another.
-                if let Some(file) = memory_of(fd) {
-                    locked(&SENT).push(Sent { argument: RUNNING.get(), fd, file });
-                }
-            }
-            header = libc::CMSG_NXTHDR(message, header);
-        }
+        Ok(bytes @ 1..) if argument != 0 && !unsafe { peers::take(message, bytes, argument) } => 0,
+        _ => received,
     }
 }
 
@@ -195,35 +168,6 @@ fn is_ready(fd: c_int) -> bool {
     let mut wanted = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one element, which lives as long as the call.
     unsafe { libc::poll(&raw mut wanted, 1, 0) != 0 }
-}
-
-/// Device and inode of the file behind a descriptor.
-fn file_of(fd: c_int) -> Option<(u64, u64)> {
-    status_of(fd).map(|status| (status.st_dev, status.st_ino))
-}
-
-/// The same, if the file is shared memory.
-fn memory_of(fd: c_int) -> Option<(u64, u64)> {
-    let status = status_of(fd)?;
-    (status.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((status.st_dev, status.st_ino))
-}
-
-fn status_of(fd: c_int) -> Option<libc::stat> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: fills the struct in if it returns 0.
-    unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
-}
-
-/// Makes the descriptor non-blocking: a peer that sends but does not read must not block the
-/// interrupt thread, because queues would wait for it.
-fn never_wait(fd: c_int) {
-    // SAFETY: flags of a descriptor.
-    unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        if flags >= 0 {
-            libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
-        }
-    }
 }
 
 /// Forgets the callback; from now on it is not run.
@@ -246,12 +190,23 @@ unsafe extern "C" fn rte_intr_callback_register(
     };
     // SAFETY: the contract is the caller's.
     let fd = unsafe { (dpdk().fd)(handle) };
-    never_wait(fd);
-    let (file, parent) = (file_of(fd), RUNNING.get());
+    // A peer that sends but does not read must not block the interrupt thread, because queues would
+    // wait for it.
+    peers::never_wait(fd);
+    // SAFETY: the driver has just opened it.
+    let refused = unsafe { peers::refuse_stranger(fd) };
+    let (file, parent) = (peers::inode_of(fd), RUNNING.get());
     // Before the callback is registered, because it may run at once.
     let (handle_address, argument_address) = (handle as usize, argument as usize);
-    let entry =
-        Entry { handle: handle_address, slot, argument: argument_address, fd, file, parent };
+    let entry = Entry {
+        handle: handle_address,
+        slot,
+        argument: argument_address,
+        fd,
+        file,
+        parent,
+        refused,
+    };
     locked(&ENTRIES).push(entry);
     // SAFETY: the contract is the caller's.
     let code = unsafe { (dpdk().register)(handle, Some(OURS[slot]), argument) };
@@ -346,7 +301,7 @@ unsafe extern "C" fn rte_intr_instance_free(handle: Handle) {
         // accepted.
         for entry in peers.into_iter().chain([entry]) {
             // Skipped if the driver has closed it, as it does for a peer whose greeting failed.
-            let is_open = entry.file.is_some() && file_of(entry.fd) == entry.file;
+            let is_open = entry.file.is_some() && peers::inode_of(entry.fd) == entry.file;
             let closing: Option<Ended> = if is_open { Some(close) } else { None };
             // SAFETY: the callback was registered so; handles of entries are not freed yet.
             unsafe {

@@ -6,10 +6,12 @@
 //! - a handler runs while no queue of the driver is polled ([`gate`]);
 //! - a handler and a control call (configure, stop, close, remove) take turns ([`apart`]);
 //! - a handler that was unregistered, or whose handle was freed, does not run again
-//!   ([`interpose`]).
+//!   ([`interpose`]);
+//! - peers of other users, and descriptors that a peer must not send, do not reach a handler ([`peers`]).
 
 mod gate;
 mod interpose;
+mod peers;
 
 use std::sync::{Mutex, MutexGuard};
 
