@@ -12,7 +12,9 @@ mod netdev;
 mod netlink;
 mod packet_sockets;
 mod privileges;
+mod runtime;
 mod sandbox;
+mod socket_users;
 mod sockets;
 
 use std::fs;
@@ -28,10 +30,12 @@ pub use namespace::enter_network_namespace;
 pub use netdev::queue_has_af_xdp;
 pub use packet_sockets::widen_packet_sockets;
 pub use privileges::keep_capabilities_for_ports;
+pub use runtime::{dpdk_directory, runtime_base};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
 pub use sandbox::{Paths, confine_paths, deny_system_calls};
+pub use socket_users::SocketUsers;
 pub use sockets::own_sockets;
 
 /// The CPUs that the calling thread may run on, in ascending order; none when the kernel does not say.

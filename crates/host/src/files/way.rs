@@ -17,7 +17,10 @@ use super::is_trusted;
 use crate::user;
 
 /// The kernel's own limit of links on a way.
-const MOST_LINKS: usize = 40;
+pub(super) const MOST_LINKS: usize = 40;
+
+/// How what is on the way is opened: not to read it.
+const HOW: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// A file's place in a directory that was reached; what is at its end, if anything, was not looked at.
 #[derive(Debug)]
@@ -25,7 +28,7 @@ pub struct Way {
     /// By which the file is named for as long as this is there.
     pub path: PathBuf,
     /// What `path` goes by.
-    _directory: OwnedFd,
+    directory: OwnedFd,
 }
 
 impl Way {
@@ -34,21 +37,29 @@ impl Way {
     /// # Errors
     /// The kernel's; that a link is another user's, by its name; or that the path ends in a directory.
     pub fn to(path: &Path) -> io::Result<Self> {
-        let how = OFlags::PATH | OFlags::CLOEXEC;
-        let root = || open("/", how | OFlags::DIRECTORY, Mode::empty());
+        Self::from(open(".", HOW | OFlags::DIRECTORY, Mode::empty())?, path)
+    }
+
+    /// Goes on from the directory that the file is in, to where a link in its place leads.
+    ///
+    /// # Errors
+    /// As [`Self::to`].
+    pub fn follow(self, target: &Path) -> io::Result<Self> {
+        Self::from(self.directory, target)
+    }
+
+    fn from(start: OwnedFd, path: &Path) -> io::Result<Self> {
+        let root = || open("/", HOW | OFlags::DIRECTORY, Mode::empty());
         let mut steps = steps(path);
-        let mut directory = match path.is_absolute() {
-            true => root()?,
-            false => open(".", how | OFlags::DIRECTORY, Mode::empty())?,
-        };
+        let mut directory = if path.is_absolute() { root()? } else { start };
         let mut links = 0;
         while let Some(step) = steps.pop() {
             if steps.is_empty() && step != ".." {
                 let directory_path = format!("/proc/self/fd/{}", directory.as_raw_fd());
                 let path = Path::new(&directory_path).join(step);
-                return Ok(Self { path, _directory: directory });
+                return Ok(Self { path, directory });
             }
-            let found = openat(&directory, &step, how | OFlags::NOFOLLOW, Mode::empty())?;
+            let found = openat(&directory, &step, HOW | OFlags::NOFOLLOW, Mode::empty())?;
             let kind = fstat(&found)?;
             match FileType::from_raw_mode(kind.st_mode) {
                 FileType::Directory => directory = found,
