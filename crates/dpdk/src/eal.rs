@@ -30,6 +30,9 @@ pub enum EalError {
     /// `rte_eal_init` failed; it has printed its reasons to standard error.
     #[error("EAL did not start: {0}; its messages are above (options: {1})")]
     Init(Errno, String),
+    /// Another user could put files and sockets of theirs in the place of EAL's.
+    #[error("the run-time directory {0}: {1}")]
+    RuntimeDirectory(PathBuf, #[source] std::io::Error),
     /// The process was started as a secondary one (`--proc-type`): its ports and pools would be another's.
     #[error(
         "this is a secondary process, and only primary ones are supported: leave --proc-type out"
@@ -70,8 +73,8 @@ impl Eal {
     /// arguments that EAL left over: those after `--`, without the program's name.
     ///
     /// # Errors
-    /// See [`EalError`]. After a failure DPDK cannot be started again in this process, except after [`EalError::Nul`],
-    /// which has not reached DPDK.
+    /// See [`EalError`]. After a failure DPDK cannot be started again in this process, except after [`EalError::Nul`]
+    /// and [`EalError::RuntimeDirectory`], which have not reached DPDK.
     ///
     /// # Panics
     /// Never.
@@ -96,6 +99,10 @@ impl Eal {
         if strings.is_empty() {
             strings.push(CString::default());
         }
+        // Without XDG_RUNTIME_DIR it is in /tmp, and EAL takes what is there.
+        let base = host::runtime_base();
+        host::dpdk_directory(&base)
+            .map_err(|error| EalError::RuntimeDirectory(base.join("dpdk"), error))?;
         if INITIALISED.swap(true, Ordering::SeqCst) {
             return Err(EalError::AlreadyInitialised);
         }

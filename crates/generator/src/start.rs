@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The EAL options that are chosen when none are given.
 
+use std::fs;
 use std::path::PathBuf;
-use std::{env, fs};
 
 use crate::stale;
 
@@ -59,15 +59,10 @@ fn file_prefix() -> String {
     format!("{}{}", stale::PREFIX, std::process::id())
 }
 
-/// The directory that EAL, with these options, will use for its run-time files (`eal_create_runtime_dir` in DPDK).
+/// The directory that EAL, with these options, will use for its run-time files.
 #[must_use]
 pub fn runtime_dir() -> PathBuf {
-    let of = |name| env::var_os(name).map(PathBuf::from);
-    let of_user = || match host::is_root() {
-        true => PathBuf::from("/var/run"),
-        false => of("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from("/tmp")),
-    };
-    of("RUNTIME_DIRECTORY").unwrap_or_else(of_user).join("dpdk").join(file_prefix())
+    host::runtime_base().join("dpdk").join(file_prefix())
 }
 
 /// KiB in free huge pages of the default size, from the text of /proc/meminfo.

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The path of the socket: `RUNTIME_DIR/dpdk/PREFIX/dpdk_telemetry.v2`, as in EAL.
 
-use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -29,6 +27,14 @@ pub enum PlaceError {
     /// The kernel takes no path of that length.
     #[error("{}: longer than 107 bytes, the most for a socket; shorten --file-prefix or the run-time directory", .0.display())]
     Long(PathBuf),
+    /// Another user could exchange what is in the directory.
+    #[error("{}: {source}", .path.display())]
+    Controlled {
+        /// The directory of all programs.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
     /// The directory cannot be made.
     #[error("{}: {source}; set RUNTIME_DIRECTORY (as root) or XDG_RUNTIME_DIR to a directory of yours", .path.display())]
     Directory {
@@ -53,8 +59,7 @@ impl Place {
     /// # Errors
     /// See [`PlaceError`].
     pub fn make(prefix: &str) -> Result<Self, PlaceError> {
-        let root = rustix::process::geteuid().is_root();
-        Self::make_in(&runtime_directory(root, |name| env::var_os(name)), prefix)
+        Self::make_in(&host::runtime_base(), prefix)
     }
 
     pub(crate) fn make_in(runtime: &Path, prefix: &str) -> Result<Self, PlaceError> {
@@ -66,6 +71,8 @@ impl Place {
         if socket.as_os_str().len() > LONGEST_PATH {
             return Err(PlaceError::Long(socket));
         }
+        host::dpdk_directory(runtime)
+            .map_err(|source| PlaceError::Controlled { path: runtime.join("dpdk"), source })?;
         fs::DirBuilder::new()
             .recursive(true)
             .mode(0o700)
@@ -103,38 +110,10 @@ impl Drop for Place {
     }
 }
 
-/// Returns EAL's choice of the runtime directory.
-fn runtime_directory(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    given("RUNTIME_DIRECTORY").unwrap_or_else(|| match root {
-        true => PathBuf::from("/var/run"),
-        false => given("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from("/tmp")),
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use std::os::unix::net::UnixListener;
-
-    #[test]
-    fn the_directory_is_eal_s() {
-        let of = |root, set: &'static [(&'static str, &'static str)]| {
-            runtime_directory(root, |name| {
-                set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
-            })
-        };
-        assert_eq!(of(true, &[]), Path::new("/var/run"));
-        assert_eq!(of(true, &[("XDG_RUNTIME_DIR", "/x")]), Path::new("/var/run"));
-        assert_eq!(of(false, &[("XDG_RUNTIME_DIR", "/x")]), Path::new("/x"));
-        assert_eq!(of(false, &[("XDG_RUNTIME_DIR", "")]), Path::new("/tmp"));
-        for root in [true, false] {
-            assert_eq!(
-                of(root, &[("RUNTIME_DIRECTORY", "/r"), ("XDG_RUNTIME_DIR", "/x")]),
-                Path::new("/r")
-            );
-        }
-    }
 
     #[test]
     fn a_place_is_left_as_it_was_found() {
