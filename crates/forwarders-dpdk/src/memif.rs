@@ -63,6 +63,23 @@ impl Memif {
         Some(memif)
     }
 
+    /// What other users of this machine may do with the device, if they may: an abstract socket has no file, and so no
+    /// permissions.
+    #[must_use]
+    pub fn exposure(&self) -> Option<String> {
+        let who = match self.server {
+            true => "every user of this machine can connect to it",
+            false => "any user of this machine can take the server's place",
+        };
+        self.is_abstract.then(|| {
+            format!(
+                "{}: its socket {} is abstract: {who}, and read and change the packets of this program; add socket-abstract=no",
+                self.name,
+                self.socket.display()
+            )
+        })
+    }
+
     /// Removes the socket file of a server when no process has it open.
     pub fn remove_stale_socket(&self) {
         if self.server && !self.is_abstract && host::is_stale_socket(&self.socket) {
@@ -121,6 +138,22 @@ mod tests {
                 memif("net_memif0", true, "/a/b", false),
                 memif("net_memif1", false, DEFAULT_SOCKET, true),
             ]
+        );
+    }
+
+    #[test]
+    fn abstract_sockets_are_everybody_s() {
+        let said =
+            |line: &str| devices(line).iter().filter_map(Memif::exposure).collect::<Vec<_>>();
+        let open = said("l2fwd --vdev net_memif0,role=server,socket=/a --vdev net_memif1,id=1 --");
+        assert_eq!(open.len(), 2);
+        assert!(
+            open[0].starts_with("net_memif0: its socket /a is abstract: every user"),
+            "{open:?}"
+        );
+        assert!(open[1].contains("can take the server's place"), "{open:?}");
+        assert!(
+            said("l2fwd --vdev net_memif0,role=server,socket=/a,socket-abstract=no --").is_empty()
         );
     }
 

@@ -53,6 +53,9 @@ impl<O: CommandLine, P: fmt::Debug + fmt::Display> Program<O, P> {
         let memifs = Memif::on_command_line(&arguments);
         for memif in &memifs {
             memif.remove_stale_socket();
+            if let Some(exposure) = memif.exposure() {
+                complain!("{}: warning: {exposure}", self.name);
+            }
         }
         // First, so that a signal while EAL starts ends in order too.
         let stop = Stop::on_signals()?;
