@@ -29,7 +29,7 @@ use std::sync::Arc;
 pub use capture_file::Clock;
 pub use capture_file::ring::MAX_SNAP;
 pub use format::Format;
-pub use recorder::Recorder;
+pub use recorder::{Recorder, Snapshot};
 pub use sink::{Sink, SinkError};
 pub use tap::Tap;
 
