@@ -32,7 +32,7 @@ use generator::sandbox::Sandbox;
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
 use generator::{stale, start};
-use host::console;
+use host::{SocketUsers, console};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::{mpsc, oneshot};
 
@@ -121,6 +121,8 @@ fn run_server(
     // Before EAL: a taken address is the most likely error and the cheapest to find.
     let listener = TcpListener::bind(wanted).map_err(|error| Failure::Listen(wanted, error))?;
     let address = listener.local_addr().map_err(|error| Failure::Listen(wanted, error))?;
+    // In the same network namespace. Without it all users of this machine count as one.
+    let users = SocketUsers::open().ok();
 
     let tls = match (&options.tls_cert, &options.tls_key) {
         (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
@@ -135,7 +137,7 @@ fn run_server(
     let own_eal_options = eal_options.is_some();
     let (eal, sandbox) = init(eal_options, options)?;
     let (entrance, local) = Entrance::open(&eal.runtime_dir(), token.as_ref())?;
-    let door = Door { listener, local, entrance, address, tls, access, sandbox };
+    let door = Door { listener, users, local, entrance, address, tls, access, sandbox };
     let rules = Rules { replays, ..rules(&eal, options, own_eal_options, api(&eal, options)?) };
     let served = serve(&eal, door, options, rules, &signals.came);
     drop(eal);
@@ -323,6 +325,7 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy)
 /// Where the API is served, and whether over HTTPS.
 struct Door {
     listener: TcpListener,
+    users: Option<SocketUsers>,
     local: UnixListener,
     entrance: Entrance,
     address: SocketAddr,
@@ -406,7 +409,8 @@ fn serve_http(
         let (calls, received) = mpsc::channel(BACKLOG);
         let router = server::router(calls, door.access);
         let places = Places::default();
-        let tcp = connections::serve_tcp(door.listener, door.tls, places.clone(), router.clone());
+        let (tls, users) = (door.tls, door.users);
+        let tcp = connections::serve_tcp(door.listener, tls, users, places.clone(), router.clone());
         let unix = connections::serve_unix(door.local, places, router);
         tokio::select! {
             served = tcp => served,

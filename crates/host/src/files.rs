@@ -5,9 +5,10 @@
 //! A file is written in the same directory as `.NAME.PID.tmp`, and then renamed. Neither step
 //! follows a link, so a user who may write to the directory, as everybody may to `/tmp`, cannot
 //! cause another file to be overwritten. If the process is killed in between, its temporary file is
-//! left; the next process that writes the same file removes it. Devices, pipes, and links owned by
-//! root or the user, such as `/dev/stdout`, stay what they are and are written into. Links in the
-//! middle of a path are followed if root or the user owns them (`way`).
+//! left; the next process that writes the same file removes it. Devices, and pipes and links owned by
+//! root or the user, such as `/dev/stdout`, stay what they are and are written into. Links in a path,
+//! and those that a link at its end leads to, are followed if root or the user owns them (`way`). A
+//! pipe of another user is refused: its reader could block the program, and read what is written.
 //!
 //! Nothing is synced to the disk: readers see whole files, but a file may not survive a power
 //! failure.
@@ -15,13 +16,15 @@
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, readlinkat};
+use rustix::io::Errno;
 
-use self::way::Way;
+use self::way::{MOST_LINKS, Way};
 use crate::{is_gone, user};
 
 mod way;
@@ -119,27 +122,36 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::File),
             found => found?,
         };
-        let kind = found.file_type();
         if path.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
         }
-        match (kind.is_file(), kind.is_symlink()) {
-            (true, _) => Ok(Self::File),
-            (_, false) => Ok(Self::Special),
-            (_, true) if is_trusted(found.uid(), user()) => Ok(Self::Link),
-            (_, true) => Err(io::Error::new(
-                ErrorKind::PermissionDenied,
-                format!(
-                    "a link of user {}'s is not followed; remove it or name another file",
-                    found.uid()
-                ),
-            )),
+        Self::of_what(&found)
+    }
+
+    /// What it is, if it is to be trusted.
+    fn of_what(found: &fs::Metadata) -> io::Result<Self> {
+        let kind = found.file_type();
+        let refused = |what| {
+            let text = format!("{what}; remove it or name another file");
+            Err(io::Error::new(ErrorKind::PermissionDenied, text))
+        };
+        let owner = found.uid();
+        match is_trusted(owner, user()) {
+            _ if kind.is_file() => Ok(Self::File),
+            _ if kind.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            true if kind.is_symlink() => Ok(Self::Link),
+            false if kind.is_symlink() => {
+                refused(format!("a link of user {owner}'s is not followed"))
+            }
+            // Only root makes devices.
+            false if kind.is_fifo() => refused(format!("a pipe of user {owner}'s")),
+            _ => Ok(Self::Special),
         }
     }
 }
 
-/// Returns true if `user` may follow a link: its owner could have written the target's content as
-/// well.
+/// Returns true if `user` may follow a link or write into a pipe: its owner could have written the
+/// target's content as well.
 fn is_trusted(owner: u32, user: u32) -> bool {
     owner == 0 || owner == user
 }
@@ -199,22 +211,43 @@ pub fn remove(path: &Path) {
 
 /// Opens what is at a path to write, if it is not a file that may be replaced.
 fn open_other(path: &Path) -> io::Result<Option<File>> {
-    let place = Place::of(path)?;
-    let mut how = OpenOptions::new();
-    match place {
-        Place::File => return Ok(None),
-        Place::Link => how.write(true).create(true).truncate(true),
-        Place::Special => how.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32),
-    };
-    let file = how.open(&Way::to(path)?.path)?;
-    let kind = file.metadata()?.file_type();
-    // It was replaced since the check.
-    if place == Place::Special
-        && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo())
-    {
-        return Err(ErrorKind::AlreadyExists.into());
+    let mut way = Way::to(path)?;
+    if matches!(Place::of(path)?, Place::File) {
+        return Ok(None);
     }
-    Ok(Some(file))
+    for links in 0..MOST_LINKS {
+        let how = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = match rustix::fs::open(&way.path, how, Mode::empty()) {
+            Ok(found) => File::from(found),
+            Err(Errno::NOENT) => return create_new(&way.path).map(Some),
+            Err(errno) => return Err(errno.into()),
+        };
+        let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", found.as_raw_fd()));
+        let mut to_write = OpenOptions::new();
+        to_write.write(true);
+        way = match Place::of_what(&found.metadata()?)? {
+            // Another one since the look.
+            Place::File if links == 0 => return Err(ErrorKind::AlreadyExists.into()),
+            // From here on it is this one that is opened, whatever is put in its place.
+            Place::File => return to_write.truncate(true).open(&by_descriptor).map(Some),
+            Place::Special => return to_write.open(&by_descriptor).map(Some),
+            // The kernel's own links, as those of /dev/stdout, have no path that could be followed.
+            Place::Link if fstatfs(&found)?.f_type == PROC_SUPER_MAGIC => {
+                return to_write.truncate(true).open(&way.path).map(Some);
+            }
+            Place::Link => {
+                let target = readlinkat(&found, "", Vec::new())?;
+                let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                way.follow(&target)?
+            }
+        };
+    }
+    Err(Errno::LOOP.into())
+}
+
+/// An empty file where there is nothing, not by way of a link.
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
 }
 
 /// A temporary file, which will replace the real one. Removed on drop.
@@ -238,7 +271,7 @@ impl Temporary {
         let beside = directory.join(temporary_name(name, std::process::id()));
         // It may be left from an earlier process with this ID.
         let _ = fs::remove_file(&beside);
-        let file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        let file = create_new(&beside)?;
         Ok(Self { file, beside, way, renamed: false })
     }
 
@@ -301,6 +334,12 @@ mod tests {
 
     /// A process ID that no process has: it is larger than the kernel's limit.
     const NOBODY: u32 = 1 << 23;
+
+    fn make_pipe(path: &Path) {
+        use rustix::fs::{CWD, FileType, mknodat};
+
+        mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    }
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
@@ -382,6 +421,68 @@ mod tests {
     }
 
     #[test]
+    fn a_link_leads_no_further_than_to_links_of_one_s_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("shared")).unwrap();
+        fs::write(at("precious"), "precious").unwrap();
+        symlink("shared/out", at("own")).unwrap();
+        // There is nothing yet.
+        write(&at("own"), "figures").unwrap();
+        assert_eq!(fs::read_to_string(at("shared/out")).unwrap(), "figures");
+        symlink("own", at("chain")).unwrap();
+        write(&at("chain"), "more").unwrap();
+        assert_eq!(fs::read_to_string(at("shared/out")).unwrap(), "more");
+        symlink("endless", at("endless")).unwrap();
+        assert!(write(&at("endless"), "x").is_err());
+        fs::remove_file(at("shared/out")).unwrap();
+        symlink("../precious", at("shared/out")).unwrap();
+        if lchown(at("shared/out"), Some(65534), None).is_err() {
+            // Only root gives links away.
+            return;
+        }
+        for name in ["own", "chain"] {
+            for refused in [write(&at(name), "x"), create(&at(name)).map(drop)] {
+                let error = refused.unwrap_err().to_string();
+                assert!(error.starts_with("a link of user 65534's is not followed"), "{error}");
+            }
+        }
+        assert_eq!(fs::read_to_string(at("precious")).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_pipe_of_another_user_s_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let (pipe, link) = (directory.path().join("pipe"), directory.path().join("link"));
+        make_pipe(&pipe);
+        symlink("pipe", &link).unwrap();
+        let reader = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32)
+            .open(&pipe)
+            .unwrap();
+        for own in [&pipe, &link] {
+            check(own).unwrap();
+            write(own, "figures").unwrap();
+            let mut text = [0; 7];
+            (&reader).read_exact(&mut text).unwrap();
+            assert_eq!(&text, b"figures");
+        }
+        drop(reader);
+        if std::os::unix::fs::chown(&pipe, Some(65534), None).is_err() {
+            // Only root gives pipes away.
+            return;
+        }
+        for path in [&pipe, &link] {
+            for refused in [write(path, "x"), create(path).map(drop)] {
+                let error = refused.unwrap_err().to_string();
+                assert_eq!(error, "a pipe of user 65534's; remove it or name another file");
+            }
+        }
+        assert!(check(&pipe).is_err());
+    }
+
+    #[test]
     fn what_others_may_do_with_a_secret_is_said() {
         use std::os::unix::fs::PermissionsExt as _;
 
@@ -405,14 +506,7 @@ mod tests {
         let (file, pipe) = (directory.path().join("file"), directory.path().join("pipe"));
         fs::write(&file, "content").unwrap();
         symlink("file", directory.path().join("link")).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RWXU,
-            0,
-        )
-        .unwrap();
+        make_pipe(&pipe);
         symlink("pipe", directory.path().join("to-pipe")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(directory.path().join("s")).unwrap();
         assert_eq!(read(&file, 7).unwrap(), b"content");

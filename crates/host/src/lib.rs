@@ -14,6 +14,7 @@ mod packet_sockets;
 mod privileges;
 mod runtime;
 mod sandbox;
+mod socket_users;
 mod sockets;
 
 use std::fs;
@@ -34,6 +35,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
 pub use sandbox::{Paths, confine_paths, deny_system_calls};
+pub use socket_users::SocketUsers;
 pub use sockets::own_sockets;
 
 /// The CPUs that the calling thread may run on, in ascending order; none if the kernel does not

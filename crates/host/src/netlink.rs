@@ -2,6 +2,7 @@
 //! One netlink request to the kernel, and its answer. Layouts are those of `linux/netlink.h`.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -49,18 +50,37 @@ fn exchange(
     flags: u16,
     content: &[u8],
 ) -> io::Result<Vec<u8>> {
-    let socket =
-        socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+    exchange_on(&open(protocol)?, kind, flags, content)
+}
+
+/// A socket to ask by, in the calling thread's network namespace.
+///
+/// # Errors
+/// The kernel's own.
+pub fn open(protocol: Option<Protocol>) -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+    Ok(socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?)
+}
+
+/// As [`ask`], by a socket that stays open.
+///
+/// # Errors
+/// The kernel's own, which may mean that there is no such thing.
+pub fn ask_on(socket: &OwnedFd, kind: u16, content: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+    read(&exchange_on(socket, kind, NLM_F_REQUEST, content)?)
+}
+
+fn exchange_on(socket: &OwnedFd, kind: u16, flags: u16, content: &[u8]) -> io::Result<Vec<u8>> {
     let mut request = vec![0; HEADER];
     request.extend(content);
     let length = request.len() as u32;
     put(&mut request, 0, &length.to_ne_bytes());
     put(&mut request, 4, &kind.to_ne_bytes());
     put(&mut request, 6, &flags.to_ne_bytes());
-    sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    sendto(socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
     // The answer is there before the send returns. The buffer is longer than any answer here.
     let mut answer = vec![0; 1 << 15];
-    let (length, _) = recv(&socket, &mut answer[..], RecvFlags::DONTWAIT)?;
+    let (length, _) = recv(socket, &mut answer[..], RecvFlags::DONTWAIT)?;
     answer.truncate(length);
     Ok(answer)
 }

@@ -55,8 +55,12 @@ fn own(directory: &Path) -> io::Result<()> {
 }
 
 fn refuse_others(directory: &Path, found: &fs::Metadata) -> io::Result<()> {
+    // In a user namespace root may have no number there: its files seem to belong to the owner of `/`.
+    let root = fs::metadata("/").map_or(0, |found| found.uid());
     let why = match (found.uid(), found.mode()) {
-        (owner, _) if owner != 0 && owner != user() => format!("it belongs to user {owner}, who"),
+        (owner, _) if ![0, user(), root].contains(&owner) => {
+            format!("it belongs to user {owner}, who")
+        }
         (_, mode) if mode & WRITABLE != 0 && !found.is_symlink() => {
             format!("its mode is {:o}, and other users", mode & 0o7777)
         }

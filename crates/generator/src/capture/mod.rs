@@ -33,7 +33,7 @@ use capture_file::{FCS_LEN, fcs};
 
 pub use capture_file::ring::MAX_SNAP;
 pub use format::Format;
-pub use recorder::Recorder;
+pub use recorder::{Recorder, Snapshot};
 pub use sink::{Sink, SinkError};
 pub use tap::Tap;
 

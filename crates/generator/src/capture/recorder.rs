@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Captured frames in memory: OTG's capture buffer.
 
+use std::sync::Arc;
+
 use capture_file::ring::Record;
 
 use super::store::Store;
@@ -15,7 +17,8 @@ const AROUND: usize = 1024;
 pub struct Recorder {
     settings: Settings,
     inlets: Vec<Inlet>,
-    store: Store,
+    /// Shared with files that are being made.
+    store: Arc<Store>,
     overwritten: u64,
     refused: u64,
     /// True if a frame was refused because of the limits; no more are taken then.
@@ -35,7 +38,7 @@ impl Recorder {
         let recorder = Recorder {
             settings,
             inlets,
-            store,
+            store: Arc::new(store),
             overwritten: 0,
             refused: 0,
             full: false,
@@ -48,17 +51,22 @@ impl Recorder {
     /// Takes the frames that wait in the rings. Call it often enough that they do not fill. It ends
     /// even if the taps fill them faster.
     pub fn collect(&mut self) {
+        if self.inlets.iter().all(|inlet| inlet.ring.waiting() == 0) {
+            return;
+        }
+        // A copy, if a file is being made of it.
+        let kept = Arc::make_mut(&mut self.store);
         for (lane, inlet) in self.inlets.iter_mut().enumerate() {
             let mut left = inlet.ring.waiting();
             while let Some(record) = inlet.ring.peek().filter(|_| left > 0) {
-                while self.settings.overwrite && !self.store.fits(&record) {
-                    if !self.store.drop_oldest() {
+                while self.settings.overwrite && !kept.fits(&record) {
+                    if !kept.drop_oldest() {
                         break;
                     }
                     self.overwritten += 1;
                 }
-                let wanted = !self.full && self.store.fits(&record);
-                let store = &mut self.store;
+                let wanted = !self.full && kept.fits(&record);
+                let store = &mut *kept;
                 let taken = inlet.ring.take(&record, |one, two| {
                     if wanted {
                         store.push(lane, record, one, two);
@@ -101,6 +109,34 @@ impl Recorder {
         }
     }
 
+    /// What is kept now, of which a file can be made while more is captured. As long as it is there, the next
+    /// [`collect`](Self::collect) copies all that is kept: have one at a time.
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot {
+            settings: self.settings.clone(),
+            store: self.store.clone(),
+            started: self.started,
+            ended: self.ended.map(|(ended, _)| (ended, self.figures())),
+        }
+    }
+
+    /// [`Snapshot::file`] of what is kept now.
+    pub fn file(&self, slice: Option<(u64, u64)>) -> Vec<u8> {
+        self.snapshot().file(slice)
+    }
+}
+
+/// What a [`Recorder`] kept at a time.
+#[derive(Debug)]
+pub struct Snapshot {
+    settings: Settings,
+    store: Arc<Store>,
+    started: u64,
+    /// Of a capture that was stopped: when, in nanoseconds since the epoch, and its figures.
+    ended: Option<(u64, Figures)>,
+}
+
+impl Snapshot {
     /// The frames of a slice.
     fn records(&self, slice: Option<(u64, u64)>) -> impl Iterator<Item = (&Record, &[u8], &[u8])> {
         let (first, count) = slice.unwrap_or((1, u64::MAX));
@@ -108,23 +144,26 @@ impl Recorder {
         self.store.iter().skip(skip).take(usize::try_from(count).unwrap_or(usize::MAX))
     }
 
-    /// An upper bound of the size of [`file`](Self::file).
+    /// An upper bound of the size of [`file`](Self::file), known at once.
     pub fn file_len(&self, slice: Option<(u64, u64)>) -> usize {
-        let most = |record: &Record| record.captured as usize + format::RECORD_OVERHEAD;
-        let records: usize = self.records(slice).map(|(record, ..)| most(record)).sum();
-        records + self.settings.port.len() + AROUND
+        let (frames, bytes) = (self.store.frames(), self.store.captured());
+        let frames = slice.map_or(frames, |(_, count)| count.min(frames));
+        let frames = usize::try_from(frames).unwrap_or(usize::MAX);
+        let longest = frames.saturating_mul(self.settings.snap);
+        let records = frames.saturating_mul(format::RECORD_OVERHEAD);
+        records.saturating_add(bytes.min(longest)) + self.settings.port.len() + AROUND
     }
 
-    /// The capture file as of the last [`collect`](Self::collect), in order of time. With a slice,
-    /// only the frames from `slice.0` (the oldest is 1) on, at most `slice.1` of them.
+    /// The capture file, in order of time. With a slice, only the frames from `slice.0` (the oldest
+    /// is 1) on, at most `slice.1` of them. Takes a second for some million frames.
     pub fn file(&self, slice: Option<(u64, u64)>) -> Vec<u8> {
         let mut out = Vec::with_capacity(self.file_len(slice));
         self.settings.head(&mut out);
         for (record, one, two) in self.records(slice) {
             self.settings.record(&mut out, record, one, two);
         }
-        if let Some((ended, _)) = self.ended {
-            self.settings.format.tail(&mut out, self.started, ended, &self.figures());
+        if let Some((ended, figures)) = &self.ended {
+            self.settings.format.tail(&mut out, self.started, *ended, figures);
         }
         out
     }

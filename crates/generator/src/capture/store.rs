@@ -9,14 +9,14 @@ use capture_file::ring::Record;
 const RECORD_COST: usize = size_of::<Record>();
 
 /// The frames of one tap, oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lane {
     records: VecDeque<Record>,
     bytes: VecDeque<u8>,
 }
 
 /// The frames of all taps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Store {
     lanes: Vec<Lane>,
     max_bytes: usize,
@@ -39,6 +39,11 @@ impl Store {
     /// Frames in it.
     pub(super) fn frames(&self) -> u64 {
         self.frames
+    }
+
+    /// Bytes of these frames.
+    pub(super) fn captured(&self) -> usize {
+        self.bytes - RECORD_COST * usize::try_from(self.frames).unwrap_or_default()
     }
 
     /// Whether one more record is within the limits.

@@ -154,10 +154,11 @@ proptest! {
             }
         }
         let stable = |mut frames: Vec<Found>| { frames.sort(); frames };
-        let total = expected.len();
+        let total = expected.len() + 1;
         recorder.collect();
         let running = recorder.file(None);
-        prop_assert!(running.len() <= recorder.file_len(None));
+        let before = recorder.snapshot();
+        prop_assert!(running.len() <= before.file_len(None));
         let found = read_back(&running);
         prop_assert!(found.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         prop_assert_eq!(stable(found.clone()), stable(expected));
@@ -169,6 +170,15 @@ proptest! {
             found.iter().skip(first.max(1) as usize - 1).take(count as usize).cloned().collect();
         prop_assert_eq!(read_back(&recorder.file(Some((first, count)))), part);
 
+        // What was asked for is as it was then.
+        tsc += 1;
+        for taps in [&mut taps_a, &mut taps_b] {
+            taps[0].look(&frame(total as u64, 64), tsc);
+        }
+        recorder.collect();
+        prop_assert_eq!(before.file(None), running);
+        let slice = Some((first.max(1), count));
+        prop_assert!(before.file(slice).len() <= before.file_len(slice));
         recorder.stop(tsc);
         let figures = recorder.figures();
         prop_assert_eq!(figures.stored, total as u64);

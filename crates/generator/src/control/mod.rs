@@ -41,7 +41,7 @@ use crate::otg::{ApiError, LARGE_BODY, capture, config, metrics, state};
 use crate::pacing::LineRate;
 use crate::plan::Plan;
 use crate::telemetry::Question;
-use captures::Captures;
+use captures::{Captures, Making};
 pub use configurator::Configurator;
 use configurator::{Changed, Current, Job, Next, Progress, Replaced, Report, Task, Wanted};
 use ports::Entry;
@@ -73,6 +73,9 @@ const LOOK: Duration = Duration::from_millis(5);
 const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it checks links while nothing is sent.
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
+
+/// Most configurations that wait for the one that is being set: each is in memory, forty times as large as its text.
+const MAX_WAITING: usize = 16;
 
 /// A configuration in force.
 #[derive(Default)]
@@ -142,7 +145,11 @@ pub struct Control<'run, 'eal> {
     waiting: VecDeque<(Option<Instant>, Message)>,
     /// Capture files that are being sent to clients, those of earlier configurations included.
     sending: Sending,
-    /// Run number of the next start.
+    /// The one that is being made.
+    making: Option<Making>,
+    /// Calls for others.
+    files: VecDeque<(Value, oneshot::Sender<Result<Answer, ApiError>>)>,
+    /// The next start's.
     run: u8,
 }
 
@@ -173,6 +180,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
             setting: None,
             waiting: VecDeque::new(),
             sending: Sending::default(),
+            making: None,
+            files: VecDeque::new(),
             run: rules.first_run,
             rules,
         };
@@ -211,6 +220,12 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     self.look_at_links().await;
                 }
                 () = sleep_until(waits), if waits.is_some() => self.refuse_late(),
+                made = Making::made(&mut self.making), if self.making.is_some() => {
+                    if let Some(making) = self.making.take() {
+                        making.send(made);
+                    }
+                    self.make_files();
+                }
             }
         }
     }
@@ -220,10 +235,23 @@ impl<'run, 'eal> Control<'run, 'eal> {
         if self.setting.is_none() || self.is_for_now(&message.call) {
             return self.handle(message).await;
         }
+        // A client that has gone keeps no memory, and no turn.
+        self.waiting.retain(|(_, waiting)| !waiting.answer.is_closed());
         let until = match message.call {
             Call::SetConfig(_) | Call::Load(_) => None,
             _ => Some(Instant::now() + PATIENCE),
         };
+        let configurations = self.waiting.iter().filter(|(until, _)| until.is_none()).count();
+        if until.is_none() && configurations >= MAX_WAITING {
+            let _ = message.answer.send(Err(ApiError::request(
+                503,
+                format!(
+                    "{MAX_WAITING} configurations wait for one that is being set ({}): ask again later",
+                    self.progress.describe()
+                ),
+            )));
+            return;
+        }
         self.waiting.push_back((until, message));
     }
 
@@ -296,7 +324,10 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 return self.begin(task, message.answer, message.alone);
             }
             Call::Metrics(value) => self.metrics(&value),
-            Call::Capture(value) => self.capture_file(&value),
+            Call::Capture(value) => match capture::request(&value, &self.port_names()) {
+                Ok(_) => return self.queue_file(value, message.answer),
+                Err(error) => Err(error),
+            },
             Call::SetState(value) => match self.wanted_state(&value) {
                 Ok(state::Wanted::Transmit { state: state::Transmit::Start, flows }) => {
                     return self.start(flows, message.answer).await;
@@ -316,7 +347,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
         answer: oneshot::Sender<Result<Answer, ApiError>>,
         alone: Option<OwnedSemaphorePermit>,
     ) {
-        let large = alone.is_some() || self.active.config.len() > LARGE_BODY;
+        let large =
+            alone.is_some() || self.active.config.len() > LARGE_BODY || !self.waiting.is_empty();
         self.progress.begin();
         match self.jobs.send(Job { task, large }) {
             Ok(()) => self.setting = Some(Setting { answer, _alone: alone }),
@@ -336,7 +368,10 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 while self.setting.is_none()
                     && let Some((_, message)) = self.waiting.pop_front()
                 {
-                    self.handle(message).await;
+                    // Who has gone meanwhile wants it no more.
+                    if !message.answer.is_closed() {
+                        self.handle(message).await;
+                    }
                 }
             }
         }
@@ -431,12 +466,6 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 &columns,
             ),
         }))
-    }
-
-    fn capture_file(&mut self, value: &Value) -> Result<Answer, ApiError> {
-        let request = capture::request(value, &self.port_names())?;
-        self.active.captures.collect();
-        self.active.captures.file(&request, &self.sending).map(Answer::File)
     }
 
     fn set_links(&mut self, up: bool, ports: &[usize]) -> Result<Answer, ApiError> {

@@ -18,7 +18,10 @@ use super::is_trusted;
 use crate::user;
 
 /// The kernel's own limit of links in a path.
-const MOST_LINKS: usize = 40;
+pub(super) const MOST_LINKS: usize = 40;
+
+/// How the parts of a path are opened: not to read them.
+const HOW: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
 
 /// A file's name in a directory that was reached; whether the file exists, and what it is, was not
 /// checked.
@@ -27,7 +30,7 @@ pub struct Way {
     /// A path to the file that is valid as long as this lives.
     pub path: PathBuf,
     /// The directory that `path` refers to.
-    _directory: OwnedFd,
+    directory: OwnedFd,
 }
 
 impl Way {
@@ -37,21 +40,29 @@ impl Way {
     /// The kernel's; that a link belongs to another user, with its name; or that the path ends in a
     /// directory.
     pub fn to(path: &Path) -> io::Result<Self> {
-        let how = OFlags::PATH | OFlags::CLOEXEC;
-        let root = || open("/", how | OFlags::DIRECTORY, Mode::empty());
+        Self::from(open(".", HOW | OFlags::DIRECTORY, Mode::empty())?, path)
+    }
+
+    /// Goes on from the directory that the file is in, to where a link in its place leads.
+    ///
+    /// # Errors
+    /// As [`Self::to`].
+    pub fn follow(self, target: &Path) -> io::Result<Self> {
+        Self::from(self.directory, target)
+    }
+
+    fn from(start: OwnedFd, path: &Path) -> io::Result<Self> {
+        let root = || open("/", HOW | OFlags::DIRECTORY, Mode::empty());
         let mut steps = steps(path);
-        let mut directory = match path.is_absolute() {
-            true => root()?,
-            false => open(".", how | OFlags::DIRECTORY, Mode::empty())?,
-        };
+        let mut directory = if path.is_absolute() { root()? } else { start };
         let mut links = 0;
         while let Some(step) = steps.pop() {
             if steps.is_empty() && step != ".." {
                 let directory_path = format!("/proc/self/fd/{}", directory.as_raw_fd());
                 let path = Path::new(&directory_path).join(step);
-                return Ok(Self { path, _directory: directory });
+                return Ok(Self { path, directory });
             }
-            let found = openat(&directory, &step, how | OFlags::NOFOLLOW, Mode::empty())?;
+            let found = openat(&directory, &step, HOW | OFlags::NOFOLLOW, Mode::empty())?;
             let kind = fstat(&found)?;
             match FileType::from_raw_mode(kind.st_mode) {
                 FileType::Directory => directory = found,
