@@ -48,7 +48,7 @@ fn dictionary<'v, S: Serializer, T: Serialize>(
     map.end()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests {
     use super::*;
 
