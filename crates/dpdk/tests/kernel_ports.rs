@@ -243,7 +243,7 @@ fn af_xdp_receives_into<'eal>(
     let failed = port.configure(&queues(&few, 1)).map(drop).unwrap_err().to_string();
     assert!(failed.contains("rte_eth_rx_queue_setup"), "{failed}");
     let refused = eal.detach(eal.take_port(id).unwrap()).unwrap_err().to_string();
-    assert!(refused.contains("configure it with success first"), "{refused}");
+    assert!(refused.contains("configure the port successfully first"), "{refused}");
     let port = eal.take_port(id).unwrap().configure(&queues(kept, 1));
     let mut port = match port.and_then(Port::start) {
         Ok(port) => port,

@@ -138,7 +138,7 @@ pub fn pcap_files(eal: &Eal, pool: &Mempool<'_>) {
     let few = Mempool::packet_pool(eal, &few).unwrap();
     assert!(eal.take_port(id).unwrap().configure(&queues(&few, 1)).is_err());
     let refused = eal.detach(eal.take_port(id).unwrap()).unwrap_err().to_string();
-    assert!(refused.contains("configure it with success first"), "{refused}");
+    assert!(refused.contains("configure the port successfully first"), "{refused}");
     assert!(few.is_full());
     // The driver never frees what it keeps then, so this has a pool of its own.
     let kept = PoolConfig { count: 255, cache: 0, ..PoolConfig::named("kept") };
