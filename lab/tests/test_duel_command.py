@@ -169,7 +169,7 @@ def test_a_baseline_stands_in_place_of_the_first_program(
     assert [each["name"] for each in found["programs"]] == ["A-old", "B-old"]
     assert found["baseline"]["file"] == "b.json"
     assert "--baseline b.json" in found["repeat"]
-    assert "| A (old) | B (old) |" in (tmp_path / "d.md").read_text()
+    assert "| A (old of the baseline) | B (old) |" in (tmp_path / "d.md").read_text()
     # An error belongs to the same test name, by which CI systems identify it.
     linerate("duel", "--baseline", "b.json", OLD, "--junit", "d.xml")
     (tmp_path / "old").unlink()

@@ -170,7 +170,7 @@ pub mod tsc;
 pub use burst::{Burst, Drain};
 pub use eal::{Eal, EalError};
 pub use errno::Errno;
-pub use heap::trim_heap;
+pub use heap::{map_large_blocks, trim_heap};
 pub use lcore::{LaunchError, Lcore, Scope};
 pub use mbuf::{
     Checksum, ExternalBuffer, ForeignError, ForeignMemory, HeapBuffer, HeapError, IpOffload,

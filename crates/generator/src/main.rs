@@ -39,6 +39,9 @@ use tokio::sync::{mpsc, oneshot};
 /// Most waiting calls and questions.
 const BACKLOG: usize = 64;
 
+/// Blocks of this many bytes or more go back to the kernel when they are freed.
+const LARGE_BLOCK: usize = 256 << 10;
+
 /// Commands print tables, which EAL's notices would interrupt.
 const QUIET: &str = "--log-level=*:warning";
 
@@ -108,6 +111,8 @@ fn run_server(
     options: &Options,
     wanted: SocketAddr,
 ) -> Result<(), Failure> {
+    // Bodies of requests come in any number and size; what they took is to be free afterwards.
+    dpdk::map_large_blocks(LARGE_BLOCK);
     let mut token = None;
     let credentials = match (&options.otg_user, &options.otg_password_file) {
         (Some(user), Some(file)) => Some(Credentials::read(user, file)?),

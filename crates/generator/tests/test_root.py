@@ -185,5 +185,5 @@ def test_what_another_user_has_prepared_is_refused(directory: Path) -> None:
     os.chown(directory / "dpdk", 65534, 65534)
     code, said = run()
     assert code == 1
-    assert "it belongs to user 65534, who could put files and sockets in place" in said
+    assert "it belongs to user 65534, who can have this program write to other files" in said
     assert list((directory / "dpdk").iterdir()) == []

@@ -61,13 +61,13 @@ class TrialMetric(Metric):
 
 RECEIVED = TrialMetric(
     name="received_pps",
-    words="forwarded frames per second",
+    words="frames per second carried there and back",
     rate=True,
     value=lambda trial: trial.frames.received_pps,
 )
 FORWARDED = TrialMetric(
     name="forwarder_rx_pps",
-    words="packets per second received by the forwarder",
+    words="packets per second taken by the forwarder",
     rate=True,
     value=lambda trial: trial.frames.forwarder_rx_pps,
 )

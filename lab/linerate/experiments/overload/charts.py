@@ -19,7 +19,7 @@ def trials_of_cell(cell: CellSummary, trials: list[Trial]) -> dict[str, Any] | N
     title = (
         "cycles per packet (fewer is better)"
         if cycles
-        else "forwarded frames, Mpps of this machine (more is better)"
+        else "frames carried there and back, Mpps of this machine (more is better)"
     )
     if not cycles and not any(arm.received_mpps for arm in cell.arms):
         title = "packets per second forwarded, Mpps of this machine (more is better)"
