@@ -143,6 +143,8 @@ pub struct Control<'run, 'eal> {
     setting: Option<Setting>,
     /// Calls that wait for its end, each with its deadline, in order of arrival.
     waiting: VecDeque<(Option<Instant>, Message)>,
+    /// Calls were dropped without an answer, and their memory is not given back yet.
+    forgotten: bool,
     /// Capture files that are being sent to clients, those of earlier configurations included.
     sending: Sending,
     /// The one that is being made.
@@ -179,6 +181,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
             progress: configurator.progress(),
             setting: None,
             waiting: VecDeque::new(),
+            forgotten: false,
             sending: Sending::default(),
             making: None,
             files: VecDeque::new(),
@@ -236,7 +239,9 @@ impl<'run, 'eal> Control<'run, 'eal> {
             return self.handle(message).await;
         }
         // A client that has gone keeps no memory, and no turn.
+        let before = self.waiting.len();
         self.waiting.retain(|(_, waiting)| !waiting.answer.is_closed());
+        self.forgotten |= self.waiting.len() < before;
         let until = match message.call {
             Call::SetConfig(_) | Call::Load(_) => None,
             _ => Some(Instant::now() + PATIENCE),
@@ -368,10 +373,14 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 while self.setting.is_none()
                     && let Some((_, message)) = self.waiting.pop_front()
                 {
-                    // Who has gone meanwhile wants it no more.
-                    if !message.answer.is_closed() {
+                    if message.answer.is_closed() {
+                        self.forgotten = true;
+                    } else {
                         self.handle(message).await;
                     }
+                }
+                if std::mem::take(&mut self.forgotten) {
+                    tokio::task::spawn_blocking(dpdk::trim_heap);
                 }
             }
         }
