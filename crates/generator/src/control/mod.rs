@@ -147,11 +147,11 @@ pub struct Control<'run, 'eal> {
     forgotten: bool,
     /// Capture files that are being sent to clients, those of earlier configurations included.
     sending: Sending,
-    /// The one that is being made.
+    /// The capture file that is being made.
     making: Option<Making>,
-    /// Calls for others.
+    /// Requests for further capture files, in order of arrival.
     files: VecDeque<(Value, oneshot::Sender<Result<Answer, ApiError>>)>,
-    /// The next start's.
+    /// Run number of the next start.
     run: u8,
 }
 
@@ -238,7 +238,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         if self.setting.is_none() || self.is_for_now(&message.call) {
             return self.handle(message).await;
         }
-        // A client that has gone keeps no memory, and no turn.
+        // Calls of clients that have disconnected keep neither memory nor a turn.
         let before = self.waiting.len();
         self.waiting.retain(|(_, waiting)| !waiting.answer.is_closed());
         self.forgotten |= self.waiting.len() < before;
