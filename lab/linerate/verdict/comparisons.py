@@ -3,8 +3,8 @@
 verdicts.
 
 A family of Holm's correction is one arm on one link by one metric, over its frame sizes and loads.
-Comparisons that are not primary are labelled exploratory (`sentences`): there are as many such
-families as metrics.
+Comparisons that are not primary are labelled exploratory (`sentences`). There are as many such
+families as metrics, so they are judged more strictly (`judgement`).
 
 If link or generator limited arms of a cell, cycles per packet at fixed lower loads answer the
 question (docs/how-it-measures.md#limited-by-generator-or-link): they are primary there, and the
@@ -395,6 +395,7 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
             higher_is_better=metric.better == "higher",
             # A rate of 0 is below the least that was tried, no one knows where.
             zeros_alike=not metric.rate,
+            exploratory=not pairs.primary,
         )
     else:
         judgement = judge(
@@ -407,6 +408,7 @@ def _comparison(pairs: CellPairs, label: str, corrected: Corrected | None) -> Co
             limited_by=limited_by,
             zero_blocks=found.zero_blocks,
             higher_is_better=metric.better == "higher",
+            exploratory=not pairs.primary,
         )
     result.verdict, result.reason = judgement.verdict, judgement.reason
     if paired := found.paired:
