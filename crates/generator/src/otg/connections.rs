@@ -20,6 +20,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpStream, UnixStream};
 
 use super::leased::Leased;
+use super::opening::Opening;
 use super::patience::{Patience, Patient};
 use super::places::{Peer, Places};
 
@@ -32,6 +33,12 @@ const HEADER_TIMEOUT: Duration = Duration::from_secs(10);
 /// Largest read buffer of a connection in bytes, and so of a request's headers. The limit of all bodies together does not
 /// count these buffers, and hyper's default (400 KiB) was 32 MB for 80 clients that send at once.
 const READ_BUFFER: usize = 64 << 10;
+
+/// Largest headers of a request of HTTP/2 in bytes.
+const HEADERS: u32 = 16 << 10;
+
+/// How often a silent peer of HTTP/2 is asked whether it is still there.
+const KEEP_ALIVE: Duration = Duration::from_secs(30);
 
 /// Serves `router` on a TCP socket, by HTTPS if there is a certificate, until that fails. Users of this machine are told
 /// apart by `users`, of the socket's network namespace.
@@ -77,10 +84,20 @@ where
     A::Stream: AsyncRead + AsyncWrite + Unpin + Send,
     A::Future: Send + 'static,
 {
-    // Without a choice of versions, the wait for the first bytes would have no end.
-    let mut server = server.map(|inner| Bounded { inner, users, places }).http1_only();
-    let mut http = server.http_builder().http1();
-    http.timer(TokioTimer::new()).header_read_timeout(HEADER_TIMEOUT).max_buf_size(READ_BUFFER);
+    let mut server = server.map(|inner| Bounded { inner, users, places });
+    let http = server.http_builder();
+    http.http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEADER_TIMEOUT)
+        .max_buf_size(READ_BUFFER);
+    // For gRPC. One request at a time, as in HTTP/1: that is how a place counts what its client holds.
+    http.http2()
+        .timer(TokioTimer::new())
+        .keep_alive_interval(KEEP_ALIVE)
+        .keep_alive_timeout(HEADER_TIMEOUT)
+        .max_concurrent_streams(1)
+        .max_header_list_size(HEADERS)
+        .max_send_buf_size(READ_BUFFER);
     server.serve(router.into_make_service()).await
 }
 
@@ -119,7 +136,7 @@ where
     A: Accept<Leased<S>, Router, Service = Router>,
     A::Future: Send + 'static,
 {
-    type Stream = Patient<A::Stream>;
+    type Stream = Opening<Patient<A::Stream>>;
     type Service = Router;
     type Future = Pin<Box<dyn Future<Output = io::Result<(Self::Stream, Router)>> + Send>>;
 
@@ -131,7 +148,8 @@ where
                 let accepted = self.inner.accept(Leased::new(stream, ended), router);
                 Box::pin(async {
                     let (stream, router) = accepted.await?;
-                    Ok((Patient::new(stream, Patience::default()), router))
+                    let stream = Patient::new(stream, Patience::default());
+                    Ok((Opening::new(stream, HEADER_TIMEOUT), router))
                 })
             }
             Ok(None) => Box::pin(async { Err(io::Error::other("too many connections")) }),

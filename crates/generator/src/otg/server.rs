@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The HTTP side: every request becomes a message to the control plane, and its answer JSON.
 
-use std::future::poll_fn;
+use std::future::{Future, poll_fn};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
 use axum::body::{self, Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, StatusCode, Version, header};
 use axum::middleware::{self, Next};
 use axum::response::Response;
-use axum::routing::{get, post};
+use axum::routing::{MethodFilter, on, post};
 use axum::{Extension, Router};
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
@@ -20,7 +20,7 @@ use super::auth::Access;
 use super::places::{MAX_BODIES, Seat};
 use super::sending::File;
 use super::{
-    API_VERSION, API_VERSIONS, ApiError, LARGE_BODY, MAX_BODY, json as strict, unsupported,
+    API_VERSION, API_VERSIONS, ApiError, LARGE_BODY, MAX_BODY, grpc, json as strict, unsupported,
 };
 use crate::engine::Mode;
 use crate::plan::{MAX_FLOWS, Plan};
@@ -95,25 +95,121 @@ pub struct Message {
     pub alone: Option<OwnedSemaphorePermit>,
 }
 
+/// What a request asks for, by HTTP or gRPC.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Operation {
+    SetConfig,
+    UpdateConfig,
+    GetConfig,
+    SetState,
+    Action,
+    Metrics,
+    States,
+    Capture,
+    Version,
+}
+
+impl Operation {
+    /// Most bytes of its body.
+    fn most(self) -> usize {
+        match self {
+            Operation::SetConfig | Operation::UpdateConfig => MAX_BODY,
+            _ => MAX_REQUEST,
+        }
+    }
+}
+
 /// What the routes share.
 #[derive(Clone)]
-struct Api {
+pub(super) struct Api {
     control: mpsc::Sender<Message>,
     large: Arc<Semaphore>,
+}
+
+impl Api {
+    /// Does what is asked for.
+    pub(super) async fn answer(
+        &self,
+        operation: Operation,
+        body: Bytes,
+    ) -> Result<Answer, ApiError> {
+        let call = match operation {
+            Operation::GetConfig => return ask(&self.control, Call::GetConfig, None).await,
+            Operation::Version => return Ok(Answer::Json(version())),
+            Operation::SetConfig => Call::SetConfig,
+            Operation::UpdateConfig => Call::UpdateConfig,
+            Operation::SetState => Call::SetState,
+            Operation::Metrics => Call::Metrics,
+            Operation::Capture => Call::Capture,
+            Operation::Action | Operation::States => {
+                let (value, _) = self.read_json(body, MAX_REQUEST).await?;
+                return Err(match operation {
+                    Operation::Action => unsupported::action(&value),
+                    _ => unsupported::states(&value),
+                });
+            }
+        };
+        let (value, alone) = self.read_json(body, operation.most()).await?;
+        ask(&self.control, call(value), alone).await
+    }
+
+    /// Reads a body, of at most so many bytes, as JSON. A large one is read alone; what is returned beside it is to be held
+    /// as long as it is there.
+    async fn read_json(
+        &self,
+        body: Bytes,
+        most: usize,
+    ) -> Result<(Value, Option<OwnedSemaphorePermit>), ApiError> {
+        if body.len() > most {
+            let what = format!("the body is larger than {most} bytes, the most for this request");
+            return Err(ApiError::request(413, what));
+        }
+        if body.len() <= LARGE_BODY {
+            return Ok((strict::parse(&body)?, None));
+        }
+        let alone = self.alone().await;
+        // The permit goes along, because the client may leave meanwhile.
+        let reading = tokio::task::spawn_blocking(move || {
+            let value = strict::parse(&body);
+            drop(body);
+            if value.is_err() {
+                // The part that was read.
+                dpdk::trim_heap();
+            }
+            value.map(|value| (value, alone))
+        });
+        reading
+            .await
+            .map_err(|error| ApiError::internal(format!("the body cannot be read: {error}")))?
+    }
+
+    /// Waits until no other large body is there.
+    pub(super) async fn alone(&self) -> Option<OwnedSemaphorePermit> {
+        self.large.clone().acquire_owned().await.ok()
+    }
 }
 
 /// The routes of the API for those who have access; calls go to `control`. Every connection's requests carry
 /// its [`Seat`].
 pub fn router(control: mpsc::Sender<Message>, access: Access) -> Router {
-    let config = post(set_config).patch(update_config).get(get_config);
-    Router::new()
-        .route("/config", config.fallback(unsupported_method))
-        .route("/control/state", post(set_state).fallback(unsupported_method))
-        .route("/control/action", post(action).fallback(unsupported_method))
-        .route("/monitor/metrics", post(metrics).fallback(unsupported_method))
-        .route("/monitor/states", post(states).fallback(unsupported_method))
-        .route("/monitor/capture", post(capture).fallback(unsupported_method))
-        .route("/capabilities/version", get(version).fallback(unsupported_method))
+    let asked = |path, method: MethodFilter, operation| (path, on(method, handler(operation)));
+    let config = post(handler(Operation::SetConfig))
+        .patch(handler(Operation::UpdateConfig))
+        .get(handler(Operation::GetConfig));
+    let mut router = Router::new();
+    for (path, methods) in [
+        ("/config", config),
+        asked("/control/state", MethodFilter::POST, Operation::SetState),
+        asked("/control/action", MethodFilter::POST, Operation::Action),
+        asked("/monitor/metrics", MethodFilter::POST, Operation::Metrics),
+        asked("/monitor/states", MethodFilter::POST, Operation::States),
+        asked("/monitor/capture", MethodFilter::POST, Operation::Capture),
+        asked("/capabilities/version", MethodFilter::GET, Operation::Version),
+    ] {
+        router = router.route(path, methods.fallback(unsupported_method));
+    }
+    router
+        .route(grpc::PATH, post(grpc::serve))
         .fallback(unknown_path)
         .layer(middleware::from_fn_with_state(Arc::new(access), guard))
         .with_state(Api { control, large: Arc::new(Semaphore::new(1)) })
@@ -123,10 +219,13 @@ pub fn router(control: mpsc::Sender<Message>, access: Access) -> Router {
 async fn guard(
     State(access): State<Arc<Access>>,
     Extension(seat): Extension<Seat>,
-    request: Request,
+    mut request: Request,
     next: Next,
 ) -> Response {
     seat.begins();
+    name_host(&mut request);
+    let grpc = grpc::is_meant(request.headers());
+    let refuse = |error| if grpc { grpc::refuse(&error) } else { respond(Err(error)) };
     if !seat.is_trusted() && access.is_guess(request.headers()) {
         seat.guess_turn().await;
     }
@@ -137,7 +236,7 @@ async fn guard(
             if access.is_guess(request.headers()) {
                 seat.guessed_wrong();
             }
-            let mut response = respond(Err(refusal.error));
+            let mut response = refuse(refusal.error);
             if let Some(challenge) = refusal.challenge {
                 let headers = response.headers_mut();
                 headers.insert(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge));
@@ -149,57 +248,41 @@ async fn guard(
     let too_slow = || format!("the body did not arrive within {} s", BODY_TIMEOUT.as_secs());
     let body = match tokio::time::timeout(BODY_TIMEOUT, read(body, &seat)).await {
         Ok(Ok(body)) => body,
-        Ok(Err(error)) => return respond(Err(error)),
-        Err(_) => return respond(Err(ApiError::request(408, too_slow()))),
+        Ok(Err(error)) => return refuse(error),
+        Err(_) => return refuse(ApiError::request(408, too_slow())),
     };
     let _served = seat.serve();
     next.run(Request::from_parts(parts, Body::from(body))).await
 }
 
-async fn set_config(State(api): State<Api>, request: Request) -> Response {
-    respond(answer(api, request, MAX_BODY, Call::SetConfig).await)
+/// In HTTP/2 the host is not a header field.
+fn name_host(request: &mut Request) {
+    let authority = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
+    if let (Version::HTTP_2, Some(Ok(host))) = (request.version(), authority) {
+        request.headers_mut().entry(header::HOST).or_insert(host);
+    }
 }
 
-async fn update_config(State(api): State<Api>, request: Request) -> Response {
-    respond(answer(api, request, MAX_BODY, Call::UpdateConfig).await)
+/// A handler of requests for this.
+fn handler(operation: Operation) -> impl Fn(State<Api>, Request) -> Answered + Clone {
+    move |State(api), request| {
+        Box::pin(async move {
+            respond(match whole(request).await {
+                Ok(body) => api.answer(operation, body).await,
+                Err(error) => Err(error),
+            })
+        })
+    }
 }
 
-async fn set_state(State(api): State<Api>, request: Request) -> Response {
-    respond(answer(api, request, MAX_REQUEST, Call::SetState).await)
-}
+type Answered = Pin<Box<dyn Future<Output = Response> + Send>>;
 
-async fn metrics(State(api): State<Api>, request: Request) -> Response {
-    respond(answer(api, request, MAX_REQUEST, Call::Metrics).await)
-}
-
-async fn capture(State(api): State<Api>, request: Request) -> Response {
-    respond(answer(api, request, MAX_REQUEST, Call::Capture).await)
-}
-
-async fn action(State(api): State<Api>, request: Request) -> Response {
-    respond(Err(match read_json(api, request, MAX_REQUEST).await {
-        Ok((value, _)) => unsupported::action(&value),
-        Err(error) => error,
-    }))
-}
-
-async fn states(State(api): State<Api>, request: Request) -> Response {
-    respond(Err(match read_json(api, request, MAX_REQUEST).await {
-        Ok((value, _)) => unsupported::states(&value),
-        Err(error) => error,
-    }))
-}
-
-async fn get_config(State(api): State<Api>) -> Response {
-    respond(ask(&api.control, Call::GetConfig, None).await)
-}
-
-async fn version() -> Response {
-    respond(Ok(Answer::Json(json!({
+fn version() -> Value {
+    json!({
         "api_spec_version": API_VERSIONS,
         "sdk_version": API_VERSION,
         "app_version": env!("CARGO_PKG_VERSION"),
-    }))))
+    })
 }
 
 async fn unknown_path(request: Request) -> Response {
@@ -214,50 +297,8 @@ async fn unsupported_method(request: Request) -> Response {
     )))
 }
 
-async fn answer(
-    api: Api,
-    request: Request,
-    most: usize,
-    call: fn(Value) -> Call,
-) -> Result<Answer, ApiError> {
-    let control = api.control.clone();
-    let (value, alone) = read_json(api, request, most).await?;
-    ask(&control, call(value), alone).await
-}
-
-/// Reads the body, of at most so many bytes, as JSON. A large one is read alone; what is returned beside it is to be held
-/// as long as it is there.
-async fn read_json(
-    api: Api,
-    request: Request,
-    most: usize,
-) -> Result<(Value, Option<OwnedSemaphorePermit>), ApiError> {
-    let body = whole(request).await?;
-    if body.len() > most {
-        let what = format!("the body is larger than {most} bytes, the most for this request");
-        return Err(ApiError::request(413, what));
-    }
-    if body.len() <= LARGE_BODY {
-        return Ok((strict::parse(&body)?, None));
-    }
-    let alone = api.large.acquire_owned().await.ok();
-    // The permit goes along, because the client may leave meanwhile.
-    let reading = tokio::task::spawn_blocking(move || {
-        let value = strict::parse(&body);
-        drop(body);
-        if value.is_err() {
-            // The part that was read.
-            dpdk::trim_heap();
-        }
-        value.map(|value| (value, alone))
-    });
-    reading
-        .await
-        .map_err(|error| ApiError::internal(format!("the body cannot be read: {error}")))?
-}
-
 /// The body, which the guard has read.
-async fn whole(request: Request) -> Result<Bytes, ApiError> {
+pub(super) async fn whole(request: Request) -> Result<Bytes, ApiError> {
     let read = body::to_bytes(request.into_body(), MAX_BODY).await;
     read.map_err(|error| ApiError::request(400, format!("the body is cut short: {error}")))
 }
