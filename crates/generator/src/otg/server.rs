@@ -257,7 +257,8 @@ async fn guard(
 
 /// In HTTP/2 the host is not a header field.
 fn name_host(request: &mut Request) {
-    let authority = request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
+    let authority =
+        request.uri().authority().map(|authority| HeaderValue::from_str(authority.as_str()));
     if let (Version::HTTP_2, Some(Ok(host))) = (request.version(), authority) {
         request.headers_mut().entry(header::HOST).or_insert(host);
     }

@@ -60,7 +60,8 @@ fn an_answer_is_a_message() {
     let wanted = bytes("otg.SetConfigResponse", json!({ "warning": { "warnings": ["w"] } }));
     assert_eq!(sent, [wanted]);
     let text = Answer::Text(r#"{"flows":[{"name":"f"}]}"#.into());
-    let wanted = bytes("otg.GetConfigResponse", json!({ "config": { "flows": [{ "name": "f" }] } }));
+    let wanted =
+        bytes("otg.GetConfigResponse", json!({ "config": { "flows": [{ "name": "f" }] } }));
     assert_eq!(method("GetConfig").messages(text).unwrap(), [wanted]);
     // In pieces, at least one.
     let long = "x".repeat(5 * PIECE / 2);
@@ -144,7 +145,7 @@ fn faults_fit_into_a_header() {
     assert!(len < 8 << 10, "{len}");
     let shown = parsed(many.message().as_bytes());
     let last = shown["errors"].as_array().unwrap().last().unwrap().as_str().unwrap();
-    assert!(last.starts_with("and 46 more"), "{last}");
+    assert!(last.starts_with("and 47 more"), "{last}");
     for (http, code) in [
         (401, Code::Unauthenticated),
         (403, Code::PermissionDenied),
