@@ -9,6 +9,7 @@ compared with the interfaces' own counters.
 from __future__ import annotations
 
 import ctypes
+import json
 import os
 import socket
 import time
@@ -130,6 +131,36 @@ def test_a_link_that_goes_down_is_told_while_figures_are_asked_for(directory: Pa
             found = running.port()
             assert (found["link"], "obstacle" in found) == (state, state == "down"), found
         running.transmit("stop")
+
+
+@pytest.mark.parametrize("location", ["va", "af_xdp:va"])
+def test_a_link_is_set_down_and_up_and_is_up_again_at_the_end(
+    directory: Path, location: str
+) -> None:
+    def is_up() -> bool:
+        return "UP" in json.loads(ip("-n", NEAR, "-j", "link", "show", "va"))[0]["flags"]
+
+    there = ["ip", "netns", "exec", NEAR]
+    with inside(NEAR), generator(directory, before=there) as running:
+        running.api.set_config(published(location))
+        for _ in range(2):
+            set_link(running, "down")
+            assert (is_up(), running.link()) == (False, "down")
+        set_link(running, "up")
+        eventually(lambda: running.link() == "up")
+        assert is_up()
+        # Frames pass as before.
+        running.transmit("start")
+        eventually(running.stopped)
+        eventually(lambda: counters(FAR, "vb")["rx"]["packets"] >= 10)
+        set_link(running, "down")
+    assert is_up()
+
+
+def set_link(running: Generator, state: str) -> None:
+    asked = snappi.ControlState()
+    asked.port.link.state, asked.port.link.port_names = state, ["p1"]
+    running.api.set_control_state(asked)
 
 
 def has_link(running: Generator, state: str) -> bool:

@@ -130,11 +130,23 @@ impl Interface {
 /// # Errors
 /// The kernel's: it needs CAP_NET_ADMIN.
 pub fn set_promiscuous(index: u32, on: bool) -> io::Result<()> {
+    set_flag(index, IFF_PROMISC, on)
+}
+
+/// Sets an interface of this namespace up or down, as `ip link set` does.
+///
+/// # Errors
+/// The kernel's: it needs CAP_NET_ADMIN.
+pub fn set_up(index: u32, up: bool) -> io::Result<()> {
+    set_flag(index, IFF_UP, up)
+}
+
+fn set_flag(index: u32, flag: u32, on: bool) -> io::Result<()> {
     let mut info = [0; INFO];
     put(&mut info, 4, &index.to_ne_bytes());
-    put(&mut info, 8, &if on { IFF_PROMISC } else { 0 }.to_ne_bytes());
+    put(&mut info, 8, &if on { flag } else { 0 }.to_ne_bytes());
     // The mask of flags to change.
-    put(&mut info, 12, &IFF_PROMISC.to_ne_bytes());
+    put(&mut info, 12, &flag.to_ne_bytes());
     netlink::tell(RTM_NEWLINK, &info)
 }
 

@@ -25,6 +25,7 @@ use std::path::Path;
 
 pub use interface::{
     Interface, has_interface, interface, interface_by_number, receive_queues, set_promiscuous,
+    set_up,
 };
 pub use namespace::enter_network_namespace;
 pub use netdev::queue_has_af_xdp;

@@ -2,6 +2,8 @@
 //! Opens and closes the ports of a configuration, all of them or none.
 
 use std::cell::Cell;
+use std::io::ErrorKind;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime};
 
 use dpdk::{
@@ -63,10 +65,22 @@ pub struct Entry<'eal> {
     most: MostQueues,
     /// Whether its link was up at the last look, and its speed in Mbit/s.
     link: Cell<(bool, Option<u32>)>,
+    /// Its interface, if a client has set it down.
+    taken_down: Arc<Mutex<Option<Raised>>>,
     /// When the link was first seen in its present state.
     changes: LinkState,
     /// The latest answer to what keeps frames of this length from passing.
     obstacle: Kept<Option<usize>, Option<Obstacle>>,
+}
+
+/// An interface that goes up when this is dropped.
+struct Raised(u32);
+
+impl Drop for Raised {
+    fn drop(&mut self) {
+        // It may be gone.
+        let _ = host::set_up(self.0, true);
+    }
 }
 
 impl Entry<'_> {
@@ -130,13 +144,29 @@ impl Entry<'_> {
         self.most
     }
 
-    /// Sets the link up or down.
+    /// Sets the link up or down; that of an interface by the kernel, as `ip link set` does, because DPDK's drivers for
+    /// interfaces cannot. An interface goes up again when the port is closed.
     ///
     /// # Errors
-    /// The driver's error.
+    /// What driver or kernel report.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
         self.obstacle.forget();
-        self.control.set_link(up).map_err(|error| error.to_string())?;
+        match (self.interface, self.location.interface()) {
+            (Some(index), Some(name)) => {
+                host::set_up(index, up).map_err(|error| match error.kind() {
+                    ErrorKind::PermissionDenied => {
+                        format!("{name}: {error}; the generator needs CAP_NET_ADMIN for this")
+                    }
+                    _ => format!("{name}: {error}"),
+                })?;
+                let mut taken_down = self.taken_down.lock().unwrap_or_else(PoisonError::into_inner);
+                match up {
+                    true => *taken_down = None,
+                    false => *taken_down = taken_down.take().or(Some(Raised(index))),
+                }
+            }
+            _ => self.control.set_link(up).map_err(|error| error.to_string())?,
+        }
         // Before the next change, so that its time is known.
         self.link_is_up(self.obstacle(None).as_ref());
         Ok(())
@@ -178,23 +208,14 @@ pub struct Ports<'eal> {
     af_xdp: AfXdp,
     /// The ports whose devices we made and that still exist, with the devices' arguments.
     made: Vec<(PortId, String)>,
-    /// Number for the next name of a device or pool.
-    devices: u32,
+    /// Number for the next name of a pool.
     pools: u32,
 }
 
 impl<'eal> Ports<'eal> {
     /// Returns a set without ports.
     pub fn new(eal: &'eal Eal, rules: PortRules) -> Self {
-        Ports {
-            eal,
-            rules,
-            free: Vec::new(),
-            af_xdp: AfXdp::default(),
-            made: Vec::new(),
-            devices: 0,
-            pools: 0,
-        }
+        Ports { eal, rules, free: Vec::new(), af_xdp: AfXdp::default(), made: Vec::new(), pools: 0 }
     }
 
     /// Opens the planned ports. Ports that are open at the same location are kept, unless their
@@ -253,11 +274,13 @@ impl<'eal> Ports<'eal> {
             let name = location.device_name(arguments);
             self.eal.ports().into_iter().find(|id| id.name().as_ref() == Some(&name))
         };
-        // A device from the EAL options may have a name that ours would get: it is another link.
-        while location.is_numbered() && find(&location.device_arguments(self.devices)).is_some() {
-            self.devices += 1;
+        // Another device may have the name: of the EAL options, of a port that is about to be closed, or of one that
+        // could not be.
+        let mut number = 0;
+        while location.is_numbered() && find(&location.device_arguments(number)).is_some() {
+            number += 1;
         }
-        let mut arguments = location.device_arguments(self.devices);
+        let mut arguments = location.device_arguments(number);
         arguments.push_str(&self.buffers(location));
         // The named device may exist already: then it must have the same arguments.
         let there = match find(&arguments) {
@@ -272,7 +295,6 @@ impl<'eal> Ports<'eal> {
         if matches!(location, Location::Pci(_)) && !self.rules.own_eal_options {
             return Err("the generator's default EAL options disable PCI devices; give EAL options: generator -l CPU -a ADDRESS -- ...".to_owned());
         }
-        self.devices += 1;
         let attach = || self.eal.attach(&arguments).map_err(|error| error.to_string());
         let ids = match there {
             Some(id) => vec![id],
@@ -307,6 +329,7 @@ impl<'eal> Ports<'eal> {
             pools: pools.clone(),
             most,
             link: Cell::default(),
+            taken_down: Arc::default(),
             changes: LinkState::new(up, SystemTime::now()),
             obstacle: Kept::default(),
         };

@@ -79,6 +79,24 @@ impl VhostEnd {
     }
 }
 
+/// The name of a device of this driver, which DPDK finds by the name's beginning.
+fn named(driver: &str, what: &str, number: u32) -> String {
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    let what: String = what.chars().take(MAX_NAMED).map(kept).collect();
+    let dash = if what.is_empty() { "" } else { "_" };
+    match number {
+        0 => format!("{driver}{dash}{what}"),
+        _ => format!("{driver}{dash}{what}-{number}"),
+    }
+}
+
+/// Most characters of what a location names in the name of its device: DPDK takes 63 in all.
+const MAX_NAMED: usize = 32;
+
+fn file_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
+}
+
 /// A port's location, written as in OTG's `location`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Location {
@@ -139,43 +157,48 @@ pub enum Location {
 }
 
 impl Location {
-    /// DPDK's device arguments; `number` makes the device's name unique in the process.
+    /// DPDK's device arguments. The device's name says what the location names, for whoever reads DPDK's own telemetry;
+    /// a `number` other than 0 distinguishes it from a device that has this name.
     pub fn device_arguments(&self, number: u32) -> String {
+        let named = |driver: &str, what: &str| named(driver, what, number);
         match self {
             Location::Interface { name, driver: Driver::AfPacket, queues } => {
                 let queues = unless(1, *queues, |queues| format!(",qpairs={queues}"));
-                format!("net_af_packet{number},iface={name}{queues}")
+                format!("{},iface={name}{queues}", named("net_af_packet", name))
             }
             Location::Interface { name, driver: Driver::AfXdp(copying), queues } => {
                 let queues = unless(1, *queues, |queues| format!(",queue_count={queues}"));
                 let copy = if *copying == Copying::Copy { ",force_copy=1" } else { "" };
-                format!("net_af_xdp{number},iface={name}{queues}{copy}")
+                format!("{},iface={name}{queues}{copy}", named("net_af_xdp", name))
             }
             Location::Memif { socket, role, id } => {
+                let device = named("net_memif", &format!("{}_{id}", file_name(socket)));
                 let role = role_name(*role);
-                format!("net_memif{number},role={role},id={id},socket={socket},socket-abstract=no")
+                format!("{device},role={role},id={id},socket={socket},socket-abstract=no")
             }
             Location::VhostUser { end: VhostEnd::Vhost, socket, role, queues } => {
+                let device = named("net_vhost", file_name(socket));
                 let client = u8::from(*role == Role::Client);
-                format!("net_vhost{number},iface={socket},queues={queues},client={client}")
+                format!("{device},iface={socket},queues={queues},client={client}")
             }
             Location::VhostUser { end: VhostEnd::VirtioUser, socket, role, queues } => {
+                let device = named("net_virtio_user", file_name(socket));
                 let server = u8::from(*role == Role::Server);
-                format!("net_virtio_user{number},path={socket},queues={queues},server={server}")
+                format!("{device},path={socket},queues={queues},server={server}")
             }
-            Location::Tap(name) => format!("net_tap{number},iface={name}"),
+            Location::Tap(name) => format!("{},iface={name}", named("net_tap", name)),
             Location::Ring(name) => format!("net_ring_{name}"),
-            Location::Null { size, no_rx, .. } => {
+            Location::Null { name, size, no_rx } => {
                 let size = size.map_or_else(String::new, |size| format!(",size={size}"));
                 let no_rx = if *no_rx { ",no-rx=1" } else { "" };
-                format!("net_null{number}{size}{no_rx}")
+                format!("{}{size}{no_rx}", named("net_null", name))
             }
             Location::Vdev { arguments, .. } => arguments.clone(),
             Location::Pci(address) => address.clone(),
         }
     }
 
-    /// Returns true if the device's name comes from the number, so that the location cannot name an
+    /// Returns true if the device's name takes a number, so that the location cannot name an
     /// existing device.
     pub fn is_numbered(&self) -> bool {
         self.device_arguments(0) != self.device_arguments(1)
