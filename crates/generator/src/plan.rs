@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A configuration that has been found valid: what the OTG model means, without its JSON.
 
-use packet::frame::FrameSpec;
+use packet::frame::{FrameSpec, SignatureSpec};
 
 use crate::capture::CapturePlan;
 use crate::location::Location;
@@ -91,10 +91,41 @@ impl Source {
     }
 }
 
+/// By what a flow's frames are known where they arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Nothing: nobody counts them there as the flow's.
+    #[default]
+    None,
+    /// A signature.
+    Full,
+    /// A short signature.
+    Short,
+    /// Header fields.
+    Fields,
+}
+
+impl Mark {
+    /// What figures call it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mark::None => "none",
+            Mark::Full => "full",
+            Mark::Short => "short",
+            Mark::Fields => "fields",
+        }
+    }
+
+    /// Whether frames have numbers, so that order and duplicates are known.
+    pub const fn is_numbered(self) -> bool {
+        matches!(self, Mark::Full | Mark::Short)
+    }
+}
+
 /// What is measured of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
-    /// Whether it appears in the flow metrics. Then its frames carry a signature.
+    /// Whether it appears in the flow metrics. Then its frames are known where they arrive, by a [`Mark`].
     pub enable: bool,
     /// Whether these have a loss figure.
     pub loss: bool,
@@ -116,6 +147,19 @@ impl FlowPlan {
     /// Whether its frames carry stamps.
     pub fn is_stamped(&self) -> bool {
         self.metrics.enable && self.metrics.latency
+    }
+
+    /// By what its frames are known where they arrive.
+    pub fn mark(&self) -> Mark {
+        match &self.source {
+            Source::Frames(spec) => match spec.signature {
+                Some(SignatureSpec::Full { .. }) => Mark::Full,
+                Some(SignatureSpec::Short) => Mark::Short,
+                None if self.metrics.enable => Mark::Fields,
+                None => Mark::None,
+            },
+            Source::Replay(..) => Mark::None,
+        }
     }
 
     /// The ports where it is received, as bits.

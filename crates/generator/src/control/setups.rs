@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! From planned flows to what the lcores want: rates resolved, frames ready to be written.
 
+use std::sync::Arc;
+
 use packet::frame::FrameSpec;
 use packet::writer::FrameWriter;
 
+use super::marks;
 use crate::engine::layout::{Queue, Share};
 use crate::engine::source::FrameSource;
 use crate::engine::timetable::{Pace, Tact};
@@ -22,6 +25,8 @@ pub struct Setup {
     pub receivers: usize,
     /// By index of a flow the lcore that sends it.
     pub homes: Vec<usize>,
+    /// What is to be said about the flows.
+    pub warnings: Vec<String>,
 }
 
 /// Deals a plan's flows out to the lcores, whose queues are `shares`.
@@ -64,11 +69,14 @@ pub fn setup(
     if !errors.is_empty() {
         return Err(ApiError::invalid(errors));
     }
+    let (classifier, warnings) = marks::classifier(plan)?;
     let expected = Expectations {
         rx_masks: plan.flows.iter().map(FlowPlan::rx_mask).collect(),
+        marks: plan.flows.iter().map(FlowPlan::mark).collect(),
+        classifier: Arc::new(classifier),
         integrity: plan.integrity,
     };
-    Ok(Setup { work, expected, receivers, homes })
+    Ok(Setup { work, expected, receivers, homes, warnings })
 }
 
 /// The lcores and lanes on which a port's flows can be sent, by number of the queue.

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The receiving half of an lcore: knows frames by their signature and enters what became of them.
+//!
+//! Configurations in which all flows have full signatures take the quick way, [`Drain::see`]; others that of [`small`].
+
+mod small;
 
 use std::sync::Arc;
 
 use measure::{Arrivals, Delays};
+use packet::classifier::Classifier;
 use packet::signature::{self, Reading, Signature, Successor};
 
 use super::io::{BURST, Receive};
@@ -11,6 +16,8 @@ use super::watch::Watch;
 use super::{Mode, Settings};
 use crate::books::{Books, RxBooks, TxBooks};
 use crate::capture::Tap;
+use crate::plan::Mark;
+use small::Small;
 
 /// Most full bursts that are received from one queue before the others, and sending, have their turn.
 const MAX_BURSTS_PER_DRAIN: usize = 8;
@@ -23,19 +30,28 @@ const GAPS: usize = 1024;
 
 /// The run of a flow that has not been started: no frame is of it.
 const NEVER: u16 = 0x100;
+/// Added to the runs of flows with short signatures, so that no full one is of them.
+const SHORT: u16 = 0x200;
+/// The run of a flow that has been started and is known by header fields.
+const FIELDS: u16 = 0x400;
 
 /// What receivers are to know of the flows.
 #[derive(Clone, Debug, Default)]
 pub struct Expectations {
     /// Ports where each flow's frames belong, as bits.
     pub rx_masks: Vec<u64>,
-    /// Whether payloads are looked through.
+    /// By what each flow's frames are known; flows behind the last have full signatures.
+    pub marks: Vec<Mark>,
+    /// Finds the flows that are known by header fields.
+    pub classifier: Arc<Classifier>,
+    /// Whether payloads are looked through. Then all signatures are full.
     pub integrity: bool,
 }
 
 #[derive(Debug)]
 struct Flow {
     rx_mask: u64,
+    mark: Mark,
     run: u16,
     arrivals: Arrivals,
     delays: Delays,
@@ -65,6 +81,8 @@ pub(super) struct Receiver {
     clock_cost: u64,
     /// Whether payloads are looked through.
     integrity: bool,
+    /// How frames without a full signature are known, if there are such flows.
+    small: Option<Small>,
     max_bursts: usize,
 }
 
@@ -89,8 +107,9 @@ impl Receiver {
         books: Arc<Books>,
         number: usize,
     ) -> Self {
-        let flow = |rx_mask: &u64| Flow {
+        let flow = |(index, rx_mask): (usize, &u64)| Flow {
             rx_mask: *rx_mask,
+            mark: flows.marks.get(index).copied().unwrap_or(Mark::Full),
             run: NEVER,
             arrivals: Arrivals::new(GAPS),
             delays: Delays::default(),
@@ -98,12 +117,13 @@ impl Receiver {
         };
         let lane = |port| Lane { port, tap: None, pauses: 0 };
         Receiver {
-            flows: flows.rx_masks.iter().map(flow).collect(),
+            flows: flows.rx_masks.iter().enumerate().map(flow).collect(),
             lanes: ports.into_iter().map(lane).collect(),
             books,
             number,
             clock_cost: settings.clock_cost,
             integrity: flows.integrity,
+            small: Small::of(flows),
             max_bursts: match settings.mode {
                 Mode::Paced => MAX_BURSTS_PER_DRAIN,
                 Mode::Flood => MAX_BURSTS_IN_A_FLOOD,
@@ -129,7 +149,11 @@ impl Receiver {
         }
         for &index in which {
             if let Some(flow) = self.flows.get_mut(index) {
-                flow.run = u16::from(run);
+                flow.run = match flow.mark {
+                    Mark::None | Mark::Full => run.into(),
+                    Mark::Short => small::short_run(run),
+                    Mark::Fields => FIELDS,
+                };
                 flow.arrivals.restart();
                 flow.delays.restart();
                 flow.disturbed = false;
@@ -205,7 +229,10 @@ impl Receiver {
             if let Some(tap) = &mut lane.tap {
                 (0..n).for_each(|i| tap.look(queue.frame(i), now));
             }
-            drain.see(queue, n, now);
+            match &self.small {
+                None => drain.see(queue, n, now),
+                Some(small) => drain.see_small(small, queue, n, now),
+            }
             drain.enter(now);
             frames += n as u64;
             if n < BURST {

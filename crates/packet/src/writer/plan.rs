@@ -12,9 +12,10 @@ use super::finish::Tails;
 use super::source::{Source, Word};
 use super::{BURST, Lanes, longest};
 use crate::checksum;
+use crate::classifier::Rule;
 use crate::field::Pattern;
 use crate::frame::{Checksum, FieldValue, FrameError, FrameSpec, Header};
-use crate::headers::{Auto, Cover, FieldKind, HeaderKind, UDP};
+use crate::headers::{Auto, Cover, FieldKind, HeaderKind, Transit, UDP};
 
 /// What [`plan`] makes of a description.
 pub struct Plan {
@@ -181,6 +182,59 @@ pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
     }
     columns.rows = image.repeat(BURST);
     Ok(Plan { columns, checks })
+}
+
+/// The bits of the headers that are the same in all frames of a description and stay so on the way; with `rewritten`
+/// also those that some devices rewrite.
+pub fn rule(spec: &FrameSpec, rewritten: bool) -> Rule {
+    let mut starts = Vec::with_capacity(spec.headers.len());
+    let mut at = 0;
+    for header in &spec.headers {
+        starts.push(at);
+        at += header.len();
+    }
+    let (mut mask, mut value) = (vec![0; at], vec![0; at]);
+    for (header, start) in spec.headers.iter().zip(&starts) {
+        // Routers work on the options of an IP header.
+        let kept = header.kind.addresses.is_none();
+        let from = start + header.fixed_len();
+        for (i, byte) in header.options.iter().enumerate().filter(|_| kept) {
+            (mask[from + i], value[from + i]) = (0xff, *byte);
+        }
+    }
+    let places = places(spec, &starts);
+    let counts = |place: &Place<'_>| match place.kind.transit {
+        Transit::Kept => true,
+        Transit::Rewritten => rewritten,
+        Transit::Volatile => false,
+    };
+    for place in &places {
+        if let What::Constant(number) = place.what {
+            put(&mut value, place.offset, place.bits, number);
+            if counts(place) {
+                put(&mut mask, place.offset, place.bits, u128::MAX);
+            }
+        }
+    }
+    // Fields share bits: what changes in one of them is no constant of another.
+    for place in &places {
+        if let What::Changing(pattern) = place.what {
+            put(&mut mask, place.offset, place.bits, 0);
+            // The high bits of a range stay.
+            let high = place.bits.saturating_sub(pattern.changing_bits(place.kind.max()));
+            if counts(place) && high > 0 {
+                put(&mut mask, place.offset, high, u128::MAX);
+                put(&mut value, place.offset, high, pattern.first() >> (place.bits - high));
+            }
+        }
+    }
+    for place in &places {
+        let derived = matches!(place.what, What::Length(_) | What::Check { .. });
+        if derived || place.kind.transit == Transit::Volatile {
+            put(&mut mask, place.offset, place.bits, 0);
+        }
+    }
+    Rule::new(&mask, &value)
 }
 
 /// Puts the checksums that never change into the image. The others, and where each went.
