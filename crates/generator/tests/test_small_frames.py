@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Flows whose frames have no room for the full mark: every frame and every loss is counted all the same.
+"""Flows whose frames have no room for the full mark: frames and losses are counted all the same.
 
-Frames go over a ring in the generator, over memif through our l2fwd (which rewrites MAC addresses), and
-through our impair, which says what it dropped and copied.
+Frames go over a ring in the generator, over memif through our l2fwd (which rewrites MAC addresses),
+and through our impair, which says what it dropped and copied.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def configured(location: str, stacks: Sequence[str] = tuple(STACKS), pps: int = 
 
 
 def check(running: Generator, name: str) -> tuple[Any, dict[str, Any]]:
-    """A flow's metrics and its books, which say what its mark is and nothing that it does not tell."""
+    """A flow's metrics and its books, which say its mark and have nothing that it does not tell."""
     metric, books, mark = running.flows()[name], running.flow(name), STACKS[name][1]
     assert books["mark"] == mark
     assert books["accepted"] == metric.frames_tx == FRAMES
@@ -106,9 +106,11 @@ def test_all_frames_of_64_bytes_come_back(ring: Generator) -> None:
     warnings = list(ring.api.set_config(configured("ring:r")).warnings)
     assert len(warnings) == len(STACKS) - 1
     assert warnings[:2] == [
-        'flow "vlan-udp": 64 bytes have no room for the 18-byte mark; the 8-byte mark tells loss, order and duplicates, '
+        'flow "vlan-udp": 64 bytes have no room for the 18-byte mark; '
+        "the 8-byte mark tells loss, order and duplicates, "
         "but no latency",
-        'flow "tcp": 64 bytes have no room for the 18-byte mark; header fields tell loss, but no order, duplicates or latency',
+        'flow "tcp": 64 bytes have no room for the 18-byte mark; '
+        "header fields tell loss, but no order, duplicates or latency",
     ]
     ring.transmit("start")
     eventually(ring.stopped)
@@ -187,7 +189,8 @@ def test_flows_that_cannot_be_told_apart_are_refused(ring: Generator) -> None:
     config.flows.append(twin)
     (error,) = errors(lambda: ring.api.set_config(config))
     assert error.startswith(
-        'flows[2].packet: frames of flow "twin" cannot be told from those of flow "tcp": frames of 64 bytes have no room'
+        'flows[2].packet: frames of flow "twin" cannot be told from those of flow "tcp": '
+        "frames of 64 bytes have no room"
     )
     assert ring.api.get_config().serialize("dict") == before.serialize("dict")
     config.flows[2].packet[2].dst_port.value = 443
@@ -198,13 +201,43 @@ def test_flows_that_cannot_be_told_apart_are_refused(ring: Generator) -> None:
     assert "MAC addresses" in "".join(ring.api.set_config(config).warnings)
 
 
+def test_an_update_leaves_flows_their_marks(ring: Generator) -> None:
+    config = configured("ring:r", ["tcp", "vlan-udp"])
+    ring.api.set_config(config)
+
+    def resize(sizes: Sequence[int]) -> None:
+        update = snappi.ConfigUpdate()
+        update.flows.property_names = [update.flows.SIZE]
+        for flow, size in zip(config.flows, sizes, strict=True):
+            flow.size.fixed = size
+            update.flows.flows.append(flow)
+        ring.api.update_config(update)
+
+    # Larger frames would have room for other marks, which nobody would look for.
+    for sizes in ([300, 301], [64, 64]):
+        resize(sizes)
+        ring.transmit("start")
+        eventually(ring.stopped)
+        eventually(lambda: all(each.frames_rx == FRAMES for each in ring.flows().values()))
+        assert [check(ring, name)[0].loss for name in ("tcp", "vlan-udp")] == [0, 0]
+        assert ring.flows()["vlan-udp"].bytes_rx == sizes[1] * FRAMES
+    config = configured("ring:r", ["tcp"])
+    config.flows[0].size.fixed = 76
+    ring.api.set_config(config)
+    (error,) = errors(lambda: resize([64]))
+    assert error.startswith(
+        "flows.flows[0].size: a frame of 64 bytes has no room for the headers (54 bytes) "
+        "and the 18-byte mark"
+    )
+
+
 def test_latency_needs_the_full_mark(ring: Generator) -> None:
     config = configured("ring:r", ["tcp"])
     config.flows[0].metrics.latency.enable = True
     (error,) = errors(lambda: ring.api.set_config(config))
     assert error == (
-        "flows[0].size: a frame of 64 bytes has no room for ethernet/ipv4/tcp headers (54 bytes) and the 18-byte mark "
-        "that latency needs: choose 76 bytes or more, or switch latency off"
+        "flows[0].size: a frame of 64 bytes has no room for ethernet/ipv4/tcp headers (54 bytes) "
+        "and the 18-byte mark that latency needs: choose 76 bytes or more, or switch latency off"
     )
     config.flows[0].size.fixed = 76
     ring.api.set_config(config)
@@ -216,7 +249,16 @@ def test_the_command_says_which_mark_it_was(directory: Path) -> None:
         "name=full", "name=short,vlan.id=7,latency=off", "name=fields,tcp.dst_port=80,latency=off",
     ]  # fmt: skip
     options = [option for flow in flows for option in ("--flow", flow)]
-    options += ["--port", "ring:r", "--size", "64", "--duration", "1000frames", "--json", "out.json"]
+    options += [
+        "--port",
+        "ring:r",
+        "--size",
+        "64",
+        "--duration",
+        "1000frames",
+        "--json",
+        "out.json",
+    ]
     done = subprocess.run(
         [str(BIN / "generator"), *options],
         capture_output=True, text=True, timeout=120, check=False, cwd=directory,
@@ -225,7 +267,11 @@ def test_the_command_says_which_mark_it_was(directory: Path) -> None:
     assert done.returncode == 0, done.stderr
     document = json.loads((directory / "out.json").read_text())
     told = {flow["name"]: flow for flow in document["flows"]}
-    assert [told[name]["mark"] for name in ("full", "short", "fields")] == ["full", "short", "fields"]
+    assert [told[name]["mark"] for name in ("full", "short", "fields")] == [
+        "full",
+        "short",
+        "fields",
+    ]
     assert all(flow["lost"] == 0 and flow["received"] == 1000 for flow in told.values())
     assert "duplicates" in told["short"]
     assert not {"duplicates", "reordered", "received_disturbed"} & told["fields"].keys()

@@ -73,16 +73,13 @@ impl Rule {
 
     /// Whether there can be a frame that fits both rules.
     pub fn overlaps(&self, other: &Rule) -> bool {
-        let same = |own: &Word| {
-            let other = other.words.iter().find(|other| other.at == own.at);
+        // Both are in the order of the frame.
+        let mut others = other.words.iter().peekable();
+        self.words.iter().all(|own| {
+            while others.next_if(|other| other.at < own.at).is_some() {}
+            let other = others.peek().filter(|other| other.at == own.at);
             other.is_none_or(|other| own.mask & other.mask & (own.value ^ other.value) == 0)
-        };
-        self.words.iter().all(same)
-    }
-
-    /// How many bits it looks at.
-    pub fn bits(&self) -> u32 {
-        self.words.iter().map(|word| word.mask.count_ones()).sum()
+        })
     }
 }
 
