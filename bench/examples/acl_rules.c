@@ -5,9 +5,9 @@
  *     @SOURCE/BITS DESTINATION/BITS LOW : HIGH LOW : HIGH PROTOCOL/MASK         denies
  *     RSOURCE/BITS DESTINATION/BITS LOW : HIGH LOW : HIGH PROTOCOL/MASK PORT    forwards
  *
- * The first range is the source's ports. Numbers are decimal, 0x... or octal. The port is read and not used: where a
- * packet leaves, routes say. As in l3fwd, ports are looked for 20 bytes behind the begin of the IPv4 header, whatever
- * is there.
+ * The first range is the source's ports. Numbers are decimal, 0x... or octal. The port is read but not used: routes
+ * decide where a packet leaves. As in l3fwd, ports are read 20 bytes after the beginning of the IPv4 header, even if
+ * options are there.
  */
 #include "acl_rules.h"
 
@@ -36,7 +36,7 @@ enum field {
 
 RTE_ACL_RULE_DEF(acl_rule, FIELDS);
 
-/* Of the IPv4 header and the ports behind it. librte_acl wants one byte first, and then words of four. */
+/* Fields of the IPv4 header and the ports after it. librte_acl requires one byte first, and then words of four. */
 static const struct rte_acl_field_def fields[FIELDS] = {
 	[PROTOCOL] = {RTE_ACL_FIELD_TYPE_BITMASK, 1, PROTOCOL, 0, 9},
 	[SOURCE] = {RTE_ACL_FIELD_TYPE_MASK, 4, SOURCE, 1, 12},
@@ -57,7 +57,7 @@ number(const char *word, unsigned long most, unsigned long *found)
 	return errno == 0 && *end == '\0' && *found <= most;
 }
 
-/* Cut a word at its slash, and return what stands behind. */
+/* Cut a word at its slash, and return the part after it. */
 static char *
 behind_slash(char *word)
 {
@@ -109,7 +109,7 @@ protocol(char *word, struct rte_acl_field *field)
 	return true;
 }
 
-/* What is wrong with a line; NULL: it is a rule. */
+/* Return the error in a line, or NULL if it is a rule. */
 static const char *
 parse(char *line, struct acl_rule *rule)
 {
@@ -140,7 +140,7 @@ parse(char *line, struct acl_rule *rule)
 	return NULL;
 }
 
-/* Add each rule of the file; returns how many, or -1 with what is wrong printed. */
+/* Add each rule of the file. Return how many, or -1 after printing the error. */
 static int
 add_rules(FILE *file, const char *path, struct rte_acl_ctx *list)
 {
@@ -157,7 +157,7 @@ add_rules(FILE *file, const char *path, struct rte_acl_ctx *list)
 		wrong = parse(line, &rule);
 		if (wrong == NULL && count == MOST_RULES)
 			wrong = "more than 100000 rules";
-		/* An earlier rule counts before a later one. */
+		/* An earlier rule takes precedence. */
 		rule.data.priority = RTE_ACL_MAX_PRIORITY - count;
 		if (wrong == NULL && rte_acl_add_rules(list, (struct rte_acl_rule *)&rule, 1) != 0)
 			wrong = "librte_acl does not take the rule";

@@ -5,7 +5,7 @@
 
 #include <rte_acl.h>
 
-/* What the list says of a packet; 0: no rule matches it. */
+/* The list's result for a packet; 0: no rule matches it. */
 enum acl_verdict {
 	ACL_DENY = 1,
 	ACL_FORWARD = 2,
@@ -14,7 +14,7 @@ enum acl_verdict {
 /* Bytes of a packet that a lookup reads, from its IPv4 header on. */
 #define ACL_INPUT_BYTES 24
 
-/* A list of the file's rules in the memory of a NUMA node; NULL: it was printed what is wrong, and where. */
+/* A list of the file's rules in the memory of a NUMA node; NULL after printing the error and its line. */
 struct rte_acl_ctx *acl_rules_read(const char *path, int socket);
 
 #endif

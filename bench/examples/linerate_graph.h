@@ -3,13 +3,13 @@
  * For the compiler's -include when the lab builds DPDK's l3fwd-graph, whose source stays as it is. To
  * what linerate_ports.h does for every routing example this adds:
  *
- * - Routes. l3fwd-graph has a table of its own and no option to change it. With each of its next hops,
- *   which are numbered as the ports, go the routes to that port in the file that LINERATE_ROUTES names:
- *   lines of l3fwd's form, R<network>/<length> <port>.
+ * - Routes. l3fwd-graph has a fixed table and no option to change it. When it adds a next hop, which has
+ *   the number of a port, the routes to that port are added from the file LINERATE_ROUTES: lines in
+ *   l3fwd's form, R<network>/<length> <port>.
  * - TX queues are those of the lcores that forward. The main lcore only prints, and memif takes no
  *   queue that the other end does not have.
- * - Waiting is sleeping. The main lcore prints once in a second and would spin in between, on the CPU
- *   that it shares with the one that forwards.
+ * - Waits sleep. The main lcore prints once per second and would spin in between, on the CPU that it
+ *   shares with the lcore that forwards.
  */
 #ifndef LINERATE_GRAPH_H
 #define LINERATE_GRAPH_H

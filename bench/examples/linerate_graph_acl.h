@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For the compiler's -include when the lab builds DPDK's l3fwd-graph with a node of ours, pkt_acl, whose
- * source (pkt_acl.c) is compiled beside the example's. To what linerate_graph.h does this adds:
+ * source (pkt_acl.c) is compiled together with the example's. To what linerate_graph.h does this adds:
  *
  * - Before nodes that receive are made for the ports, the edge of ethdev_rx to pkt_cls leads to pkt_acl instead.
  * - After a graph is made, its node gets the rules of the file that LINERATE_RULES names. They are loaded once for

@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
  * For the compiler's -include when the lab builds DPDK's routing examples, whose sources stay as they
- * are: what they ask of their ports goes through here.
+ * are: their calls that set up ports go through here.
  *
- * Offloads that a port lacks are not asked for. l3fwd of DPDK 22.11 wants the checksums of received
- * packets checked, and no virtual device does that. It then forwards without that check.
+ * Offloads that a port does not support are not requested. l3fwd of DPDK 22.11 requests checksum checks
+ * of received packets, which no virtual device supports. It then forwards without that check.
  *
- * Frames of ports that make their own (net_null, net_nearfree) are whatever lies in the buffer, and
- * who routes would find no address in it. Before the first port starts, every buffer is given a frame
- * of the file that LINERATE_FRAMES names: records of 60 bytes, in turn. The packet path stays as it is.
+ * Ports that make their own frames (net_null, net_nearfree) return whatever is in the buffer, so a router
+ * would find no valid address in it. Before the first port starts, every buffer gets a frame from the
+ * file LINERATE_FRAMES: records of 60 bytes, in turn. The packet path does not change.
  *
- * Tables of IPv4 routes have room for as many as a file may have. The examples' and DPDK's own node make them for
- * 1,024; the room costs memory where routes are added, and nothing where packets look them up.
+ * Tables of IPv4 routes have room for as many routes as a file may have. The examples and DPDK's own node make them
+ * for 1,024; the larger size costs memory when routes are added, and nothing in lookups.
  */
 #ifndef LINERATE_PORTS_H
 #define LINERATE_PORTS_H
@@ -37,7 +37,7 @@
 
 /* The smallest Ethernet frame, without its FCS. */
 #define LINERATE_FRAME 60
-/* The lab has a thousand flows. */
+/* The lab uses a thousand flows. */
 #define LINERATE_MAX_FRAMES 4096
 #define LINERATE_MAX_ROUTES (1 << 17)
 
@@ -99,7 +99,7 @@ linerate_fill_pool(struct rte_mempool *pool, void *opaque)
 	rte_mempool_obj_iter(pool, linerate_fill_buffer, opaque);
 }
 
-/* Fill the buffers of every pool there is. */
+/* Fill the buffers of every pool. */
 static inline int
 linerate_fill(const char *path)
 {
@@ -143,8 +143,8 @@ linerate_eth_dev_start(uint16_t port)
 }
 
 /*
- * In the place of DPDK's, for its libraries too: a program's own comes first when they are loaded. Weak, for
- * every source of an example has it.
+ * Replaces DPDK's function, for its libraries too: when they are loaded, a program's own symbol comes first. Weak,
+ * because every source of an example contains it.
  */
 __attribute__((weak)) struct rte_lpm *
 rte_lpm_create(const char *name, int socket, const struct rte_lpm_config *asked)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * pkt_acl, a node of librte_graph between ethdev_rx and pkt_cls. A packet of IPv4 that a rule forwards goes to pkt_cls;
- * one that a rule denies, or that no rule matches, and one that is cut short, to pkt_drop. Packets that are not IPv4
- * go to pkt_cls, which knows what to do with them.
+ * pkt_acl, a node of librte_graph between ethdev_rx and pkt_cls. An IPv4 packet that a rule forwards goes to pkt_cls;
+ * one that a rule denies, one that matches no rule, and a truncated one go to pkt_drop. Packets that are not IPv4 go
+ * to pkt_cls, which handles them.
  *
  * Lists are made on the main lcore before a graph is walked, and only read then.
  */
@@ -16,7 +16,7 @@
 
 #include "acl_rules.h"
 
-/* Packets between the one that is looked at and the one whose bytes are fetched meanwhile. */
+/* Prefetch distance in packets. */
 #define AHEAD 8
 #define NAME "pkt_acl"
 
@@ -37,7 +37,7 @@ ipv4_header(const struct rte_mbuf *mbuf)
 	return rte_pktmbuf_mtod_offset(mbuf, const uint8_t *, RTE_ETHER_HDR_LEN);
 }
 
-/* Say of each of up to RTE_GRAPH_BURST_SIZE packets whether it goes on, and return how many do. */
+/* Decide for each of up to RTE_GRAPH_BURST_SIZE packets whether it goes on, and return how many do. */
 static inline uint16_t
 judge(const struct rte_acl_ctx *list, void **objs, uint16_t count, uint8_t goes_on[])
 {
@@ -66,7 +66,7 @@ judge(const struct rte_acl_ctx *list, void **objs, uint16_t count, uint8_t goes_
 	}
 	if (asked == 0)
 		return pass;
-	/* It fails only for numbers of categories that there are not. */
+	/* It fails only for an invalid number of categories. */
 	rte_acl_classify(list, headers, verdicts, asked, 1);
 	for (i = 0; i < asked; i++) {
 		goes_on[places[i]] = verdicts[i] == ACL_FORWARD;

@@ -3,18 +3,18 @@
  * plain [EAL options] -- -p PORTMASK [-q NQ] [-T 0] [--no-mac-updating] [--burst-forwarding]
  *
  * A layer 2 forwarder in plain C that does what l2fwd does, written so that the compiler can keep in
- * registers what does not change from packet to packet: nothing of it is global, and each lane's
- * state is copied to locals before its packets are looked at. Beside the distribution's l2fwd it shows
- * how much of a difference to Rust is C's aliasing (a store through a packet's pointer may change
- * any global, so every packet reads them anew) and how much is anything else.
+ * registers what does not change from packet to packet: no data is global, and each lane's
+ * state is copied to locals before its packets are processed. Compared with the distribution's l2fwd it
+ * shows how much of a difference to Rust is due to C's aliasing (a store through a packet's pointer may change
+ * any global, so every packet reads them anew) and how much to other causes.
  *
  * One lcore polls all ports. Packets leave through a buffer of 32 that is drained every 100 us, or
  * with --burst-forwarding as they came. There are no statistics screens.
  *
  * Compiled with -DSLOWED it is another program, slowed, with the option --slower PERCENT: after every
- * 20 us of work it spins so long that the spinning is this share of all its time. Whatever the machine
- * does to the rest, its rate is lower by that share; with 0 it does the same and spins for no time.
- * This holds only while no other program uses the core: the TSC runs on while others have it.
+ * 20 us of work it spins until spinning takes this share of its total time. So its rate is lower by
+ * that share, whatever else slows it down; with 0 it does the same without spinning.
+ * This is true only while no other program uses the core, because the TSC goes on meanwhile.
  *
  * Compiled with -DCHAINED it is a third program, chained, with the option --chain N: after every burst it
  * does N additions, each of which needs the result of the one before. It reads no clock for them.
@@ -67,7 +67,7 @@ struct lane {
 	uint16_t out;
 	uint16_t pending;
 	bool mac_updating;
-	/* Destination and source address as they stand in a frame: 8 bytes, then 4. */
+	/* Destination and source address in a frame's byte order: 8 bytes, then 4. */
 	uint64_t addresses_front;
 	uint32_t addresses_back;
 	struct rte_mbuf *buffer[BURST];
@@ -90,7 +90,7 @@ static inline void write_addresses(struct rte_mbuf *mbuf, uint64_t front, uint32
 	memcpy(data + sizeof(front), &back, sizeof(back));
 }
 
-/* Offers packets once and frees what the driver does not take. */
+/* Offers packets once and frees those that the driver does not accept. */
 static inline void offer(struct lane *lane, struct rte_mbuf **packets, uint16_t n)
 {
 	const uint16_t sent = rte_eth_tx_burst(lane->out, 0, packets, n);
@@ -143,8 +143,8 @@ static inline void forward_buffered(struct lane *lane, struct rte_mbuf **packets
 
 #ifdef SLOWED
 /*
- * Spins in proportion to the work since the last call, and returns when it ended. What one spin is too
- * long or short by, the reading of the clock itself included, the next one makes up for.
+ * Spins in proportion to the work since the last call, and returns when it ended. The next
+ * spin makes up for a spin that was too long or too short, the reading of the clock included.
  */
 static inline uint64_t spin_after(uint64_t since, double share, double *owed)
 {
@@ -161,8 +161,8 @@ static inline uint64_t spin_after(uint64_t since, double share, double *owed)
 
 #ifdef CHAINED
 /*
- * The processor does no other work meanwhile: without the barriers (LFENCE on x86) few additions are hidden behind a burst, and
- * each of many costs its whole time.
+ * The barriers (LFENCE on x86) keep the processor from doing other work meanwhile. Without them, a few additions would
+ * overlap with a burst's work and cost nothing, while each of many would cost its full time.
  */
 static inline void work(unsigned long additions)
 {
@@ -185,7 +185,7 @@ forward(struct lane *lanes, unsigned int count, bool burst_forwarding, const str
 	struct rte_mbuf *packets[BURST];
 	uint64_t drained = 0;
 #ifdef SLOWED
-	/* So long that what a spin costs beside its own time does not count. */
+	/* Long enough that a spin's overhead is negligible. */
 	const uint64_t stretch = rte_get_tsc_hz() / US_PER_S * STRETCH_US;
 	uint64_t worked = rte_rdtsc();
 	double owed = 0;
@@ -228,7 +228,7 @@ forward(struct lane *lanes, unsigned int count, bool burst_forwarding, const str
 }
 
 #ifdef SLOWED
-/* To lose this many per cent of the rate, spin so long per time of work. */
+/* The spinning time per time of work that costs this percentage of the rate. */
 static double spin_for(const char *percent)
 {
 	char *end;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Generates bindings from the *installed* DPDK headers.
 //!
-//! Three products land in `OUT_DIR`:
+//! It writes three files to `OUT_DIR`:
 //! - `bindings.rs`, by bindgen, for everything that is a real symbol or a plain struct;
 //! - `layout.rs`, sizes and offsets as the C compiler sees them (`layout.c`), for the fields that
-//!   the native fast path touches. bindgen's own struct paths change between releases, offsets
-//!   taken from the C compiler do not care;
+//!   the native fast path uses: bindgen's struct fields change between releases, the C compiler's
+//!   offsets are always right;
 //! - `libshim.a`, the few header-only functions that have no symbol (`shim.c`).
 
 #[path = "build/link.rs"]
@@ -17,7 +17,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// What a missing DPDK looks like to the person who builds.
+/// The message for a user who builds without DPDK.
 const NO_DPDK: &str = "DPDK's development files were not found by pkg-config (module libdpdk).\n\
     On Debian: apt-get install libdpdk-dev libclang-dev pkg-config   (or: make setup)";
 
@@ -25,7 +25,7 @@ fn main() {
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed=build");
     if let Ok(script) = env::current_exe() {
-        // A test runs it against other headers.
+        // A test builds it with other headers.
         println!("cargo::rustc-env=LINERATE_BUILD_SCRIPT={}", script.display());
     }
     if let Err(error) = generate() {
@@ -69,8 +69,8 @@ fn generate() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// For pages alone, where there is no DPDK: declarations that were made from another's headers. Nothing is linked, so
-/// that no program comes of them.
+/// For building documentation without DPDK: declarations that were generated from another machine's
+/// headers. Nothing is linked, so no program can be built.
 fn prebuilt() -> Result<(), Box<dyn Error>> {
     announce((22, 11));
     let out = PathBuf::from(env::var("OUT_DIR")?);
@@ -89,7 +89,8 @@ fn release(version: &str) -> Result<(u32, u32), Box<dyn Error>> {
     }
 }
 
-/// One `cfg` per release whose API differs from the one before, where the sources ask; they say `cfg(dpdk_23_11)`.
+/// One `cfg` per release whose API differs from the previous one, where the sources need it:
+/// `cfg(dpdk_23_11)`.
 fn announce(version: (u32, u32)) {
     for (year, month) in [(23, 11), (24, 11)] {
         println!("cargo::rustc-check-cfg=cfg(dpdk_{year}_{month})");
@@ -100,7 +101,8 @@ fn announce(version: (u32, u32)) {
     println!("cargo::metadata=version={}.{}", version.0, version.1);
 }
 
-/// pkg-config's own flags, verbatim: the crate drops what it does not know (`-march`, `-include`).
+/// pkg-config's own flags, verbatim: the crate drops flags that it does not know (`-march`,
+/// `-include`).
 fn c_flags() -> Result<Vec<String>, Box<dyn Error>> {
     let mut flags = link::pkg_config(&["--cflags", "libdpdk"])?;
     flags.push("-DALLOW_EXPERIMENTAL_API".into());
@@ -120,13 +122,14 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
         .allowlist_function("rte_pdump_init|rte_malloc_get_socket_stats|rte_memzone_walk")
         .allowlist_function("lr_.*")
         .allowlist_type("rte_(mbuf|mempool|mempool_cache|pktmbuf_pool_private|eth_.*|ether_addr|tel_.*)")
-        .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MEMZONE_NAMESIZE|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_INFO|RTE_LOGTYPE_USER1|E_RTE_.*")
+        .allowlist_var("rte_eth_fp_ops|RTE_MAX_.*|RTE_MEMZONE_NAMESIZE|RTE_MBUF_.*|RTE_PKTMBUF_.*|RTE_ETH_LINK_.*|RTE_LOG_ERR|RTE_LOG_INFO|RTE_LOGTYPE_USER1|E_RTE_.*")
         .allowlist_var("RTE_ACL_.*|RTE_PTYPE_.*")
         .allowlist_var("RTE_HASH_EXTRA_FLAGS_.*")
-        // Reached by the C compiler's offsets only; with flexible arrays, bit fields, atomics.
+        // Accessed only by the C compiler's offsets, because of flexible arrays, bit fields or
+        // atomics.
         .opaque_type("rte_ring|rte_ring_.*|__rte_ring_.*")
         .opaque_type("rte_lpm|rte_lpm_tbl_entry|rte_rcu_qsbr|rte_rcu_qsbr_cnt")
-        // Packed and aligned at once: Rust cannot say that. Nothing here looks inside them.
+        // Both packed and aligned, which Rust cannot express. No code here uses their fields.
         .opaque_type("rte_arp_ipv4|rte_arp_hdr|rte_l2tpv2_.*|rte_gtp_psc_.*|rte_flow_.*")
         .derive_debug(false)
         .derive_default(false)
@@ -138,8 +141,8 @@ fn bindings(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Compiles `layout.c` to assembly and reads the constants out of it: this asks the C compiler and
-/// works when cross-compiling, because nothing is run.
+/// Compiles `layout.c` to assembly and reads the constants from it: this asks the C compiler, and
+/// works for cross-compiling, because nothing is run.
 fn layout(cflags: &[String], out: &Path) -> Result<(), Box<dyn Error>> {
     let assembly = out.join("layout.s");
     let mut command = cc::Build::new().std("gnu11").get_compiler().to_command();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Builds the eBPF programs by clang; they are part of the programs that load them.
+//! Builds the eBPF programs by clang; they are embedded in the programs that load them.
 
 use std::env;
 use std::path::{Path, PathBuf};
@@ -26,7 +26,8 @@ fn build(program: &str, out: &Path) -> Result<(), String> {
     let mut command = Command::new(&clang);
     command.args(["-target", "bpf", "-O2", "-g", "-std=gnu11", "-Wall", "-Wextra", "-Werror"]);
     command.args(["-Wno-unused-parameter", "-c"]);
-    // Debian keeps the kernel's asm headers under the name of the machine, which this target lacks.
+    // Debian has the kernel's asm headers in a directory named after the machine, which this target
+    // does not have.
     if let (Ok(arch), Ok(env)) =
         (env::var("CARGO_CFG_TARGET_ARCH"), env::var("CARGO_CFG_TARGET_ENV"))
     {

@@ -3,7 +3,7 @@
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
-    // Callbacks, a thread and telemetry commands lead into the plugin for as long as the process lives:
-    // it must stay where it is even if the program closes it.
+    // Callbacks, a thread and telemetry commands point into the plugin as long as the process
+    // lives: it must stay mapped even if the program closes it.
     println!("cargo::rustc-cdylib-link-arg=-Wl,-z,nodelete");
 }

@@ -26,9 +26,7 @@ BLOCKS = 6
 
 
 def window(arm: str, pps: float, block: int = 0, *, lost: float = 0.0, **fields: Any) -> Trial:
-    """Return a paced window. `p99_us`: that of its delays; `busy`: share of its core; `cpus`: the
-    program's.
-    """
+    """Return a paced window with 99th percentile delay `p99_us`, core share `busy` and `cpus`."""
     p99_us, cpus = fields.pop("p99_us", None), fields.pop("cpus", [1])
     busy, count = fields.pop("busy", None), round(pps)
     received = round(count * (1 - lost))
@@ -51,7 +49,7 @@ def window(arm: str, pps: float, block: int = 0, *, lost: float = 0.0, **fields:
 
 
 def flood(arm: str, accepted: float, block: int = 0, *, lost: float, refused: int = 0) -> Trial:
-    """Return a flood: what the link took, and how much of it did not come back."""
+    """Return a flood: the rate that the link took, and the share that did not come back."""
     count = round(accepted)
     return made_trial(
         arm=arm, block=block, load="flood", duration_s=1.0, accepted=count,
@@ -60,7 +58,7 @@ def flood(arm: str, accepted: float, block: int = 0, *, lost: float, refused: in
 
 
 def each_block(arm: str, pps: float, *, blocks: int = BLOCKS, **fields: Any) -> list[Trial]:
-    """Return the same window in so many blocks."""
+    """Return the same window in this many blocks."""
     return [window(arm, pps, block, **fields) for block in range(blocks)]
 
 

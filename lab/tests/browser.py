@@ -30,9 +30,9 @@ ANSWER_S, SETTLED_S = 30.0, 15.0
 NARROW, WIDE = 390, 1280
 ROOT = "document.documentElement"
 Message = dict[str, Any]
-# The pipes are what the shell finds as its input and output; Chromium wants them as 3 and 4.
+# Chromium needs the pipes as descriptors 3 and 4, not as standard input and output.
 SHELL = ["/bin/sh", "-c", 'exec "$@" 3<&0 4>&1 0</dev/null 1>&2', "sh"]
-# It shows nothing but pages of our own, and has no sandbox where it runs as root or in a container.
+# It shows only the project's own pages, and has no sandbox if it runs as root or in a container.
 FLAGS = [
     "--headless", "--no-sandbox", "--remote-debugging-pipe", "--disable-gpu", "--no-first-run",
     "--disable-dev-shm-usage", "--disable-background-networking", "--disable-component-update",
@@ -158,7 +158,7 @@ class Page:
         return self.browser.call(method, self.session, **parameters)
 
     def evaluate(self, expression: str) -> Any:
-        """Return the value of an expression in the page; of a promise, its result."""
+        """Return the value of an expression in the page; for a promise, its result."""
         found = self.call(
             "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
         )
@@ -167,9 +167,7 @@ class Page:
         return found["result"].get("value")
 
     def until(self, condition: str) -> bool:
-        """Return True if an expression in the page becomes true in time; it is evaluated every 20
-        ms.
-        """
+        """Return True if an expression in the page becomes true in time; polled every 20 ms."""
         return bool(
             self.evaluate(
                 f"""new Promise((done) => {{
@@ -236,7 +234,7 @@ class Page:
         return int(self.evaluate(f"{ROOT}.scrollWidth - {ROOT}.clientWidth"))
 
     def media(self, kind: str = "", scheme: str = "light") -> None:
-        """Show the page in print, or on a screen of a user who prefers light or dark."""
+        """Set the media type: print, or a screen with a light or dark colour scheme."""
         wish = {"name": "prefers-color-scheme", "value": scheme}
         self.call("Emulation.setEmulatedMedia", media=kind, features=[wish])
 

@@ -32,7 +32,7 @@ from linerate.runs.plans.blocks import arms
 from linerate.runs.run_summary import Setup
 
 DPDK, XDP = "c-l2fwd", "xdp-tx"
-# What is put in: by levels, which must all be those of a cell, a summand of it.
+# The planted effects: by levels, which must all be those of a cell, a summand.
 Effects = Mapping[tuple[tuple[str, str], ...], float]
 _OWN_PPS = {DPDK: 400e3, XDP: 500e3}
 SAME_PPS = {DPDK: 400e3, XDP: 400e3}
@@ -147,8 +147,9 @@ def trial_of(  # noqa: PLR0917
     shared: float,
     source: np.random.Generator,
 ) -> Trial:
-    """Return the record of a cell at `at`: block and position. `shared`: what all trials of its
-    block share.
+    """Return the record of a cell at `at`: block and position.
+
+    `shared`: noise common to the block.
     """
     framework = place.framework.removesuffix(AA_SUFFIX)
     nobody = framework == NOBODY
@@ -168,7 +169,7 @@ def trial_of(  # noqa: PLR0917
     )
     true = Place(framework, place.size, place.cell)
     again = truth.again if place.framework != framework else 0.0
-    # Of throughput, latency and work.
+    # Noise of throughput, latency and work.
     noise = source.normal(0, truth.spread, 3) + shared + again
     latent = source.normal(0, truth.loss_spread) + truth.loss_at + again
     found.cell = CloudTrialCell(link="veth", size=place.size, levels=place.cell)
@@ -205,7 +206,7 @@ def trial_of(  # noqa: PLR0917
         )
     ]  # fmt: skip
     found.request.maximum_pps = own
-    # The core is looked at a little before and after the frames.
+    # The core's times are read a little before and after the frames.
     window.forwarder_cpu_s = 52.5
     window.core = CoreWindow(cpu=1, seconds=105, busy_s=99, softirq_s=10.5, steal_s=1.05)
     return found
@@ -229,7 +230,7 @@ def split(trials: list[Trial], block: int) -> list[Trial]:
 
 
 def levels(trial: Trial) -> CloudCell:
-    """Those that it is of."""
+    """Levels of the cell."""
     found = levels_of(trial)
     assert found
     return found

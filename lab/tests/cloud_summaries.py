@@ -57,7 +57,7 @@ SMALL = Part(
 )  # fmt: skip
 # `replaced(part, cpus=...)`.
 replaced = dataclasses.replace
-# A share of the throughput that a tenant of this load takes.
+# The share of the throughput that a tenant with this load takes away.
 _TAKES = {"none": 0.0, "idle": 0.01, "cpu": 0.2, "io": 0.08, "network": 0.3, "mixed": 0.25}
 _WORK = {
     "cpu": ("bogo_ops",),
@@ -78,7 +78,7 @@ def around(median: float, spread: float = 0.02, n: int = 12) -> Quartiles:
 
 
 def figures(place: Place, *, latency: bool = True, blocks: int = 12) -> CloudCellFigures:
-    """As neighbours might take it, with some noise."""
+    """Figures as neighbours might cause them, with some noise."""
     cell = place.cell
     source = random.Random(repr(place))
     base = {"c-l2fwd": 300e3, "rust-l2fwd": 310e3, "af-xdp": 250e3, "xdp-tx": 480e3}.get(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def lease_directory(among: Path) -> Path:
-    """Return a new directory: `mktemp` would look at those of all tests before."""
+    """Return a new directory; `mktemp` would scan those of all earlier tests."""
     place = among / str(next(_NUMBERS))
     place.mkdir()
     place.chmod(0o1777)
@@ -167,7 +167,7 @@ def simulated_trial(
 
 
 def probed(trial: Trial) -> Trial:
-    """Return the same with what the probe saw: polls full of packets."""
+    """Return the same trial with the probe's results: polls full of packets."""
     packets = trial.frames.forwarder_rx or 0
     cycles = round(packets * CYCLES.get(trial.forwarder, 38.0))
     trial.frames.polling = [

@@ -48,7 +48,7 @@ class Fake:
         self.root = root
         self.proc = root / "proc"
         self.written: list[tuple[str, str]] = []
-        # A process that stays whatever it is told.
+        # A process that stays in spite of SIGKILL.
         self.immortal: int | None = None
 
     def to(self, name: str) -> list[str]:

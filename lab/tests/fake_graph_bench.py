@@ -18,7 +18,7 @@ COST = {"swap": 0.5, "copy8": 1.0, "assign1": 3.0, "assign4": 2.0, "speculate": 
 SPEED = {"c-graph": 1.0, "rust-graph": 1.02, "fused": 1.5, "one-loop": 2.0}
 # Workers that an object passes.
 WORKERS = {"chain1": 1, "chain4": 4, "split2": 1, "split4": 1, "split8": 1, "tree": 3}
-# Nodes that are drawn as dear as each other.
+# Nodes that are drawn with equal cost.
 NODES = {"chain1": 3, "chain4": 6, "split2": 4, "split4": 5, "split8": 6, "tree": 5}
 # other_work, losing, refusing, dying: the arm that does; of dying also "every". noise: relative.
 # starved: by arm, in how many of its next slices others have the CPU; "run": of the first ones.

@@ -14,7 +14,7 @@ from linerate.host.host import Host, Local
 
 @dataclass(frozen=True)
 class Instead(Local):
-    """This machine, except for `places`: paths at or below one are replaced by its other path."""
+    """This machine, except that each of `places`, and everything below it, is another path."""
 
     places: Mapping[str, Path] = field(default_factory=dict, hash=False)
 

@@ -17,10 +17,10 @@ from contextlib import contextmanager
 from types import FrameType
 from typing import Any
 
-# Seconds for each reader; a longer look sets this.
+# Seconds for each reader; set this for a longer search.
 SECONDS = float(os.environ.get("FUZZ_SECONDS", "3"))
 SEED = int(os.environ.get("FUZZ_SEED", "1"))
-# One case: a reader that takes longer hangs for whoever started it.
+# Time limit of one case: a reader that takes longer counts as hanging.
 _CASE_S = 60
 
 STEERS = "\x1b[2J\x1b]0;x\x07\x9b31m\u202e\r"
@@ -67,11 +67,11 @@ def _changed(source: random.Random, value: Any) -> Any:
     elif kind == 2:
         other, name = source.choice(places)
         if _is_there(other, name) and not _holds(other[name], inside):
-            # One value in two places would be in itself after the next change.
+            # A value in two places would contain itself after the next change.
             inside[key] = copy.deepcopy(other[name])
     elif kind == 3 and isinstance(inside[key], int | float):
         factor = source.choice((-1, 0, 10, 10**6, 0.001))
-        # A change before may have put 10^400 there, which is no float.
+        # An earlier change may have put 10^400 there, which is no float.
         with contextlib.suppress(OverflowError):
             inside[key] = inside[key] * factor
     else:
@@ -80,7 +80,7 @@ def _changed(source: random.Random, value: Any) -> Any:
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Return every list or table in it, with each of its places."""
+    """Return every list or table in it, with each of its keys or indexes."""
     if isinstance(value, dict | list):
         for key in value if isinstance(value, dict) else range(len(value)):
             yield value, key

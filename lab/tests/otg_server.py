@@ -27,7 +27,7 @@ class OtgServer:
         self.states: list[str] = []
         self.authorizations: set[str | None] = set()
         self.counts: dict[str, list[int]] = {}
-        # By (method, path): what to answer instead.
+        # By (method, path): the answer to give instead.
         self.answers: dict[tuple[str, str], Answer] = {}
         self.warnings: list[str] = []
         self.transmit = "stopped"
@@ -36,7 +36,7 @@ class OtgServer:
         self.latency: dict[str, float] | None = None
         self.sends: Callable[[int], int] = lambda frames: frames
         self.returns: Callable[[int], int] = lambda frames: frames
-        # Answers about flows that come before the frames that were received are all counted.
+        # The number of answers about flows in which not all received frames are counted yet.
         self.behind = 0
         self.keeps_counters = False
         server = self

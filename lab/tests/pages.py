@@ -90,7 +90,7 @@ def assert_draws_every_chart(page: Page) -> int:
 
 # -- tables --------------------------------------------------------------------------------------
 
-# Each heading is clicked three times; the places of the rows are told after each.
+# Each heading is clicked three times; the order of the rows is returned after each click.
 SORTS = """
 [...document.querySelectorAll("table")].flatMap((table) => {
   const bodies = [...table.tBodies];

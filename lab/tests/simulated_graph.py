@@ -27,7 +27,7 @@ FAKE = Path(__file__).with_name("fake_graph_bench.py")
 
 
 class Fake:
-    """The fake programs of a test. `lies`: what they do wrong."""
+    """The fake programs of a test. `lies`: their faults."""
 
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
         self._patch = patch
@@ -48,7 +48,7 @@ class Fake:
         # A run has hundreds of records, and the disk is not what is tested.
         patch.setattr("os.fsync", lambda _: None)
         patch.setattr(cpus, "await_free", lambda cpu, **_: None)
-        # Who else has the CPU of the tests is no part of them.
+        # Other users of the tests' CPU do not matter here.
         patch.setattr(switches, "watched", lambda cpus, owns: nullcontext(None))
 
     def lie(self, **lies: object) -> None:

@@ -41,14 +41,14 @@ from linerate.trial.trial import Bench, Plan
 
 CEILING_PPS = 10e6
 # By forwarder: what it can carry, in frames per second.
-# Busy cycles that a packet costs there; 400 for those that are not named.
+# Busy cycles per packet; 400 for forwarders that are not named.
 CYCLES = {"c-l2fwd": 200.0, "rust-l2fwd": 160.0}
 HZ = 2_450_000_000
 CAPACITY = {"c-l2fwd": 4e6, "rust-l2fwd": 4.4e6, "reflect": 9e6, "testpmd-io": 8e6}
 
 
 class SimulatedDevice:
-    """Writes the records that a real device would, void windows among them."""
+    """Writes the records of a real device, including void windows."""
 
     def __init__(
         self,
@@ -157,7 +157,7 @@ class SimulatedDevice:
 
 
 def enter(trial: Trial, found: Outcome) -> None:
-    """Enter the books: what the simulated forwarder lost, it dropped."""
+    """Fill the books: frames lost in the simulated forwarder count as dropped by it."""
     trial.frames.duration_s = found.seconds
     trial.frames.intended = trial.frames.attempted = trial.frames.accepted = found.intended
     trial.frames.forwarder_rx = found.intended
@@ -229,14 +229,14 @@ class SimulatedLab:
         self.probe = probe
         self.model = model or Model(capacity_pps=1.0, max_pps=1.0, queue=512)
         self.late = late
-        # Of the frames of such a window.
+        # The disturbed share of the frames of such a window.
         self.late_share = 0.01
         self.noise = noise
         self.windows = windows
         self.seed = seed
         self.before_window: Callable[[Trial], None] = lambda _: None
         self.peers_starve = False
-        # How long self-tests waited for a quieter machine, and what that does to it.
+        # How long self-tests waited for a quieter machine, and the effect of that.
         self.rests: list[float] = []
         self.after_rest: Callable[[SimulatedLab], None] = lambda _: None
         # No frame comes back with its latency.
@@ -246,7 +246,7 @@ class SimulatedLab:
         self.bench = Bench(none, Cores(0, 0, False), Memory(False), NAME, seed=1, window_s=0.3)
         # Factors on the latency of forwarders.
         self.latency: dict[str, float] = {}
-        # Of the device that runs: it has the probe.
+        # For the running device: it has the probe.
         self.probing = False
         # Devices that were not closed.
         self.running = 0

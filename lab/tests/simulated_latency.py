@@ -35,7 +35,7 @@ from linerate.trial.search.setup_device import Terms, outcome_of
 from linerate.trial.trial import Bench, Plan
 
 HZ, CHECKED_HZ, COST = 2_600_000_000, 2_596_000_000.0, 26
-# By forwarder: what comes back of a flood, the median round trip at idle, and cycles inside.
+# By forwarder: what returns of a flood, the median round trip at idle, and cycles inside.
 CAPACITY = {"reflect": 4e6, "c-l2fwd": 4e6, "testpmd-io": 4e6}
 ROUND_TRIP_NS = {"reflect": 1000.0, "c-l2fwd": 51_000.0, "testpmd-io": 1000.0}
 INSIDE = {"reflect": 226.0, "c-l2fwd": 130_026.0, "testpmd-io": 226.0}
@@ -49,7 +49,7 @@ class Simulation:
         self.ran: list[Trial] = []
         self.before: Callable[[Trial], None] = lambda trial: None
         self.late_above = float("inf")
-        # Factors on the round trip of forwarders, and what tells one run's noise from another's.
+        # Factors on the round trip of forwarders, and a seed for the noise of each run.
         self.slower: dict[str, float] = {}
         self.noise = "1"
         self.pings = Pings(self)
@@ -180,7 +180,7 @@ class Pings:
 
     def __init__(self, simulation: Simulation) -> None:
         self._simulation = simulation
-        # The first so many windows of each trial are disturbed.
+        # The first windows of each trial are disturbed, this many.
         self.void = 0
 
     def window(self, sender: PacketSender, step: Step, seconds: float, attempt: int) -> Trial:

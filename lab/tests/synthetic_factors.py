@@ -41,7 +41,7 @@ class Truth:
 
 
 def shape_of(factors: tuple[Factor, ...], term: Term) -> Floats:
-    """Return what a term of size 1 adds to each cell; its sum over each of its factors is 0."""
+    """Return what a term of size 1 adds to each cell; the sum over each of its factors is 0."""
     unknown = set(term) - {factor.name for factor in factors}
     if unknown or not term:
         raise DesignError(
@@ -57,7 +57,7 @@ def shape_of(factors: tuple[Factor, ...], term: Term) -> Floats:
         elif factor.ordered:
             found = np.multiply.outer(found, np.linspace(-1, 1, count))
         else:
-            # Alternately above and below; of an odd number the last lies between.
+            # Alternately above and below; with an odd number the last is in the middle.
             ends = np.where(np.arange(count) % 2 == 0, -1.0, 1.0)
             if count % 2:
                 ends[-1] = 0.0

@@ -24,7 +24,7 @@ def _activity(ran: float, waited: float = 0.0, switches: tuple[int, int] = (0, 0
 
 
 class Scheduler:
-    """A forwarder whose times are told."""
+    """A forwarder whose times are scripted."""
 
     def __init__(self) -> None:
         self.now = _activity(1.0, 1.0)
@@ -50,7 +50,7 @@ def test_what_the_link_s_thread_had_was_the_forwarder_s(
     monkeypatch.setattr(Local, "sample", sample)
     threads = [
         KernelThread(KernelThread.FORWARDER, "napi/f0", 7, 1),
-        # On the other core: takes nothing away.
+        # On the other core: it takes nothing away.
         KernelThread(KernelThread.GENERATOR, "napi/g0", 8, 0),
     ]
     record = made_trial(
@@ -85,18 +85,18 @@ def test_what_the_scheduler_does_not_tell_is_absent() -> None:
 @pytest.mark.parametrize(
     ("worker", "helper", "others"),
     [
-        # They kept each other waiting, and nobody else had the CPU.
+        # The helper and the forwarder kept each other waiting, and no other process had the CPU.
         ((0.6, 0.4), (0.4, 0.6), 0.0),
         # Others had it for longer than the helper.
         ((0.5, 0.5), (0.2, 0.8), 0.3),
-        # One that does next to nothing, behind one that spins.
+        # A process that does next to nothing, waiting behind one that spins.
         ((1.0, 0.0), (0.0, 0.9), 0.0),
     ],
 )
 def test_its_own_threads_are_no_others(
     worker: tuple[float, float], helper: tuple[float, float], others: float
 ) -> None:
-    # What they did before does not count: the other one had started the program.
+    # CPU time before the window does not count: the other process had started the program.
     before = Activity(0, 0, 9.0, 1.0, {1: (9.0, 1.0)})
     then = {1: (9.0 + helper[0], 1.0 + helper[1]), 2: worker}
     assert Activity(0, 0, 10.0, 2.0, then).waited_for_others_s(before) == pytest.approx(others)
@@ -130,18 +130,18 @@ def test_who_is_said_to_have_had_the_forwarder_s_cpu() -> None:
     def told(*threads: Process) -> list[str]:
         return crowding([_trial(waits, *threads)])
 
-    # All of the waiting is the kernel's own thread; it ran while the forwarder slept, too.
+    # All waiting was for the kernel's own thread, which also ran while the forwarder slept.
     (kernel,) = told(_process(link, "napi/f0", 1, 0.6))
     assert "packet thread" in kernel
     assert "(napi/f0)" in kernel
     assert "51%" in kernel
-    # A part of it, and only the rest is others'.
+    # It explains a part of the waiting; only the rest is attributed to others.
     kernel, others = told(_process(link, "napi/f0", 1, 0.3), _process(link, "napi/f1", 1, 0.11))
     assert "(napi/f0, napi/f1)" in kernel
     assert "41%" in kernel
     assert others.startswith("other programs")
     assert "10%" in others
-    # On another CPU, or of the other end, it explains nothing.
+    # On another CPU, or at the other end of the link, it explains nothing.
     for thread in (
         _process(link, "napi/f0", 2, 0.6),
         _process(KernelThread.GENERATOR, "napi/g0", 1, 0.6),
@@ -149,7 +149,7 @@ def test_who_is_said_to_have_had_the_forwarder_s_cpu() -> None:
         (others,) = told(thread)
         assert others.startswith("other programs")
         assert "51%" in others
-    # Links without such threads do not hide those that have some, and the other way round.
+    # Links without such threads do not hide those that have some, and vice versa.
     still = _trial(_process("forwarder", "prog", 1, 1.0))
     busy = _trial(waits, _process(link, "napi/f0", 1, 0.6))
     (kernel,) = crowding([still, still, busy])

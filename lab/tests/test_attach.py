@@ -20,7 +20,7 @@ from linerate.host.builds import elf, plugins
 from linerate.host.errors import LabError, MachineError, MissingError, UsageError
 from linerate.host.exit_status import ExitStatus
 
-# Nobody's directory above it is writable for everybody, which a temporary directory's is.
+# Only a directory without world-writable parents, unlike a temporary directory.
 SAFE = plugins.plugin_directory() / f"test-attach-{os.getpid()}" / "probe.so"
 
 EAL = "int rte_eal_init(int argc, char **argv) { return argc + (argv == 0); }\n"
@@ -29,7 +29,7 @@ MINE = """
 int rte_eal_init(int, char **);
 int mine(int argc, char **argv) { return rte_eal_init(argc, argv); }
 """
-# Tells what it was started with, as JSON, and ends as it is told to.
+# Prints how it was started, as JSON, and ends as it is told to.
 MAIN = r"""
 #include <signal.h>
 #include <stdio.h>
@@ -63,7 +63,7 @@ def safe() -> Iterator[None]:
 
 
 class Workshop:
-    """Makes programs by the C compiler."""
+    """Builds programs with the C compiler."""
 
     def __init__(self, folder: Path) -> None:
         compiler = shutil.which("cc")
@@ -189,7 +189,7 @@ def test_a_program_with_a_dpdk_of_its_own_inside(workshop: Workshop) -> None:
     source = EAL + "int main(int argc, char **argv) { return rte_eal_init(argc, argv); }\n"
     inside = workshop.make("inside", source)
     assert "DPDK of its own" in refused(str(inside))
-    # The linker may be told to show symbols to plugins: then the probe sees them.
+    # The linker may export symbols to plugins: then the probe finds them.
     shown = workshop.make("shown", source, "-rdynamic")
     assert attach.prepare([str(shown)], probe=SAFE).path == shown
 

@@ -90,7 +90,7 @@ def test_disturbed_frames_void_a_window_when_they_are_most_of_it() -> None:
     trial = blank("paced")
     books.enter(trial, sent, Forwarded(10_000, 9_990))
     assert trial.valid
-    # Two were lost away from the disturbance.
+    # Two frames were lost outside of the disturbance.
     assert trial.frames.undisturbed == (5_000, 4_998)
     trial = blank("paced")
     books.enter(trial, replace(sent, disturbed=5_001), Forwarded(10_000, 9_990))

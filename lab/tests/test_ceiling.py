@@ -21,7 +21,7 @@ def of(value: float) -> Quartiles:
         (9.6, 1.0, "link"),
         (9.4, None, None),
         (9.4, 0.9, None),
-        # It waits for packets, so that something else limits it, however far from the peers it is.
+        # It waits for packets, so something else limits it, however far below the peers it is.
         (9.4, 0.4, "link"),
         (5.0, 0.1, "link"),
     ],
@@ -42,7 +42,7 @@ def test_who_waits_for_packets_is_not_the_limit(
     [
         (0.0, 0.0, "generator"),
         (0.2, 0.0, "link"),
-        # A veth takes all, and loses what its receiver has no room for.
+        # A veth accepts all frames, and drops those that its receiver has no room for.
         (0.0, 0.5, "link"),
         (0.0, None, "generator"),
     ],

@@ -164,7 +164,7 @@ def test_groups_and_their_limits(fake: Fake) -> None:
 
 
 def test_a_new_set_of_cpus_is_its_parent_s(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody can enter an empty one."""
+    """No process can enter a group with an empty set."""
     fake = fake_v1(tmp_path, monkeypatch)
     with Groups(fake.found()) as made:
         made.group("a", Limits((1,)))
@@ -285,7 +285,7 @@ def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(fake: Fake) -> None:
 
 
 def test_a_lock_that_goes_in_a_moment_is_waited_for(fake: Fake) -> None:
-    """A process that a killed lab had just started holds it until it executes its program."""
+    """A process that a killed lab has just started holds it until it executes its program."""
     first = fake.found().roots[0] / DEAD
     fake.make(first)
     lock = hold(first, os.O_DIRECTORY)

@@ -375,3 +375,12 @@ def test_version_and_help(tmp_path: Path, linerate: Linerate) -> None:
     for word in ("report", "compare"):
         assert word in linerate("--help").stdout
     assert "Exit status: 0 none did" in linerate("compare", "--help").stdout
+
+
+@pytest.mark.parametrize("listing", [(), ("run",)])
+def test_the_list_of_commands_says_what_each_does_without_cutting_it_off(
+    linerate: Linerate, monkeypatch: pytest.MonkeyPatch, listing: tuple[str, ...]
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    _, commands = linerate(*listing, "--help").stdout.split("Commands:\n")
+    assert [line for line in commands.splitlines() if line.endswith("...")] == []

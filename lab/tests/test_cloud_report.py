@@ -185,7 +185,7 @@ def test_undecided_ones_beside_the_study_s_are_folded_away(text: str) -> None:
 
 
 def test_of_each_metric_the_largest_effects_are_open() -> None:
-    """And the page has all others."""
+    """The page lists all others below."""
     many = [
         made.takeaway(f"thing {number}", "loss", ["load"], verdict, origin="tested")
         for number, verdict in enumerate(["held"] * 9 + ["not held"] * 2)

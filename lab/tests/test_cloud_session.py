@@ -124,7 +124,7 @@ def own_core() -> CloudDesign:
 def test_a_session_without_the_tenants_core_is_refused(
     session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They would be on the forwarder's core, in cells that say otherwise."""
+    """They would be on the forwarder's core, in cells that are labelled otherwise."""
     session.plan.design = own_core()
     monkeypatch.setattr(Cloud, "room", Room(forwarder=1, spare=None))
     with pytest.raises(LabError, match=r"18 cells of this run .* no other core") as raised:
@@ -135,7 +135,7 @@ def test_a_session_without_the_tenants_core_is_refused(
 # -- what is looked for again, and what all cells are offered --------------------------------------
 
 SMALL, LARGE = 64, 1518
-# What an attempt comes to, one after the other; the last stands for all that follow.
+# The results of attempts, one after the other; the last one is repeated.
 Script = dict[tuple[str, int], list[float | None]]
 
 
@@ -231,7 +231,7 @@ FOUND: Script = {(DPDK, SMALL): [DPDK_NDR], (XDP, SMALL): [XDP_NDR], (XDP, LARGE
 def test_all_sizes_are_offered_the_share_that_is_kept_of_each(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It was a quarter at 64 B and seven tenths at 1518 B, and the page compared the two."""
+    """They were a quarter at 64 B and seven tenths at 1518 B, and the page compared the two."""
     kept: Script = {(DPDK, SMALL): [0.7], (XDP, SMALL): [0.25]}
     lab = Scripted(tmp_path, monkeypatch, rates=FOUND, kept=kept)
     lab.strangers = {}
@@ -277,14 +277,14 @@ def test_a_rate_is_searched_until_two_agree(
     lab = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
     assert lab.measure()[XDP, SMALL] == XDP_NDR
     assert not lab.plan.warnings
-    # A rate that is known is not waited for.
+    # A known rate is not waited for.
     assert not lab.rests
 
 
 def test_a_rate_that_no_other_search_confirms_does_not_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One search of three found half as much again as the others, on a quiet machine."""
+    """One search of three found 1.5 times the rate of the others, on a quiet machine."""
     rates = FOUND | {(XDP, SMALL): [1.5 * XDP_NDR, 0.95 * XDP_NDR, XDP_NDR]}
     lab = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
     assert lab.measure()[XDP, SMALL] == XDP_NDR
@@ -312,7 +312,7 @@ def test_a_study_does_not_go_on_without_its_reference(
     assert end.value.exit_code == ExitStatus.BUSY
     assert "--keep-going" in str(end.value)
     assert lab.rests == list(RESTS_S)
-    # The next session has as many attempts, and the same way through what is on record.
+    # The next session has as many attempts, and repeats the recorded results in the same order.
     lab.rests.clear()
     again = Scripted(tmp_path, monkeypatch, rates=scripts["rates"], kept=scripts["kept"])
     again.session = 1
@@ -343,7 +343,7 @@ def test_another_framework_that_is_lost_is_named(
     assert (XDP, SMALL) not in first
     (warning,) = lab.plan.warnings
     assert warning.startswith("xdp-tx, 64 B: its rate alone was not found")
-    # What is on record is passed without a rest, and comes to the same.
+    # Recorded results are used without a pause, and lead to the same outcome.
     again = Scripted(tmp_path, monkeypatch, rates=rates, kept={})
     again.session = 1
     assert again.measure() == first

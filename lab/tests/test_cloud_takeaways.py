@@ -56,7 +56,7 @@ from linerate.verdict.stats import ALPHA
 NETWORK, CPU_LOAD, SMALL = (LOAD, "network"), (LOAD, "cpu"), (SIZE, "64")
 WORSE: Effects = {(NETWORK,): -0.7, ((LOAD, "cpu"),): -0.3, (NETWORK, SMALL): -0.4}
 LOSES: Effects = {(NETWORK,): 0.2, ((LOAD, "cpu"),): 0.05, (NETWORK, SMALL): 0.1}
-# All that the study found, with neighbours whom polling costs more than half of their work.
+# All of the study's findings, with neighbours that lose more than half of their work to polling.
 SHARE = ", as a share of that under idle load"
 NOISY = Truth(
     throughput={**WORSE, ((FRAMEWORK, DPDK), NETWORK): -0.3, ((FRAMEWORK, DPDK), CPU_LOAD): -0.1},
@@ -112,7 +112,7 @@ def test_other_loads_that_are_worse_refute_the_worst() -> None:
 
 
 def test_idle_tenants_are_no_kind_of_load() -> None:
-    """Both loads halve the throughput: it matters that there is one, and not which."""
+    """Both loads halve the throughput: only whether there is a load matters, not which."""
     truth = Truth(throughput={(NETWORK,): -0.7, ((LOAD, "cpu"),): -0.7}, spread=0.008)
     assert one(asked(design(), truth), "kind of load").verdict == "not held"
 
@@ -266,7 +266,7 @@ def test_trends_over_quotas_sizes_and_rates() -> None:
 
 
 def test_work_that_is_too_little_to_be_counted_decides_nothing() -> None:
-    """Without the least shares of work, the rest would look like more."""
+    """Without the smallest shares of work, the rest would look like more."""
     of = design()
     trials = records(of, NOISY)
     mine = [t for t in trials if t.arm == DPDK and levels_of(t) and levels(t).load == "cpu"]
@@ -282,7 +282,7 @@ def test_work_that_is_too_little_to_be_counted_decides_nothing() -> None:
 
 
 def test_what_was_offered_is_no_finding() -> None:
-    """Each framework is offered a share of its own NDR, and NDRs differ by a quarter here."""
+    """Each framework is offered a share of its own NDR; the NDRs differ by a quarter here."""
     part = with_part(loads=("cpu", "network"), rates=(0.5, 0.9, 1.2))
     truth = Truth(loss={((RATE, "90 %"),): 0.1, ((RATE, "120 %"),): 0.2})
     found = asked(design(part, blocks=6), truth, metrics=("throughput", "loss"))
@@ -320,7 +320,7 @@ def test_neighbours_tell_what_was_left_to_them() -> None:
     assert shares.effect == pytest.approx(1.65, abs=0.03)
     assert shares.verdict == "held"
     assert one(found, "depends on framework").verdict == "held"
-    # Of one denominator in a block no test of cells can be.
+    # With one denominator for a whole block no test of cells is possible.
     assert not [each for each in found.entries if set(each.about) <= {LOAD, KIND, TENANTS}]
 
 
@@ -399,7 +399,7 @@ def test_a_control_that_differs_leaves_frameworks_undecided() -> None:
     differ = one(found, "DPDK and XDP differ in throughput")
     assert "c-l2fwd against itself, differs by this metric" in differ.reason
     assert "without the control: held" in differ.reason
-    # What is not about frameworks is not touched.
+    # Statements about other factors are not affected.
     assert one(found, "packet size matters for throughput").verdict == "held"
 
 
@@ -445,7 +445,7 @@ def test_a_control_that_is_alike_touches_nothing() -> None:
 def test_what_the_control_differs_by_explains_what_is_no_larger(
     control: float, low: float, high: float, verdict: str
 ) -> None:
-    """The control's difference is less than the margin, so it forbids nothing by itself."""
+    """The control's difference is less than the margin, so it prevents nothing by itself."""
     told = one(asked(design(blocks=3)), "DPDK and XDP differ in throughput")
     itself = told.model_copy(update={"effect": control, "p": 0.01})
     found = told.model_copy(
@@ -467,7 +467,7 @@ def test_without_a_control_frameworks_are_undecided() -> None:
 
 
 def offered(shares: dict[tuple[str, int], float]) -> Takeaways:
-    """Return what is said if 100 % was these shares of the NDRs."""
+    """Return the statements if 100 % was these shares of the NDRs."""
     of = design()
     trials = records(of, NOISY)
     for trial in trials:
@@ -494,9 +494,7 @@ def test_sizes_that_were_offered_different_shares_are_not_compared() -> None:
 
 
 def searched_again(again: float) -> Takeaways:
-    """Return what is said if the second highest rate found for XDP at 64 B is this share of the
-    highest.
-    """
+    """Return the statements if XDP's second highest rate at 64 B is this share of the highest."""
     of = design()
     trials = records(of, NOISY)
     for trial in trials:
@@ -553,7 +551,7 @@ def test_every_statement_has_its_chart_and_its_test() -> None:
         assert each.reason
         assert set(each.about) <= set(FACTORS)
         assert each.chart == link_to(each.metric, each.about)
-        # Of a share of variance that is less than chance makes it the interval is 0 alone.
+        # For a share of variance below what chance gives, the interval is 0 alone.
         if each.low is not None and each.high:
             assert each.effect is not None
             assert each.low <= each.effect <= each.high

@@ -28,7 +28,7 @@ def ran(seconds: float) -> Activity:
 
 
 def meter(threads: list[KernelThread]) -> CpuMeter:
-    # The process that was started is 3: a script, say.
+    # The process that was started is 3, a script for example.
     command = Command("forwarder", ("prog",), (1,))
     child = SimpleNamespace(command=command, pid=3, working_pid=4)
     return CpuMeter(LOCAL, cast(Child, child), threads, 1)
@@ -59,7 +59,7 @@ def test_only_the_forwarder_s_threads_count(monkeypatch: pytest.MonkeyPatch) -> 
 def test_a_time_that_the_scheduler_does_not_tell_is_absent_and_not_0(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    # One of two threads is gone, or this kernel keeps no such counts.
+    # One of two threads has ended, or this kernel has no such counts.
     sampled(monkeypatch, lambda pid: Activity(0, 0, 0.0, 0.0) if pid == 9 else ran(4.0))
     look = meter(THREADS).look()
     assert (look.process_s, look.napi_s) == (4.0, None)
@@ -70,7 +70,8 @@ def test_a_time_that_the_scheduler_does_not_tell_is_absent_and_not_0(
 
 @pytest.mark.parametrize(
     ("idle_ran", "ran", "expected"),
-    # It polls, for 0.1 s beside the window too; it sleeps, and all it did was for the window.
+    # It polls, also for 0.1 s outside of the window; it sleeps, and all its work was for the
+    # window.
     [(0.2, 1.1, 1.0), (0.001, 0.4, 0.4), (0.16, 0.6, 0.52)],
 )
 def test_polls_beside_the_window_are_not_the_window_s(

@@ -60,7 +60,7 @@ command = "./mine {eal} -- -p {portmask}"
 
 
 def wire(name: str, ports: int) -> Wire:
-    """Return a link such as this forwarder takes."""
+    """Return a link that this forwarder supports."""
     if not forwarder(name).interfaces_only:
         return Wire(vdevs=tuple(f"net_memif{n}" for n in range(ports)))
     host = InNamespace("fwd")
@@ -72,7 +72,7 @@ def wire(name: str, ports: int) -> Wire:
 
 
 def commands(directory: Path, monkeypatch: Any) -> dict[str, list[str]]:
-    """Return how each is started, and its additional environment, by name and number of ports."""
+    """Return each forwarder's command and additional environment, by name and number of ports."""
     monkeypatch.setattr(rules, "build_directory", lambda: directory)
 
     def pretend(name: str, *given: object, **options: object) -> c_examples.CExample:
@@ -132,7 +132,7 @@ def test_those_of_the_benchmarks_are_not_among_them() -> None:
 
 @pytest.fixture
 def forwarders() -> Iterator[dict[str, Forwarder]]:
-    """Forget after the test which forwarders were made known."""
+    """Forget the forwarders that the test has registered."""
     with mock.patch.dict(FORWARDERS):
         yield FORWARDERS
 
@@ -243,11 +243,11 @@ def test_a_digest_is_of_what_matters() -> None:
 
     assert digest(MINE) == digest(MINE + 'description = "fast"\nmemory_mib = 512\n')
     assert digest(MINE) != digest(MINE + "memory_mib = 513\n")
-    # For ever: what is on record is compared with it.
+    # Never change these: records are compared with them.
     assert forwarder("c-l2fwd").definition.digest.startswith("c739d83b5f04")
 
 
-# -- a forwarder of the reader's -------------------------------------------------------------------
+# -- a user's own forwarder ------------------------------------------------------------------------
 
 
 @pytest.fixture
@@ -306,7 +306,7 @@ def test_interfaces_are_not_seen_from_a_network_of_its_own(mine: Path) -> None:
         forwarder("mine").networked(ports, "0"),
     ):
         pytest.fail("it was given a namespace")
-    # A link whose interfaces are in a namespace has one already, which is the program's as well.
+    # A link whose interfaces are in a namespace already has one, which the program uses as well.
     in_one = wire("xdp-redirect", 2)
     with forwarder("mine").networked(in_one, "0") as same:
         assert same is in_one
@@ -325,7 +325,7 @@ def test_the_socket_of_a_memif_is_told_once(mine: Path) -> None:
         f"net_memif{n},role=client,id={n},socket=/run/m.sock,socket-abstract=no" for n in (0, 1)
     )
     assert argv(*ports) == ("--memif", "/run/m.sock")
-    # A word whose placeholder stands for nothing is left out.
+    # A word whose placeholder is empty is left out.
     assert argv("net_null0")[0] == "--memif"
     assert "/run/m.sock" not in argv("net_null0")
 

@@ -128,7 +128,7 @@ def test_lcores_are_those_of_command_lines() -> None:
     found = program_of("./fw {eal} --", "A", lcores_of("2")).definition
     assert (found.lcores, found.cpus) == ("one", 2)
     found = program_of("dpdk-testpmd {eal} --", "A", lcores_of("idle-main")).definition
-    # testpmd ends when its standard input does.
+    # testpmd ends at the end of its standard input.
     assert (found.lcores, found.cpus, found.stdin) == ("idle-main", 1, "open")
     for text in ("0", "-1", "two", "65", "100"):
         with pytest.raises(UsageError, match=f"--lcores {text}: must be 1 to 64, or idle-main"):
@@ -146,7 +146,7 @@ L2FWD, TWO_LCORES = FORWARDERS["c-l2fwd"], program_of("./fw {eal} --", "B", ("on
         ("null2", TWO_LCORES, "turns", "cpu"),
         ("memif", L2FWD, "turns", "cpu"),
         ("veth", FORWARDERS["xdp-redirect"], "turns", "cpu-and-napi"),
-        # What the kernel does for a DPDK program there is in no process's CPU time either.
+        # For DPDK programs there, the kernel's work is in no process's CPU time either.
         ("veth", L2FWD, "turns", "cpu-and-napi"),
     ],
 )
@@ -210,9 +210,9 @@ def window(
 
 def test_sound_windows_are_taken() -> None:
     refuse_windows([window(0), window(1)])
-    # Some are under way when counters are read.
+    # Some frames are in transit when counters are read.
     refuse_windows([window(0, sent=(900, 1000))])
-    # Of a flood some is lost on the way, and on the way back.
+    # Some frames of a flood are lost on the way to the program, and on the way back.
     refuse_windows([window(0, (10**6, 10**6), (10**5, 10**5), offered=Offered(3 * 10**6, 0))])
     # A program that is slower than its generator keeps the ring full.
     refuse_windows([window(0, offered=Offered(2000, 80_000))])
@@ -233,7 +233,7 @@ def test_sound_windows_are_taken() -> None:
             "no packet in most",
         ),
         (window(1, offered=Offered(2000, 20)), "unsaturated", "all that the generator offered"),
-        # A generator that was slower than the program, beside which others had the CPU a moment.
+        # A generator that was slower than the program, while others briefly had its CPU.
         (window(1, offered=Offered(2000, 800)), "unsaturated", "all that the generator offered"),
         (window(1, received=(1000, 0), sent=(1000, 0)), "ports", "on 1 of 2 ports, not on 1"),
     ],
@@ -311,8 +311,19 @@ def test_what_is_not_decided_says_what_it_could_have_found() -> None:
         "Not decided: B (new) may be slower than A (old) by more than 2 %, or not: "
     )
     assert "Only a difference of " in told
-    # Before there is an interval, too.
+    # Also before there is an interval.
     assert "rounds from" in sentence(duel(0.995, 2, spread=0.03), NAMES, Asked())
+
+
+@pytest.mark.parametrize(("rounds", "within"), [(1, 180), (2, 90)])
+def test_too_few_rounds_for_any_answer_say_how_much_time_takes_enough(
+    rounds: int, within: int
+) -> None:
+    found = duel(0.5, rounds)
+    assert status_of(found) == ExitStatus.UNDECIDED
+    told = sentence(found, NAMES, Asked(within_s=60))
+    assert told.endswith(f". An answer takes at least 3 rounds: --within {within}s.")
+    assert "at least" not in sentence(duel(0.97, 3, spread=0.03), NAMES, Asked(within_s=60))
 
 
 def test_how_much_more_time_would_show_that_they_are_equal() -> None:
@@ -324,7 +335,7 @@ def test_how_much_more_time_would_show_that_they_are_equal() -> None:
     assert said, told
     assert found.verdict.more_for_equal == int(said[1])
     assert int(said[2]) > 60
-    # With so many more of the same it is decided, and not with one less.
+    # With that many more rounds like these it is decided, and not with one less.
     rounds = found.verdict.rounds
     most = 1 / (1 - 0.02)
     for more, decided in ((int(said[1]), True), (int(said[1]) - 1, False)):
@@ -332,7 +343,7 @@ def test_how_much_more_time_would_show_that_they_are_equal() -> None:
         half = half_width(n, statistics.pstdev(rounds))
         assert half is not None
         assert (math.exp(abs(statistics.fmean(rounds)) + half) < most) is decided
-    # Who differs by more than the margin will not be equal.
+    # Programs that differ by more than the margin will not be found equal.
     assert duel(0.94, 5, spread=0.03).verdict.more_for_equal is None
 
 
@@ -394,7 +405,7 @@ def test_a_fault_is_no_verdict() -> None:
         ("./fw {eal}", "new/fw {eal}", ["./fw", "new/fw"]),
         ("/x/fw /x/a.o {rx} {tx}", "/x/fw /x/b.o {rx} {tx}", ["fw a.o", "fw b.o"]),
         ("./fw a b c", "./fw d c", ["fw a b", "fw d"]),
-        # What differs is too long to be shown.
+        # The part that differs is too long to be printed.
         (f"./fw {'a' * 70}b", f"./fw {'a' * 70}c", ["fw", "fw"]),
         ("./fw 'a", "./fw b", ["fw", "fw"]),
     ],
@@ -558,7 +569,7 @@ def test_programs_that_compare_alike_beside_each_other_and_alone_agree() -> None
 
 
 def test_a_program_that_follows_the_clock_is_found() -> None:
-    """A program that spins for 5 % of its time does so while others have the CPU, too."""
+    """A program that spins for 5 % of its time also does so while others have the CPU."""
     agreement = Agreement()
     for noise in (0.01, -0.01, 0.02):
         assert not agreement.broken
@@ -648,7 +659,7 @@ def test_the_record_says_what_was_sent(tmp_path: Path) -> None:
 def test_what_is_wrong_with_frames_is_said_of_what_the_user_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, word: str, said: str, told: str
 ) -> None:
-    """The message of the generator named a link of ours in a directory that is gone."""
+    """The generator's message named a link in a directory that no longer exists."""
     (tmp_path / "a b.pcap").write_text("x")
     monkeypatch.chdir(tmp_path)
     errors = f"generator: {said.format(link=tmp_path / 'given0')}\n"

@@ -30,7 +30,7 @@ def there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def build(path: Path, text: str) -> None:
-    """Make a file that begins as an ELF file does and has this in it."""
+    """Make a file with an ELF header and this content."""
     path.unlink(missing_ok=True)
     path.write_bytes(elf.MAGIC + text.encode())
     path.chmod(0o755)
@@ -47,7 +47,7 @@ def test_a_program_is_kept_and_comes_back(there: Path) -> None:
     found, program = baseline.restore(Path("base.json"))
     assert found == kept
     assert (found.given, program.name) == (GIVEN, "A-fw")
-    # Where it was, as long as it is what it was: what it finds beside itself is there.
+    # At its original path, if it is unchanged: there it finds its other files.
     assert program.program() == there / "fw"
     assert program.definition == program_of(GIVEN, "A").definition
 
@@ -61,7 +61,7 @@ def test_a_build_in_place_does_not_lose_it(there: Path) -> None:
     assert (there / "base.json.program").read_bytes().endswith(b"one")
     (there / "fw").unlink()
     assert baseline.restore(Path("base.json"))[1].program() == there / "base.json.program"
-    # Both files together can be elsewhere.
+    # Both files together may be elsewhere.
     (there / "other").mkdir()
     for name in ("base.json", "base.json.program"):
         (there / name).rename(there / "other" / name)
@@ -113,7 +113,7 @@ def test_a_file_that_is_no_baseline_is_not_overwritten(there: Path) -> None:
     assert (there / "fw").read_bytes() == elf.MAGIC + b"one"
     keep()
     build(there / "fw", "two")
-    # Another program takes the place of one that was kept.
+    # Another program has replaced one that was saved.
     assert keep().program.sha256 == baseline.restore(Path("base.json"))[0].program.sha256
     with pytest.raises(UsageError, match=r"cannot write to nosuch/base\.json"):
         keep("nosuch/base.json")
@@ -143,7 +143,7 @@ def test_a_full_disk_leaves_nothing(there: Path, monkeypatch: pytest.MonkeyPatch
 
 
 def test_libraries_of_its_own_must_not_change(there: Path) -> None:
-    """A rebuilt library would make another program of the same executable."""
+    """With a rebuilt library the same executable would be another program."""
 
     def library(value: int) -> None:
         Path("own.c").write_text(f"int own(void) {{ return {value}; }}\n")

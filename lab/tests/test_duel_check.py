@@ -30,7 +30,7 @@ class Repository:
         self.git("commit", "--quiet", "--message", text)
 
     def base(self) -> str:
-        """Return what the check says that it compares with."""
+        """Return the commit that the check compares with."""
         linerate = self.place.parent / "linerate"
         linerate.write_text("#!/bin/sh\n")
         linerate.chmod(0o755)
@@ -63,7 +63,7 @@ def test_a_branch_is_compared_with_where_it_began(repository: Repository) -> Non
     for text in ("slow", "readme"):
         repository.commit(text)
     assert repository.base() == "first"
-    # Also when the other one has gone on.
+    # Also if the other branch has new commits.
     repository.git("checkout", "--quiet", "main")
     repository.commit("other")
     repository.git("checkout", "--quiet", "mine")

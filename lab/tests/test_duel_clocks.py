@@ -44,9 +44,9 @@ CPU = (max(os.sched_getaffinity(0)),)
     [
         ("veth", (XDP, XDP), "turns", "cpu-and-napi"),
         ("veth1-af-xdp", ("xdp-redirect", "af-packet-mmap"), "turns", "cpu-and-napi"),
-        # The kernel receives for a program on DPDK, too.
+        # The kernel also receives for programs on DPDK.
         ("veth", ("c-l2fwd", "kernel-bridge"), "turns", "cpu-and-napi"),
-        # There who writes pays, on any CPU.
+        # There the cost is the writer's, on any CPU.
         ("tap", ("c-l2fwd", "rust-l2fwd"), "turns", "time"),
         ("memif", ("c-l2fwd", "rust-l2fwd"), "turns", "cpu"),
         ("null2", ("c-l2fwd", "rust-l2fwd"), "standing", "cpu"),
@@ -183,7 +183,7 @@ def test_who_wants_the_cpu_while_nothing_comes_polls(run: RunDirectory) -> None:
         assert polls_at_rest([busy.pid], lambda: 0)
         assert not polls_at_rest([sleeper.pid], lambda: 0)
         assert not polls_at_rest([], lambda: 0)
-        # What waits for it is taken first.
+        # Packets waiting for it are drained first.
         counts = itertools.chain(range(4), itertools.repeat(4))
         assert not polls_at_rest([sleeper.pid], lambda: next(counts))
         assert next(counts) == 4
@@ -221,7 +221,7 @@ def test_only_who_sleeps_without_packets_needs_no_limit(
         sender = cast(Any, SimpleNamespace(child=generator, check=lambda: None))
         start = Start(0, Running(Counted(), child), "cpu-and-napi", sender, threads=[])
         assert apart._polls(start, sender) is not cost_only
-        # Its generator goes on.
+        # Its generator continues.
         wait_for("it runs", lambda: _state(generator.pid) == "S")
 
 
@@ -234,7 +234,7 @@ def test_interfaces_count_what_is_sent_and_the_program_what_it_took(run: RunDire
         sample = start.sample()
         assert (sample.received, sample.sent) == ((70, 70), (50, 50))
         assert program.times == 1
-        # What it took does not matter where its time is what packets cost.
+        # The number received does not matter if time is the cost of packets.
         start.cost_only = True
         assert start.sample().received == (100, 100)
         assert program.times == 1
@@ -253,9 +253,7 @@ def test_a_cost_needs_no_limit() -> None:
 
 
 def test_who_loses_packets_on_the_way_back_may_have_taken_all() -> None:
-    """The number that it sent is then what its generator could receive, and says nothing about the
-    program.
-    """
+    """Its sent packets are then what its generator could receive, which says nothing about it."""
     with pytest.raises(FaultError) as raised:
         refuse([window(received=10**5, sent=5 * 10**4, offered=10**5, cost_only=False)])
     assert raised.value.kind == "unsaturated"
@@ -268,9 +266,23 @@ def test_who_copies_packets_does_other_work() -> None:
     with pytest.raises(FaultError, match="it sent 200% as many packets as it received") as raised:
         refuse([copies(0, 1), copies(1, 2)])
     assert (raised.value.arm, raised.value.kind) == (1, "work")
-    # All do, or there is none to compare with.
+    # All do, or there is no other to compare with.
     refuse([copies(0, 2), copies(1, 2)])
     refuse([copies(1, 2)])
+
+
+def test_packets_that_waited_before_a_slice_are_no_copies() -> None:
+    """A program that others keep from its CPU finds few packets in a slice, and sends those that
+    it received before.
+    """
+    offered = Offered(10**6, 0)
+    starved = Slice((2000,), (2400,), 10**7, offered)
+    usual = Slice((2000,), (1900,), 10**7, offered)
+    refuse([Window(0, (starved,) * 20), Window(1, (usual,) * 20)])
+    copies = Slice((2000,), (4000,), 10**7, offered)
+    with pytest.raises(FaultError) as raised:
+        refuse([Window(0, (copies,) * 20), Window(1, (usual,) * 20)])
+    assert (raised.value.arm, raised.value.kind) == (0, "work")
 
 
 # -- advice ----------------------------------------------------------------------------------------

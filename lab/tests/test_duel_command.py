@@ -114,7 +114,7 @@ def test_a_program_that_is_missing_is_in_the_files(
 
 
 def test_an_interruption_leaves_no_file(tmp_path: Path, linerate: Linerate, answer: Answer) -> None:
-    """Nor one of an earlier duel, which would be taken for this one's."""
+    """Nor is a file of an earlier duel left, which would be taken for this one's."""
     answer(Interrupted(signal.SIGTERM))
     (tmp_path / "d.xml").write_text("<of-an-earlier-duel/>")
     done = linerate("duel", OLD, NEW, "--junit", "d.xml", "--markdown", "d.md")
@@ -169,8 +169,8 @@ def test_a_baseline_stands_in_place_of_the_first_program(
     assert [each["name"] for each in found["programs"]] == ["A-old", "B-old"]
     assert found["baseline"]["file"] == "b.json"
     assert "--baseline b.json" in found["repeat"]
-    assert "| A (old) | B (old) |" in (tmp_path / "d.md").read_text()
-    # An error is of the same test, by the name of which CI systems know it again.
+    assert "| A (old of the baseline) | B (old) |" in (tmp_path / "d.md").read_text()
+    # An error belongs to the same test name, by which CI systems identify it.
     linerate("duel", "--baseline", "b.json", OLD, "--junit", "d.xml")
     (tmp_path / "old").unlink()
     linerate("duel", "--baseline", "b.json", OLD, "--junit", "e.xml")
@@ -257,7 +257,7 @@ def test_a_build_ends_with_the_lab(tmp_path: Path) -> None:
         (duel(0.8, 40, margin=0.5, itself=0.2), 125),
         (spoilt(1, "start"), 125),
         (spoilt(1, "drops"), 125),
-        # The baseline is of no commit that is tested.
+        # The baseline does not depend on the commit that is tested.
         (spoilt(0, "start"), 204),
         (spoilt(0, "ended"), 204),
         (GeneratorError("it ended"), 204),
@@ -279,7 +279,7 @@ def test_statuses_are_those_of_git_bisect(
         (("--link", "nosuch"), 202),
         (("--junit", "nosuch/x"), 202),
         (("--nosuch",), 202),
-        # Git would take what was not measured for good.
+        # Git would take an unmeasured commit for a good one.
         (("--help",), 200),
     ],
 )
@@ -298,7 +298,21 @@ def test_only_three_statuses_are_below_128() -> None:
 
 
 def test_a_bisect_takes_its_time() -> None:
-    """A commit that is not decided is skipped, and then others must be tested in its place."""
+    """Undecided commits are skipped, and then others must be tested in their place."""
     assert asked_of("2%", None, 4, 64, 1, bisect=True).within_s == 300
     assert asked_of("2%", None, 4, 64, 1, bisect=False).within_s == 60
     assert asked_of("2%", "10s", 4, 64, 1, bisect=True).within_s == 10
+
+
+def test_a_kept_program_has_its_own_name_beside_a_new_build_of_the_same_file(
+    linerate: Linerate, answer: Answer, tmp_path: Path
+) -> None:
+    """As `git bisect run` compares them: both are called by the same command line."""
+    answer(duel(0.9, 30))
+    assert linerate("duel", "--keep-baseline", "good.json", OLD).returncode == 0
+    build(tmp_path / "old", "three")
+    done = linerate("duel", "--baseline", "good.json", OLD)
+    assert "B (old) is slower than A (old of the baseline) by more than 2 %" in done.stdout
+    # Two names that differ say enough.
+    done = linerate("duel", "--baseline", "good.json", NEW)
+    assert "B (new) is slower than A (old) by more than 2 %" in done.stdout

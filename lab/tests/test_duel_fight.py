@@ -132,7 +132,7 @@ def test_the_same_code_ends_a_duel_unless_figures_alone_are_asked(
     monkeypatch.setattr(fight, "same_code", same)
     found = fought(monkeypatch, Wires(second=1.0))
     assert (found.answer, found.by_code, len(found.rounds)) == ("equal", True, 3)
-    # In each round: one of the two may be built anew between two.
+    # In each round, because one of the two may be rebuilt between two rounds.
     assert looks == [8, 8, 8]
     found = fought(monkeypatch, Wires(second=1.0), replace(ASKED, code=False))
     assert (found.answer, found.same_code, found.by_code) == ("equal", None, False)
@@ -169,7 +169,7 @@ def test_a_program_that_does_not_start_with_the_probe_is_compared_without_it(
     wires = Wires(failing=True, faster=faster)
     found = fought(monkeypatch, wires)
     assert (wires.ways, found.per) == (["busy", "cpu"], "cpu")
-    # It is no other method.
+    # It is not another method.
     assert found.given_up is None
     if faster:
         assert found.fault
@@ -189,7 +189,7 @@ def test_builds_are_chosen_by_busy_time_too(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_generator_that_others_disturb_is_not_faster() -> None:
-    """It refuses many frames in the moments in which it runs."""
+    """Its refused frames are concentrated in the moments in which it runs."""
     for used, saturated in ((99, True), (60, False)):
         offered = Offered(1000, 10**6, Had(used, 100))
         assert Slice((1000,), (1000,), 100, offered).saturated is saturated
@@ -232,7 +232,7 @@ def test_a_program_on_interfaces_has_no_probe() -> None:
 
 
 class Told:
-    """Telemetry that answers as the probe does."""
+    """Telemetry that answers like the probe."""
 
     def __init__(self, *busy: int) -> None:
         self.busy = busy
@@ -272,10 +272,10 @@ def test_busy_time_is_cpu_time() -> None:
     found = start.sample().busy
     assert found
     assert (found.ns, found.lcores) == (4_000_000, 1)
-    # Beside another program it had the CPU for half of the time, and was busy for a quarter of it.
+    # Beside another program it had the CPU for half of the time, and was busy for a quarter.
     later = Busy(found.ns + 250, 1, found.at_ns + 1000)
     assert later.since(found, 500) == 125
-    # Two lcores had theirs for all the time.
+    # Two lcores had their CPUs all the time.
     assert Busy(500, 2, 1000).since(Busy(0, 2, 0), 2000) == 500
     assert Busy(500, 2, 1000).since(Busy(0, 2, 0), 2010) == 500
 

@@ -3,9 +3,11 @@
 
 from __future__ import annotations
 
+import html
 import itertools
 import json
 import re
+import shutil
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -29,10 +31,13 @@ from linerate.host.errors import BusyError, MachineError
 from linerate.host.exit_status import BisectStatus, ExitStatus
 from linerate.host.text import listed
 from linerate.links import LINKS, Ports, link
+from linerate.records.summary import Summary
+from linerate.report.in_short import in_short
 from linerate.trial.starts import ways
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.window import Slice, Window
 
+OLD_RUN = Path(__file__).parent / "old_runs" / "simulated-overload-after.tar.xz"
 SLOWER, FASTER, EQUAL = duel(0.9, 30), duel(1.1, 30), duel(1.0, 30)
 Fight = Callable[[dict[str, Duel | BaseException]], None]
 
@@ -81,7 +86,7 @@ def test_one_duel_on_each_link_and_a_sentence_about_all(
 
 
 def test_json_of_several_links_is_what_a_directory_keeps(linerate: Linerate, fights: Fight) -> None:
-    """Also for a link on which there was no duel."""
+    """This includes links on which there was no duel."""
     fights({"null": SLOWER, "null2": EQUAL, "nearfree2": MachineError("no room")})
     links = "null,null2,nearfree2"
     done = linerate("duel", "rust-l2fwd", "rust-l2fwd-burst", "--link", links, "--json")
@@ -110,10 +115,31 @@ def test_an_error_on_one_link_leaves_the_others(
     assert len(errors) == 1
 
 
+def test_the_page_has_the_answer_of_a_run_below(
+    tmp_path: Path, linerate: Linerate, fights: Fight
+) -> None:
+    """Also if that run has no figures to show beside the published ones."""
+    fights({"null": EQUAL})
+    duels = ("duel", "rust-l2fwd", "rust-l2fwd-burst", "--out", "kept", "--link", "null")
+    assert linerate(*duels).returncode == 0
+    # Not by tarfile, whose filters Debian 12's Python does not have.
+    shutil.unpack_archive(OLD_RUN, tmp_path / "unpacked")
+    (run,) = (path.parent for path in (tmp_path / "unpacked").rglob("run.json"))
+    run.rename(tmp_path / "kept" / "floods")
+    assert linerate("report", "kept/floods").returncode == 0
+    summary = Summary.model_validate_json((tmp_path / "kept/floods/summary.json").read_text())
+    answer = in_short(summary)
+    assert answer
+    assert linerate("report", "kept").returncode == 0
+    page = (tmp_path / "kept" / "report.html").read_text()
+    assert f"<strong>{html.escape(answer, quote=False)}</strong>" in page
+    assert page.index(html.escape(answer, quote=False)) < page.index("The whole report is in")
+
+
 def test_cpus_that_stay_busy_are_waited_for_once(
     monkeypatch: pytest.MonkeyPatch, linerate: Linerate
 ) -> None:
-    """Three links took three times --wait, and ended as if a program were missing."""
+    """With three links it took three times --wait, and ended as if a program were missing."""
     waits = []
 
     def busy(session: DuelSession, directory: object) -> Duel:
@@ -254,7 +280,7 @@ def test_all_builds_must_fit(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_each_start_has_the_frames_in_memory_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """They are in small pages, whatever the rest is in."""
+    """They are in small pages, wherever the other memory is."""
     file = tmp_path / "frames.pcap"
     with file.open("wb") as sparse:
         sparse.truncate(100 << 20)
@@ -284,7 +310,7 @@ def test_a_page_is_made_anew_from_the_record(
     done = linerate("report", "kept")
     assert done.returncode == 0
     assert page.read_text() == before
-    # The answer is the first in the page, and the last on the screen.
+    # The answer comes first on the page, and last on the screen.
     assert before.index('class="faster"') < before.index("The differences")
     assert done.stdout.splitlines()[-1].startswith("B (rust-l2fwd-burst) against A (rust-l2fwd): ")
 

@@ -27,8 +27,8 @@ from linerate.trial.starts.faults import FaultError
 
 WORDS = ["./old {eal} -- -p {portmask}", "./new {eal} -- -p {portmask}"]
 REPEAT = "linerate duel './old {eal} -- -p {portmask}' './new {eal} -- -p {portmask}' --seed 7"
-# By the schemas of Jenkins (junit-10.xsd) and Ant: which elements, in which order, with which
-# attributes; those that must be there come first.
+# From the schemas of Jenkins (junit-10.xsd) and Ant: which elements, in which order, with which
+# attributes; mandatory ones come first.
 SHAPE: dict[str, tuple[list[str], set[str], set[str]]] = {
     "testsuites": (["testsuite"], set(),
                    {"name", "tests", "failures", "errors", "skipped", "time"}),
@@ -169,7 +169,7 @@ def test_before_there_is_an_interval_the_rounds_stand_in_its_place() -> None:
 
 
 def test_records_of_before_have_the_median_of_the_starts() -> None:
-    """The ticks of a report are the values that the record's ratio was computed from."""
+    """The ticks of a report are the values from which the record's ratio was computed."""
     found = duel(0.9, 6)
     programs = [program_of(word, letter) for word, letter in zip(WORDS, "AB", strict=True)]
     record = record_of(

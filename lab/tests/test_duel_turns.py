@@ -24,7 +24,7 @@ from linerate.trial.starts.alone import alone, take_turns
 from linerate.trial.starts.faults import FaultError
 from linerate.trial.starts.start import Start
 
-# A program that works all the time, on two threads, and ends where it is asked to.
+# A program with two threads that work all the time; it ends when asked to.
 BUSY = """
 import os, signal, threading
 def work():
@@ -36,7 +36,7 @@ work()
 
 
 class Counters(Ports):
-    """Counts as if it forwarded a packet in each microsecond of its CPU time."""
+    """Counts one packet for each microsecond of its CPU time."""
 
     def __init__(self, child: Child) -> None:
         self.child = child
@@ -83,12 +83,12 @@ def test_one_runs_and_the_others_stand_still(
         assert all(map(stands_still, pids(starts)))
         windows = take_turns(starts, random.Random(1), 0.02, 2)
         assert all(map(stands_still, pids(starts)))
-    # Three starts, two turns of each, in which each settles and is measured.
+    # Three starts with two turns each, in which each start settles and is measured.
     assert len(seen) == 12
     assert all(sorted(each) == [False, True, True] for each in seen)
     assert [window.arm for window in windows] == [0, 1, 2]
     assert all(len(window.slices) == 2 for window in windows)
-    # By CPU time, whatever else the machine does: a packet in each microsecond.
+    # By CPU time, whatever else the machine does: one packet per microsecond.
     assert all(0.9e6 < window.pps < 1.1e6 for window in windows)
     assert not any(map(stands_still, pids(starts)))
 
@@ -142,7 +142,7 @@ def test_a_generator_that_ends_is_not_the_program_s_fault(starts: list[Start]) -
 def test_who_ends_while_it_is_read_has_ended(
     starts: list[Start], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its telemetry is closed some moments before the process is gone."""
+    """Its telemetry is closed shortly before the process is gone."""
 
     def closed() -> list[Reading]:
         os.kill(pids(starts)[0], signal.SIGKILL)
@@ -168,5 +168,5 @@ def test_a_child_that_stands_still_is_asked_to_end_as_others_are(starts: list[St
     child = starts[2].running.children[0]
     child.wait_until(lambda: starts[2].sample().received[0] > 100_000, 10, "it does nothing")
     starts[2].halt()
-    # By SIGINT, which it hears when it goes on, and not by what kills.
+    # By SIGINT, which it handles when it continues, and not by SIGKILL.
     assert child.stop() == 7

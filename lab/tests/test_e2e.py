@@ -58,9 +58,9 @@ def runtime() -> Iterator[Path]:
         yield base
 
 
-# Frames/s of which any machine can send a share on time; else 100 % is what peers carry.
+# Frames/s of which any machine can send a share on time; otherwise 100 % is what peers carry.
 EASY = "200000"
-# A forwarder of each language; and as little as a run can be made of.
+# One forwarder per language, and the smallest possible run.
 BOTH = ("--forwarders", "c-l2fwd,rust-l2fwd")
 LEAST = ("--forwarders", "rust-l2fwd", "--no-probe")
 
@@ -131,11 +131,11 @@ class Run:
         return found
 
 
-# What a machine with other work may do to a trial.
+# Reasons for which a machine with other work may invalidate a trial.
 LATE: records.InvalidCode = "late"
 STARVED: records.InvalidCode = "starved"
 SILENT: records.InvalidCode = "telemetry"
-# Its counters could not be read within a moment.
+# Its counters could not be read in time.
 UNREADABLE: records.InvalidCode = "unreadable"
 
 
@@ -174,7 +174,7 @@ class Ended:
 
     run: Run
     output: str
-    # Where its files were made.
+    # The directory in which its files were made.
     folder: Path
 
 
@@ -190,7 +190,7 @@ def ended(folder: Path, *options: str) -> Ended:
 
 @pytest.fixture(scope="module")
 def null2_run(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """A run with a program of a user's: the lab's own, under another name."""
+    """A run with a user's program: the lab's own, under another name."""
     need("l2fwd", "reflect")
     folder = tmp_path_factory.mktemp("null2")
     (folder / "fwd").symlink_to(RELEASE / "l2fwd")
@@ -218,7 +218,7 @@ def check_without_generator(found: Ended, *links: str) -> None:
         assert {c["verdict"] for c in summary["comparisons"]} == {"undecided"}
     assert summary["tsc_hz"] > 1e8
     for trial in trials:
-        # Who shares the core with others answers late where the machine stands still for seconds.
+        # A forwarder that shares its core answers late if the machine stands still for seconds.
         assert trial.valid or disturbed(trial, STARVED, SILENT), trial.invalid
         if not trial.has_frames:
             continue
@@ -254,7 +254,7 @@ def check_polling(trial: records.Trial) -> None:
     elif trial.valid:
         seen = sum(entry.packets for entry in trial.frames.polling or ())
         received = trial.frames.forwarder_rx or 0
-        # Polls are read inside of a flood, and around frames that are paced.
+        # Polls are read within a flood, and around paced frames.
         assert 0 < seen < received if trial.request.load == "flood" else seen == received
 
 
@@ -276,7 +276,7 @@ def check_books(found: Ended, link: str, sizes: tuple[int, ...]) -> None:
             ("lower-load", "paced"),
         }  # fmt: skip
     for trial in trials:
-        # The books close in each, also in one that the machine disturbed.
+        # The books close in each trial, even if the machine disturbed it.
         assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
         assert trial.request.load == "paced" or not disturbed(trial, LATE)
         sent = (
@@ -347,7 +347,7 @@ def test_own_devices_close_their_books(
         runtime, tmp_path / "run", "--link", "ports", "--blocks", "1", "--no-probe",
         "--forwarders", forwarders,
         *(word for place in range(count) for word in ends(runtime, kind, place)),
-        # Once the loads are shares of what the peers carry.
+        # After loads were set to shares of what the peers carry.
         *(["--line-rate", EASY] if (kind, count) != ("memif", 1) else []),
     )  # fmt: skip
     code, output, errors = run.finish()
@@ -375,7 +375,7 @@ def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
         pytest.skip(f"{free} MiB of free hugepages, {2 * MEMORY_MIB} are needed")
     run = Run(
         runtime, tmp_path / "run", "--link", "memif", "--blocks", "1", "--line-rate", EASY,
-        # Of programs in C, testpmd is there.
+        # Of the programs in C, testpmd is always installed.
         "--forwarders", "rust-l2fwd", hugepages="yes",
     )  # fmt: skip
     code, _, errors = run.finish()
@@ -386,7 +386,7 @@ def test_with_hugepages(tmp_path: Path, runtime: Path) -> None:
         assert all("--in-memory" in process.argv for process in trial.program.processes)
         assert trial.valid or disturbed(trial, LATE, STARVED), trial.invalid
     assert run.summary()["books_closed"] is not False
-    # Nothing holds a page: EAL makes no files with --in-memory, and the processes are gone.
+    # No hugepage is held: EAL makes no files with --in-memory, and the processes have ended.
     wait_for("free hugepages", lambda: hugepage_memory_mib() >= free)
 
 
@@ -440,13 +440,13 @@ def test_the_peers_of_the_benchmark(
     )
     assert goals.returncode == 0, goals.stderr
     measured = {trial.forwarder for trial in trials if trial.role == "measure" and trial.valid}
-    # One block: what the machine disturbed in it has no ratio.
+    # One block: cells that the machine disturbed have no ratio.
     if measured == set(names):
         assert all(name in goals.stdout for name in names if name.startswith("rust"))
 
 
 def test_a_program_of_the_reader_s(null2_run: Ended) -> None:
-    """By its definition: under an own name, beside the same program under the lab's."""
+    """By its definition: under its own name, beside the same program under the lab's."""
     run = null2_run.run
     trials = [trial for trial in run.trials() if trial.forwarder == "mine"]
     assert {trial.role for trial in trials} == {"measure", "probed"}
@@ -476,7 +476,7 @@ def test_instructions_are_counted(runtime: Path) -> None:
     assert done.stderr == "instructions per packet: not counted: no-such-forwarder\n"
     lines = {line.split()[0]: line.split()[1:] for line in done.stdout.splitlines()[2:]}
     own, driver, others = map(float, lines["plain-c-burst"])
-    # Two stores for the addresses at least, and what polling costs.
+    # At least two stores for the addresses, and the cost of polling.
     assert 2 < own < 100
     assert 1 < driver < 100
     assert others < 1
@@ -513,7 +513,7 @@ def test_a_process_killed_in_mid_trial_makes_that_trial_invalid(
     killed = [t for t in run.trials() if "killed by signal 9" in (t.invalid_why or "")]
     assert 1 <= len(killed) <= most
     assert all(done <= t.position < done + within for t in killed)
-    # The run went on: trials after it were measured. What else a noisy machine spoils is listed.
+    # The run continued: later trials were measured. Other disturbed trials are listed.
     after = [t for t in run.trials() if t.position > killed[-1].position]
     sound = [t for t in after if t.valid or disturbed(t, LATE, STARVED)]
     assert len(sound) >= 4, [t.invalid for t in after]

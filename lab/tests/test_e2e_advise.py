@@ -19,12 +19,12 @@ from linerate.records.trial import Trial
 pytestmark = pytest.mark.e2e
 
 __all__ = ["runtime"]
-# Of 200,000 frames/s that are 100 %.
+# 100 % is 200,000 frames/s.
 LOAD = 50_000
 
 
 def asked(linerate: Linerate, *directories: Path) -> Advice:
-    """Ask for half of a second, which every link has."""
+    """Ask for half a second of delay, which every link keeps."""
     done = linerate(
         "advise", "--rate", str(LOAD), "--loss", "1%", "--latency", "p99:500ms", "--json",
         *map(str, directories),
@@ -36,7 +36,7 @@ def asked(linerate: Linerate, *directories: Path) -> Advice:
 
 
 def at_load(trials: list[Trial]) -> list[Trial]:
-    """Return the arm's own trials that count."""
+    """Return the arm's own valid trials."""
     return [
         each
         for each in trials
@@ -71,7 +71,7 @@ def test_one_block_is_read_and_decides_nothing(memif2_run: Ended, linerate: Line
     assert placement.answer in ("undecided", "not measured")
     assert placement.delays[0].answer == "not measured"
     (rate,) = placement.rates
-    # On a busy machine the window may be void; then the flood is all there is.
+    # On a busy machine the window may be void; then there is only the flood.
     if good := at_load([each for each in run.trials() if each.forwarder == "rust-l2fwd"]):
         assert (rate.source, rate.blocks, rate.begun) == ("fixed loads", 1, 1)
         sent, received = good[0].frames.attempted, good[0].frames.received
@@ -93,13 +93,13 @@ def test_its_command_measures_what_was_lacking(
     first = asked(linerate, run.out)
     rates = [rate for each in first.settings for one in each.placements for rate in one.rates]
     if any(rate.answer == "no" for rate in rates):
-        # Where others took the machine frames were lost, and a delay is of no interest then.
+        # If others had the machine, frames were lost, and the delay does not matter.
         assert first.commands == []
         return
     (command,) = first.commands
     name, verb, experiment, *options = shlex.split(command)
     assert (name, verb) == ("linerate", "run")
-    # As little as it can be made of: what is asked is which loads it offers.
+    # The smallest possible run: only the offered loads are checked.
     least = ("--blocks", "1", "--packets", "1000")
     more = Run(runtime, tmp_path / "more", *options, *least, experiment=experiment)
     code, _, errors = more.finish()

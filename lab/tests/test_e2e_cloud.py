@@ -57,9 +57,9 @@ rates = [90]
 blocks = 1
 window_s = 0.1
 """
-# Low enough for any machine to be on time at.
+# Low enough for any machine to send on time.
 RATE = "10000"
-# What a machine with other work does to a window, and what a kill does to it.
+# What other work does to a window, and what a kill does to it.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "link")
 CELLS, ALONE = 6, 1
 
@@ -91,7 +91,7 @@ def begun(runtime: Path, out: Path, design: Path, *options: str) -> Run:
 
 @dataclass(frozen=True)
 class Places:
-    """What tenants could leave on the machine."""
+    """Everything that tenants could leave behind on the machine."""
 
     groups: frozenset[str]
     namespaces: frozenset[str]
@@ -194,7 +194,7 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
     run = Run(runtime, tmp_path / "run", "--design", str(design), experiment="cloud")
     code, output, errors = run.finish()
     if code == ExitStatus.BUSY:
-        # A machine may be too busy for any window of a search: the run says whose it was.
+        # A machine may be too busy for any window of a search: the run says which processes it was.
         assert "the reference xdp-tx, 64 B: " in errors
         assert "run it when the machine is quieter" in errors
         return
@@ -204,7 +204,7 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
     tried = [trial for trial in trials if trial.role == "self-test" and levels_of(trial)]
     summary = run.summary()["cloud"]
     (own,) = summary["own_rates"]
-    # The rate is one at which a window of the search lost nothing, and it is told.
+    # A window of the search lost nothing at this rate, and the rate is reported.
     assert [
         each for each in searched if each.valid and each.frames.intended == each.frames.received
     ]
@@ -213,7 +213,7 @@ def test_100_percent_is_what_a_framework_carries(tmp_path: Path, runtime: Path) 
     assert own["pps"] <= own["ndr_pps"]
     assert {trial.request.maximum_pps for trial in kept if levels_of(trial)} == {own["ndr_pps"]}
     assert {levels(trial).tenants for trial in kept if levels_of(trial)} == {1}
-    # Its cells were offered shares of that.
+    # Its cells were offered shares of that rate.
     for trial in trials:
         if trial.role != "self-test" and levels_of(trial) and trial.arm != NOBODY:
             assert trial.request.maximum_pps == pytest.approx(own["pps"])
@@ -258,7 +258,7 @@ def test_a_second_run_waits_for_the_first(tmp_path: Path, runtime: Path, design:
     first = begun(runtime, tmp_path / "first", design)
     first.await_trials(1)
     second = begun(runtime, tmp_path / "second", design)
-    # It keeps off the CPU of the first one's forwarder while it waits.
+    # While waiting it keeps off the CPU of the first lab's forwarder.
     wait_for(
         "the second to wait",
         lambda: len(os.sched_getaffinity(second.lab.pid)) < len(os.sched_getaffinity(0)),
@@ -344,7 +344,7 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, design: Path) -
         else:
             kill_one(run, victim, moments)
         done = run.trials()
-        # What was finished stays, as it was.
+        # Finished records stay as they were.
         assert done[: len(seen)] == seen
         seen = done
     code, _, errors = run.finish()

@@ -46,7 +46,7 @@ lcores = "idle-main"
 
 @pytest.fixture(autouse=True)
 def no_process_is_left(runtime: Path) -> Iterator[None]:
-    """Nor any that a script started."""
+    """No process is left, including those started by a script."""
     yield
     assert not list(_of(runtime))
 
@@ -100,7 +100,7 @@ def test_two_programs_from_the_list(runtime: Path) -> None:
     for each in found["rounds"]:
         assert sorted(each["order"]) == ["A", "A", "B", "B"]
         assert all(pps > 1e5 for pps in each["pps"])
-    # The status follows the answer, whichever it is here.
+    # The exit status matches the answer, whichever it is on this machine.
     expected = {"slower": 1, "faster": 0, "equal": 0, "undecided": 3}
     assert done.returncode == expected[found["answer"]], done.stderr
 
@@ -170,7 +170,7 @@ def test_frames_of_a_flow_and_work_that_is_not_done(runtime: Path) -> None:
     assert found["rounds"]
     for work in found["works"]:
         assert work["counts"]["sent"] > 1000
-        # Counted one after the other, while it goes on.
+        # The two are counted one after the other, while the program continues.
         assert work["counts"]["new_destination"] > 0.99 * work["counts"]["sent"]
         assert work["counts"]["wrong_header_checksum"] == 0
     lazy = duel(runtime, line, f"{line} --no-mac-updating", *TRAFFIC)
@@ -190,7 +190,7 @@ def test_work_that_nobody_looks_at(runtime: Path) -> None:
 
 
 def test_a_generator_sends_the_users_frames(runtime: Path, tmp_path: Path) -> None:
-    """What the programs make of them is checked on a link whose driver hands them out."""
+    """The program's changes are checked on a link whose driver delivers these frames."""
     line = on_frames()
     frames = [*itertools.islice(map(flows.frame, flows.flows()), 200), bytes(1514)]
     (tmp_path / "a.pcap").write_bytes(flows.capture(frames))
@@ -198,7 +198,7 @@ def test_a_generator_sends_the_users_frames(runtime: Path, tmp_path: Path) -> No
     found = told(duel(runtime, line, line, *on, "--json", within="3s"))
     assert found["frame_files"] == [{"ports": [0, 1], "frames": 201, "size": 200 * 64 + 1518}]
     assert [work["missed"] for work in found["works"]] == [0, 0]
-    # Which of generator and program is faster is the machine's.
+    # Whether the generator or the program is faster depends on the machine.
     if fault := found.get("fault"):
         assert (fault["kind"], found["rounds"]) == ("unsaturated", [])
     for each in found["rounds"]:
@@ -226,7 +226,7 @@ def test_programs_on_the_kernel_meet_the_users_frames(runtime: Path) -> None:
     assert all(each["offered"] > 1000 for each in found["rounds"][0]["carried"])
 
 
-# Of DPDK: what l2fwd needs, and the drivers of the links null and memif.
+# Parts of DPDK: those that l2fwd needs, and the drivers of the links null and memif.
 ARCHIVES = (
     "mempool_ring", "bus_vdev", "bus_pci", "pci", "net_null", "net_memif", "ethdev", "meter", "net",
     "mbuf", "mempool", "rcu", "ring", "eal", "telemetry", "kvargs", "timer", "hash",
@@ -320,7 +320,7 @@ def test_a_program_that_ends_in_mid_duel_is_named(runtime: Path, tmp_path: Path)
         env=environment(runtime), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
     ) as running:  # fmt: skip
         wait_for("program B", lambda: processes_of(program))
-        # Ready, or nearly so: it is a fault of the same program then.
+        # Ready, or nearly so: then it is a fault of the same program.
         wait_for("its work", lambda: any(ticks_of(pid) > 20 for pid in processes_of(program)))
         os.kill(processes_of(program)[0], signal.SIGKILL)
         output, _ = running.communicate(timeout=60)
@@ -356,10 +356,10 @@ def test_it_leaves_nothing_when_it_is_stopped(
         lab.send_signal(number)
         _, errors = lab.communicate(timeout=60)
     assert lab.returncode == 128 + number, errors
-    # That no file and no process is left, fixtures check.
+    # Fixtures check that no file and no process is left.
 
 
-# A container engine, as far as a duel sees one: what it starts is no child of the command line.
+# Imitates a container engine: what it starts is no child of the command line.
 ENGINE = """#!/bin/sh
 [ "$1 $2 $3 $5 $6" = "run --rm -v -e RUNTIME_DIRECTORY" ] || exit 125
 shift 6
@@ -393,7 +393,7 @@ def test_a_program_in_a_container_is_compared(runtime: Path, tmp_path: Path, met
 
 
 def test_a_run_measures_a_program_in_a_container(runtime: Path, tmp_path: Path) -> None:
-    """It counts what the program did with its CPU, not what the engine's client did."""
+    """It counts the CPU time of the program, not of the engine's client."""
     need("l2fwd")
     line = containerised(runtime, tmp_path, "{eal} -- -p {portmask} -q 2 -T 0")
     mine = tmp_path / "mine.toml"
@@ -410,7 +410,7 @@ def test_a_run_measures_a_program_in_a_container(runtime: Path, tmp_path: Path) 
     assert trial.valid or disturbed(trial, STARVED), trial.invalid
     (process,) = trial.program.processes
     assert process.argv[0] == str(tmp_path / "podman")
-    # Whoever polls wants its CPU all the time, and a client waits.
+    # A program that polls wants its CPU all the time, and the client only waits.
     assert process.ran_s is not None
     assert process.waited_s is not None
     assert process.ran_s + process.waited_s > 0.5 * (trial.frames.duration_s or 0.0)
@@ -474,7 +474,7 @@ def test_programs_on_memif_take_turns(runtime: Path) -> None:
     need("generator")
     line = f"{l2fwd()} {LINE}"
     found = told(duel(runtime, line, line, "--link", "memif", "--json"))
-    # Which of generator and program is faster is the machine's.
+    # Whether the generator or the program is faster depends on the machine.
     assert (found["method"], found["per"] in ("cpu", "busy")) == ("turns", True)
     assert "fault" not in found, found["fault"]
     assert found["rounds"]
@@ -504,7 +504,7 @@ def test_a_poller_in_a_session_of_its_own_ends_with_its_start(
     ("link", "names"),
     [
         pytest.param("null2", None, marks=pytest.mark.second_tier),
-        # With generators that stand still, too.
+        # Also with generators that are stopped.
         ("memif", None),
         pytest.param("veth", "af-packet-mmap", marks=pytest.mark.second_tier),
     ],
@@ -527,7 +527,7 @@ def test_turns_leave_nothing_when_they_are_stopped(
     if number == signal.SIGKILL:
         assert lab.returncode == -number, errors
         RunDirectory(runtime).close()
-        # The kernel takes some milliseconds to give up the memory of who is killed.
+        # The kernel takes some milliseconds to free the memory of killed processes.
         wait_for("their end", lambda: not list(_of(runtime)), 10)
         if link == "veth":
             need_veth()

@@ -111,7 +111,7 @@ class Ci:
             found = re.fullmatch(r"\$\{\{ steps\.duel\.outputs\.(\w+) \}\}", each["value"])
             assert found
             assert found[1] in outputs, log
-        # Nothing stays in the repository, nor where the runner has its files.
+        # Nothing stays in the repository, nor in the runner's directories.
         assert self.worktrees() == 1
         assert list((self.place / "temp").iterdir()) == []
         return Ended(running.returncode, log, outputs, summary.read_text())
@@ -156,7 +156,7 @@ def test_a_pull_request_that_is_slower_fails(project: Repository, ci: Ci, tmp_pa
     found = Ci(clone, ci.place, ci.runtime).action(program=PROGRAM)
     assert found.status == 1, found.log
     assert found.outputs["answer"] == "slower"
-    # By its commits, of which the CI system made the merge.
+    # By its commits, from which the CI system made the merge.
     mine, base = (project.git("rev-parse", name)[:12] for name in ("slower", "main^1"))
     slower = f"B (fw of {mine}) is slower than A (fw of the base {base})"
     assert f"::error title=linerate duel::{slower} by more than 25 %" in found.log
@@ -177,7 +177,7 @@ def test_a_pull_request_that_is_slower_fails(project: Repository, ci: Ci, tmp_pa
 def test_a_merge_commit_is_named_itself_unless_github_made_it(
     project: Repository, ci: Ci, ref: str, named: str
 ) -> None:
-    """Nothing is measured: the program linerate stores what it is asked."""
+    """Nothing is measured: a fake program linerate stores its arguments."""
     project.git("merge", "--quiet", "--no-ff", "--message", "merge", "slower")
     asked, program = ci.place / "asked", ci.place / "keeps-words"
     program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" >>'{asked}'\n")
@@ -200,7 +200,7 @@ def test_a_pull_request_that_is_as_fast_passes(project: Repository, ci: Ci) -> N
     project.git("checkout", "--quiet", "equal")
     found = ci.action(program=PROGRAM, base="main", undecided="pass")
     assert found.status == 0, found.log
-    # A machine that others use may not have decided it in that time.
+    # A busy machine may not have decided it in that time.
     assert found.outputs["answer"] in ("not-slower", "undecided")
     case = ET.parse(ci.checkout / "linerate-duel.xml").find("testsuite/testcase")
     assert case is not None

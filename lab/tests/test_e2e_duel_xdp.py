@@ -17,7 +17,7 @@ pytestmark = pytest.mark.e2e
 # A fixture of the tests of real runs.
 assert runtime
 
-# Some 50 us: a packet costs some 1 us beside that.
+# About 50 us; without it a packet costs about 1 us.
 MANY = 50_000
 
 
@@ -48,7 +48,7 @@ def test_what_an_xdp_program_costs_is_seen_though_its_generator_is_slower(runtim
     for letter, carried in zip(one["order"], one["carried"], strict=True):
         received[letter] += carried["received"]
         assert carried["sent"] > 0.5 * carried["received"] > 0
-    # In as much time, for its threads had not time for more.
+    # In the same time, because its threads had no time for more.
     assert received["B"] < received["A"] / 2
     assert found["ratio"] < 0.5
     assert any("in which XDP programs run" in note for note in found["notes"])
@@ -58,7 +58,7 @@ def test_a_relative_file_is_pointed_out(runtime: Path, tmp_path: Path) -> None:
     need("generator")
     need_veth()
     (tmp_path / "fw.o").touch()
-    # As a loader does that does not find its program.
+    # Like a loader that does not find its program.
     line = "cat fw.o {rx} {tx}"
     done = duel(runtime, line, line, "--link", "veth", cwd=tmp_path)
     said = " ".join(done.stdout.split())

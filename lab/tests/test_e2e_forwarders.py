@@ -46,9 +46,9 @@ GRAPH = ["c-l3fwd-graph", "c-l3fwd-graph-acl"]
 ROUTING = ["rust-l3fwd-graph", "rust-l3fwd-graph-fused"]
 OURS = [*ROUTING, "rust-l3fwd-graph-acl", "rust-l3fwd-graph-fused-acl"]
 GROUPS = [TESTPMD, L3FWD, GRAPH]
-# Of those in C and of ours, one.
+# One of the C forwarders and one of this project's.
 FIRST = ("c-l3fwd-lpm", "c-l3fwd-graph-acl", "rust-l3fwd-graph")
-# One port and two, where nothing can be lost and where books close.
+# One port and two, on links without loss on which books close.
 NULL, MEMIF = ["null"], ["memif2"]
 
 
@@ -122,7 +122,7 @@ def test_all_that_is_received_is_sent_where_nothing_can_be_lost(
     for trial in measured(every_trial, names, NULL):
         received, sent = trial.frames.forwarder_rx or 0, trial.frames.forwarder_tx or 0
         assert received > 100_000
-        # A burst is under way.
+        # A burst may be in transit.
         assert abs(received - sent) <= 256
 
 
@@ -203,7 +203,7 @@ def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter
             ports.warm_up()
             for _ in range(5):
                 sent, left = ports.carry()
-                # A machine with other work may make the sender lose some.
+                # On a machine with other work the sender may lose some.
                 if sent.accepted == sent.received == 2 * FRAMES:
                     break
             return sent, left
@@ -213,9 +213,7 @@ def run_between(run: RunDirectory, name: str, wire: Wire) -> tuple[Sent, Counter
 
 @pytest.mark.parametrize("name", one_of_each([*L3FWD, *GRAPH, *OURS]))
 def test_frames_leave_by_the_port_that_the_rules_name(runtime: Path, name: str) -> None:
-    """The number by each port is exact: a forwarder that does not know a flow would send it back,
-    or drop it.
-    """
+    """The counts by port are exact: a forwarder that does not know a flow drops or returns it."""
     need("generator")
     can_run([name])
     forwarder(name).prepare()
@@ -255,7 +253,7 @@ def test_frames_that_a_driver_makes_are_routed_again_and_again(runtime: Path, na
             def sent() -> list[int]:
                 return [int(telemetry.ask(f"/ethdev/stats,{port}")["opackets"]) for port in (0, 1)]
 
-            # Each ring has a thousand packets at most, and 64 hops are to live in each.
+            # Each ring holds at most a thousand packets, and each packet must survive 64 hops.
             child.wait_until(lambda: min(sent()) > 1_000_000, 20, "a million packets: not")
             if name in OURS:
                 nodes = telemetry.ask("/linerate/graph/nodes")
@@ -284,7 +282,7 @@ def test_large_tables_are_routed_and_filtered_by_without_a_packet_lost(tmp_path:
     by = {
         (trial.cell.name.rpartition(":")[2], trial.forwarder)
         for trial in trials
-        # Nothing is kept back, or dropped: what is received is sent.
+        # Nothing is held back or dropped: everything received is sent.
         if trial.valid or disturbed(trial, STARVED)
     }
     assert by == {

@@ -105,7 +105,7 @@ def test_a_known_difference_is_found_and_its_function_named(runtime: Path, tmp_p
     new = {each["name"]: each for each in explained["functions"]}["extra_work"]
     assert new["b"] == pytest.approx(11, abs=0.05)
     assert "a" not in new
-    # The call itself, and what it does to the loop around it.
+    # The call itself, and its effect on the loop around it.
     difference = explained["b"]["instructions"] - explained["a"]["instructions"]
     assert 11 < difference < 20
     assert explained["b"]["program"] - explained["a"]["program"] == pytest.approx(
@@ -141,7 +141,7 @@ def test_what_follows_the_clock_is_named(runtime: Path, tmp_path: Path) -> None:
     explained = found_in(done, "instructions-1.json")["explanation"]
     assert explained["clock"], explained
     for each in explained["clock"]:
-        # A run that takes longer for each packet drains more often.
+        # A run that takes longer per packet drains more often.
         assert each["slow"] > each["quick"]
     assert "A (fw) follows the clock" in explained["notes"][0]
     names = [each["name"] for each in explained["functions"] if each["object"] == "l2fwd"]
@@ -187,4 +187,4 @@ def test_it_leaves_nothing_when_it_is_stopped(runtime: Path) -> None:
         lab.send_signal(signal.SIGINT)
         _, errors = lab.communicate(timeout=60)
     assert lab.returncode == 128 + signal.SIGINT, errors
-    # That no file and no process is left, fixtures check.
+    # Fixtures check that no file and no process is left.

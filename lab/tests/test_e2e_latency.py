@@ -21,7 +21,7 @@ from linerate.records.trial import DISTURBED, Trial
 pytestmark = pytest.mark.e2e
 
 __all__ = ["runtime"]
-# Low enough for any machine to be on time at.
+# Low enough for any machine to send on time.
 RATE = "20000"
 
 
@@ -70,22 +70,23 @@ def test_frames_of_both_kinds_come_back_with_their_delay(tmp_path: Path, runtime
             assert span.count == trial.frames.forwarder_tx
     buffered = [t for t in trials if t.forwarder == "c-l2fwd" and t.frames.latency and t.valid]
     for trial in buffered:
-        # The TX buffer is never full at such a rate: nobody waits much longer than it is drained,
-        # and somebody waits as long.
+        # At such a rate the TX buffer is never full: no packet waits much longer than the drain
+        # interval,
+        # and some packets wait as long.
         assert trial.frames.latency
         assert trial.frames.latency.maximum_ns > 50_000
 
 
 @pytest.mark.second_tier
 def test_the_kernels_forwarders_tell_every_span(tmp_path: Path, runtime: Path) -> None:
-    # `reflect` is what the clock is checked by.
+    # The clock is checked with `reflect`.
     need("reflect", "generator", "af-packet-fwd", PROBE)
     need_veth()
     names = "af-packet-read-write,af-packet-mmap,reflect"
     out = tmp_path / "run"
     trials = run(runtime, out, "--link", "veth1", "--forwarders", names, "--frames", "arp")
     pings = [t for t in trials if t.request.test == "ping"]
-    # Of each arm, on DPDK, too; each in a window that counts, or void ones for the machine's sake.
+    # For each arm, also on DPDK: a valid window, or only void ones because of the machine.
     assert {t.arm for t in pings} == {t.arm for t in trials if t.request.test == "latency"}
     for trial in pings:
         assert trial.frames.unattributed == 0

@@ -28,9 +28,9 @@ __all__ = ["runtime"]
 OPTIONS = (
     "--link", "null", "--blocks", "6", "--no-probe", "--forwarders", "reflect,rust-l2fwd",
 )  # fmt: skip
-# The last waits for all of the others, and for whoever else measures on this machine.
+# The last lab waits for all others, and for anything else that measures on this machine.
 TIMEOUT_S = 900
-# Seconds of CPU time in a second, of all other processes: less starves no trial.
+# Seconds of CPU time per second of all other processes: with less no trial is starved.
 QUIET = 0.03
 
 
@@ -40,7 +40,7 @@ def busy_s() -> float:
 
 
 def ours_s() -> float:
-    """Return the CPU time of this process, of labs that ended and of all that they started."""
+    """Return the CPU time of this process, of ended labs and of everything that they started."""
     both = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
     return sum(each.ru_utime + each.ru_stime for each in both)
 
@@ -109,5 +109,5 @@ def test_of_ten_labs_killed_at_random_none_spoils_another_s_trials(
         assert ended <= began
     for time_s in [each for lab in doomed for each in times(lab)]:
         assert not any(began <= time_s <= ended for began, ended in turns)
-    # The last may have been killed when no other lab came to begin.
+    # The last lab may have been killed when no other lab came to start.
     remove_stale(runtime)

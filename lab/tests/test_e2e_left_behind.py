@@ -42,7 +42,7 @@ def program(name: str) -> str:
 
 def eal(prefix: str, *devices: str) -> list[str]:
     return [
-        # Some have nothing forwarded by the first.
+        # Some forward nothing from the first port.
         "--lcores", f"0@{CPU},1@{CPU}", "--no-huge", "--no-pci", "--no-shconf", "-m", "256",
         "--file-prefix", f"left-{os.getpid()}-{prefix}", *devices, "--",
     ]  # fmt: skip
@@ -96,7 +96,7 @@ def test_a_table_that_the_generator_could_not_print_is_no_success(tmp_path: Path
             status, _, errors = run(tmp_path, generator, *options, stdout=stdout)
         assert status == 1, errors
         assert f"generator: standard output: {FULL}" in errors
-    # A reader that wants no more is no error.
+    # A reader that ends early is no error.
     status, output, errors = run(
         tmp_path, "bash", "-c", f"set -o pipefail; {generator} {' '.join(FLOW)} | true"
     )
@@ -135,7 +135,7 @@ def hears(process: subprocess.Popen[str]) -> bool:
     return bool(int(caught, 16) >> (signal.SIGTERM - 1) & 1) and len(threads) > 1
 
 
-# -- links that somebody has put there ---------------------------------------------------------
+# -- links that another user has made ----------------------------------------------------------
 
 
 def test_the_generator_follows_no_link_of_another_user_s(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def namespace() -> Iterator[InNamespace]:
 
 
 def promiscuity(host: InNamespace) -> tuple[int, bool]:
-    """Return how many want the interface `ours` promiscuous, and whether its flag is set."""
+    """Return the number of promiscuity requests on `ours`, and whether its flag is set."""
     (shown,) = json.loads(ip("-json", "-details", "link", "show", "dev", "ours", host=host))
     return shown["promiscuity"], "PROMISC" in shown["flags"]
 

@@ -25,13 +25,13 @@ from linerate.records.trial import DISTURBED
 pytestmark = pytest.mark.e2e
 
 __all__ = ["runtime"]
-# What is sent in a window fits into the link's rings, so that no gap of the machine holds it up.
+# A window's frames fit into the link's rings, so no pause of the machine delays them.
 RATE = 8000
 
 
 @dataclass
 class ByHand:
-    """A generator that a user started, and the link to it."""
+    """A generator that a user has started, and its link."""
 
     url: str
     socket: Path
@@ -99,7 +99,7 @@ def test_a_search_with_another_generator(by_hand: ByHand, runtime: Path, tmp_pat
     assert {trial.arm for trial in found} == {"rust-l2fwd", "rust-l2fwd-again", "reflect"}
     for trial in found:
         assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
-        # What OTG does not tell is absent; what it tells makes books that close.
+        # What OTG does not report is absent; with what it reports, the books close.
         assert (
             trial.frames.late
             is trial.frames.lost_at_ingress
@@ -133,7 +133,7 @@ def test_a_search_with_another_generator(by_hand: ByHand, runtime: Path, tmp_pat
         for goal in arm["search"]["goals"]:
             # Forwarders of this machine carry a thousand times that, if they have their CPU.
             assert goal.get("pps") is None or goal["pps"]["median"] == pytest.approx(RATE, rel=0.5)
-    # The lab's own took no part.
+    # The lab's own generator was not used.
     (session,) = json.loads((out / "run.json").read_text())["sessions"]
     assert {"l2fwd", "rust-l2fwd"} & set(session["programs"])
     assert "generator" not in session["programs"]

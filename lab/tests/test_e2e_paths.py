@@ -34,10 +34,10 @@ def test_two_paths_on_one_wire(tmp_path: Path, runtime: Path) -> None:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
         assert trial.frames.cpu_time
         cost = {each.of: each for each in trial.frames.cpu_time}
-        # What receives for a forwarder without an XDP program runs on its core, too.
+        # Kernel threads that receive for a forwarder without an XDP program also run on its core.
         assert cost["napi"].seconds > 0, trial.forwarder
         assert cost["napi"].cpus == cost["process"].cpus == cost["softirq"].cpus
-        # It is counted in ticks of 10 ms, of which few frames may take none.
+        # CPU time is counted in ticks of 10 ms; few frames may take none.
         assert cost["process"].seconds > 0 or trial.request.pps
         if trial.request.load == "paced" and trial.valid:
             assert trial.frames.latency

@@ -32,17 +32,17 @@ from linerate.runs.registry import find
 
 pytestmark = pytest.mark.e2e
 
-# `make kills` asks for more.
+# `make kills` sets more.
 KILLS = int(os.environ.get("LINERATE_KILLS", "4"))
 # As many as are not measured before the last kill.
 BLOCKS = {"overload": max(2, KILLS // 5), "rfc2544": max(1, KILLS // 12)}
-# Low enough for any machine to be on time at.
+# Low enough for any machine to send on time.
 RATE = "100000"
 OPTIONS = {
     "overload": (
         "--link", "null,memif", "--blocks", str(BLOCKS["overload"]),
         "--forwarders", "c-l2fwd,rust-l2fwd", "--line-rate", RATE, "--seed", "3",
-        # Six pairs of programs that are killed together take minutes to start anew.
+        # Six pairs of programs that are killed together take minutes to restart.
         "--method", "fresh",
     ),
     "rfc2544": (
@@ -52,10 +52,10 @@ OPTIONS = {
     ),
 }  # fmt: skip
 VICTIMS = ("lab", "generator", "forwarder")
-# In the midst of measuring, or after some seconds, while it starts or wherever that is.
+# In the middle of measuring, or after some seconds, at startup or wherever that is.
 MOMENTS = ("measuring", "anywhere")
 CASES = list(itertools.product(MOMENTS, VICTIMS))
-# What a machine with other work does to a window, and what a kill does to it.
+# What other work does to a window, and what a kill does to it.
 DISTURBED: tuple[InvalidCode, ...] = ("late", "starved", "link")
 KILLED: tuple[InvalidCode, ...] = ("ended", "generator", "telemetry")
 
@@ -114,7 +114,7 @@ class Session(Run):
 
 
 def place(trial: Trial) -> tuple[object, ...]:
-    """Return what is unique in a run, except in searches, which ask for the same again."""
+    """Return a trial's key, unique in a run except in searches, which repeat requests."""
     return (
         *trial.cell.key, trial.role, trial.arm, trial.block, trial.request.load_share,
         trial.request.test, trial.request.attempt,
@@ -133,7 +133,7 @@ def test_the_few_kills_of_all_experiments_cover_every_case() -> None:
     made = [case for experiment in OPTIONS for case in cases(experiment)]
     assert set(made) == set(CASES[: len(made)])
     for experiment in OPTIONS:
-        # Otherwise nothing is resumed.
+        # Otherwise nothing could be resumed.
         assert len(VICTIMS) > KILLS or "lab" in {victim for _, victim in cases(experiment)}
 
 
@@ -168,7 +168,7 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     by_schema.check(json.loads((out / RUN).read_text()), "run-1.json")
     trials = run.trials()
     assert trials[: len(seen)] == seen
-    # Each trial of the order once, and all of them.
+    # Each trial of the order exactly once.
     assert [trial.position for trial in trials] == list(range(len(trials)))
     places = [place(trial) for trial in trials if trial.role != "search"]
     assert len(set(places)) == len(places)
@@ -178,7 +178,7 @@ def test_killed_at_random_moments(tmp_path: Path, runtime: Path, experiment: str
     else:
         check_searches(kept, trials)
     sessions = {trial.session for trial in trials}
-    # A lab that is killed before its first trial, or after its last, leaves nothing of its own.
+    # A lab that is killed before its first trial, or after its last, leaves no records.
     if any(0 < count < len(trials) for count in killed_after):
         assert len(sessions) > 1
     for trial in trials:
@@ -210,7 +210,7 @@ def check_searches(kept: run_file.Run, trials: list[Trial]) -> None:
     assert isinstance(told, Found)
     for each in itertools.chain(*told.searches.values()):
         assert each.mismatch is None
-        # Who ran out of time has no record of that.
+        # A search that ran out of time has no record of that.
         assert each.complete or each.cut_in == "throughput"
     found = [trial for trial in trials if trial.role == "search"]
     searches = [(trial.block, trial.arm) for trial in found]
@@ -225,5 +225,5 @@ def check_searches(kept: run_file.Run, trials: list[Trial]) -> None:
             )  # fmt: skip
             assert not one.valid
         elif one.invalid_code in VOID:
-            # All windows that it may have were void.
+            # All windows that it may use were void.
             assert one.request.attempt == told.asked.search.terms.windows

@@ -34,7 +34,7 @@ from linerate.trial.trial import Bench
 pytestmark = pytest.mark.e2e
 
 __all__ = ["runtime"]
-# Low enough for any machine to be on time at, and for a ring to hold what comes in a long gap.
+# Low enough for any machine to send on time, and for a ring to hold the frames of a long pause.
 RATE = 100_000
 
 
@@ -61,7 +61,7 @@ def check(out: Path) -> list[Trial]:
         by_schema.check(json.loads(line), "trial-2.json")
     found = searches(out)
     for trial in found:
-        # The books close in each, also in one that the machine disturbed.
+        # The books close in each trial, even if the machine disturbed it.
         assert trial.valid or trial.invalid_code in DISTURBED, trial.invalid
         assert (
             trial.frames.attempted
@@ -71,7 +71,7 @@ def check(out: Path) -> list[Trial]:
         assert trial.frames.unattributed == 0
         assert trial.frames.intended == trial.frames.attempted
         if trial.frames.change:
-            # The generator tells what was disturbed of each rate.
+            # The generator reports the disturbed share at each rate.
             assert trial.frames.change.before_disturbed is not None
             assert trial.frames.change.after_disturbed is not None
         if trial.request.frames:
@@ -108,7 +108,7 @@ def test_every_test_on_a_real_bed(
     for arm in ("rust-l2fwd", "rust-l2fwd-again"):
         for size in {trial.cell.key[1] for trial in found}:
             mine = [trial for trial in found if (trial.arm, trial.cell.key[1]) == (arm, size)]
-            # One process from the first trial to the last: it knows no gap of a start between.
+            # One process from the first trial to the last: there is no gap of a restart in between.
             assert len({tuple(trial.program.processes[0].argv) for trial in mine}) == 1
     assert "NOT conforming to RFC 2544" in output
     assert "throughput" in output
@@ -124,7 +124,7 @@ def test_every_test_on_a_real_bed(
 
 
 def test_the_probe_looks_at_core_use_alone(runtime: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It does for C and for Rust. A window that the machine disturbed has its polls, too."""
+    """It does so for C and Rust. Even a window that the machine disturbed has its polls."""
     need("l2fwd", "generator", PROBE)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(runtime))
     tests: tuple[Test, ...] = ("throughput", "core-use", "latency")

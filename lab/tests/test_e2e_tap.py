@@ -16,7 +16,7 @@ from linerate.links import link
 pytestmark = pytest.mark.e2e
 
 __all__ = ["runtime"]
-# Low enough for any machine to be on time at.
+# Low enough for any machine to send on time.
 RATE = "5000"
 
 
@@ -33,7 +33,7 @@ def start(runtime: Path, out: Path, blocks: int) -> Run:
 
 
 def left_by(run: Run) -> list[Path]:
-    """Return what this process left, because others may test at the same time."""
+    """Return what this process left behind; other processes may test at the same time."""
     return list(NAMESPACES.glob(f"linerate-{run.lab.pid}-*"))
 
 

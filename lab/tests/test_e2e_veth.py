@@ -14,14 +14,14 @@ from linerate.host.process import NAMESPACES
 pytestmark = pytest.mark.e2e
 
 __all__ = ["runtime"]
-# Low enough for any machine to be on time at.
+# Low enough for any machine to send on time.
 RATE = "5000"
 KERNEL = [
     *(f"af-packet-{io}" for io in ("read-write", "mmsg", "mmap")),
     *("af-xdp", "af-xdp-spin", "xdp-redirect", "xdp-redirect-generic"),
     *("xdp-tx", "xdp-fib", "kernel-bridge", "kernel-route"),
 ]
-# The kernel takes what they send, and sees later whether an interface has room.
+# The kernel accepts what they send, and checks later whether an interface has room.
 UNTOLD = ("af-xdp", "af-xdp-spin", "xdp-redirect-generic")
 
 
@@ -41,7 +41,7 @@ def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Pat
     for trial in trials:
         assert trial.valid or disturbed(trial, LATE, STARVED), (trial.forwarder, trial.invalid)
         assert (trial.frames.forwarder_rx or 0) > 100
-        # What neither program received is named, in a flood, too.
+        # Frames that neither program received are accounted for, also in a flood.
         assert trial.frames.accepted
         assert trial.frames.unattributed == 0, (
             trial.forwarder,
@@ -49,15 +49,15 @@ def test_forwarders_of_both_kinds_close_their_books(tmp_path: Path, runtime: Pat
             trial.frames.link_drops,
         )
         if trial.forwarder in KERNEL:
-            # They say themselves what they had no room for, and what they did not send.
+            # They report what they had no room for, and what they did not send.
             assert "forwarder not received" not in trial.frames.link_drops, trial.frames.link_drops
             if trial.forwarder not in UNTOLD:
                 assert "forwarder not sent" not in trial.frames.link_drops, trial.frames.link_drops
-    # Others may test beside.
+    # Others may test at the same time.
     assert not list(NAMESPACES.glob(f"linerate-{run.lab.pid}-*"))
 
 
-# It takes from half a minute to two, by what else the machine does.
+# It takes between half a minute and two, depending on the machine's other work.
 @pytest.mark.second_tier
 def test_a_generator_on_af_xdp_reaches_forwarders_of_all_kinds(
     tmp_path: Path, runtime: Path

@@ -157,7 +157,7 @@ def test_too_many_failures_in_a_row_end_the_session(
     with pytest.raises(HopelessError, match=r"2 trials in a row .* it crashed"):
         go(blocks(4))
     assert len(simulation.ran) == 2
-    # A run that ended so is resumed to try again.
+    # A run that ended like this is resumed to try again.
     with pytest.raises(HopelessError):
         go(blocks(4), earlier=True)
     assert len(simulation.ran) == 4
@@ -178,6 +178,8 @@ def test_a_machine_that_is_too_busy_has_a_status_of_its_own(
     with pytest.raises(HopelessError, match=r"was late; CPU 0: cc1 47%\n") as raised:
         go(blocks(4))
     assert raised.value.exit_code is ExitStatus.BUSY
+    # The cause is known: doctor need not look for it.
+    assert (raised.value.hint or "").startswith("wait until the machine is quieter; ")
 
 
 def test_a_run_that_is_to_keep_going_does(
@@ -240,7 +242,7 @@ def attempts(outcomes: list[str | None], most: Most) -> Callable[[Written], Step
         ([None], 1),
         (["late", None], 2),
         (["late", "late", "late", None], 3),
-        # What failed otherwise is tried in as many starts as there may be.
+        # Other failures are retried up to the maximum number of starts.
         (["ended", "late", "ended", None], 3),
         (["ended", "ended", None], 2),
     ],
@@ -251,7 +253,7 @@ def test_a_trial_is_tried_as_often_as_it_may(
     steps = attempts(outcomes, Most(windows=3, starts=2))
     engine = go(steps, keep_going=True)
     assert [trial.request.attempt for trial in engine.trials] == list(range(1, tried + 1))
-    # Wherever it was interrupted, the next session goes on from there.
+    # The next session continues from wherever it was interrupted.
     lines = (tmp_path / RECORDS).read_text().splitlines(keepends=True)
     for kept in range(tried):
         (tmp_path / RECORDS).write_text("".join(lines[:kept]))

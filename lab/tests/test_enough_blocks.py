@@ -20,8 +20,8 @@ from linerate.runs.agreement import as_stored
 from linerate.runs.plans.blocks import too_few_blocks
 from linerate.runs.registry import EXPERIMENTS, find, options_of
 
-# Of graph `tests/test_graph_bench.py` asks the program which cells there are, and the presets of
-# cloud are designs, whose contrasts have counts of their own (`test_cloud_design.py`).
+# For graph, `tests/test_graph_bench.py` asks the program for its cells; the presets of cloud are
+# designs, whose contrasts have counts of their own (`test_cloud_design.py`).
 ELSEWHERE = {"graph", "cloud"}
 
 
@@ -68,7 +68,7 @@ def test_a_preset_that_cannot_reject_does_not_start(
     with pytest.raises(UsageError, match="--preset demo: nearfree1-ip: 4 blocks of 2 cells"):
         session.start("l3fwd", asdict(asked), tmp_path / "run", quiet(), "linerate run l3fwd")
     assert not (tmp_path / "run").exists()
-    # Whoever names a number gets it, with a word about it.
+    # A number given by the user is accepted, with a note about it.
     found = start(tmp_path / "asked", links=["null"], blocks=2)
     assert "null: 2 blocks of 1 cell cannot show any difference; at least 6 are needed" in (
         found.summary.warnings

@@ -26,7 +26,7 @@ from linerate.verdict.stats import Floats
 
 
 class Oracle:
-    """The full model by statsmodels, its effects coded to sum to 0: each level less the last."""
+    """The full model by statsmodels with effects coded to sum to 0: each level less the last."""
 
     def __init__(self, found: Observations) -> None:
         space = Space(found)
@@ -90,7 +90,8 @@ def test_the_cotton_data() -> None:
     mean_error = 0.3495 / 8
     omega = (0.7324 - 4 * mean_error) / (0.7324 + (15 - 4) * mean_error)
     assert effect.partial_omega2 == pytest.approx(omega, abs=1e-3)
-    # One factor: permutation within blocks of what blocks leave, which is nearly the F test.
+    # One factor: permutation within blocks after removing block effects, which is nearly the F
+    # test.
     assert effect.p == pytest.approx(scipy_stats.f.sf(effect.f, 4, 8), abs=0.015)
 
 

@@ -40,7 +40,7 @@ def cloud(shares: Floats, spread: float = 0.02, blocks: int = 10) -> Observation
 
 
 def lost(shares: Floats, blocks: int = 10) -> Observations:
-    """Return losses of about these shares, 0 in a third of the runs."""
+    """Return losses with these mean shares, 0 in a third of the runs."""
     source = np.random.default_rng(2)
     values = shares * source.uniform(0.5, 1.5, (blocks, 2, 3, 3))
     values[source.random(values.shape) < 1 / 3] = 0

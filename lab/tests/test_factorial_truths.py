@@ -139,7 +139,7 @@ def test_loss() -> None:
 
 
 def test_the_worst() -> None:
-    """Two spreads below the next, and as low as the next."""
+    """Two spreads below the next one, and as low as the next one."""
     factors = (
         FACTORS[0],
         Factor("load", ("idle", "cpu", "network")),

@@ -47,7 +47,7 @@ FINE = comparison("equal", 0.99, 1.01)
         ([FINE], ExitStatus.DONE),
         ([comparison("faster", 1.1, 1.2)], ExitStatus.DONE),
         ([FINE, SLOWER], ExitStatus.SLOWER),
-        # The direction is shown, but not that it is beyond the margin.
+        # The direction is shown, but not that the difference exceeds the margin.
         ([comparison("slower", 0.96, 0.99)], ExitStatus.UNDECIDED),
         # Not slower is shown, though not which is faster.
         ([comparison("undecided", 0.985, 1.1)], ExitStatus.DONE),
@@ -55,19 +55,20 @@ FINE = comparison("equal", 0.99, 1.01)
         ([comparison("invalid", 0.74, 0.876)], ExitStatus.UNDECIDED),
         ([comparison("undecided", None, None)], ExitStatus.UNDECIDED),
         ([comparison("undecided", 0.99, 1.01, limited="both")], ExitStatus.UNDECIDED),
-        # A block in which the arm carried nothing has no ratio, and may be what became slower.
+        # A block in which the arm carried nothing has no ratio, and may be the one that became
+        # slower.
         ([comparison("equal", 0.99, 1.01, zero_blocks=1)], ExitStatus.UNDECIDED),
         ([comparison("slower", 0.74, 0.876, zero_blocks=1)], ExitStatus.SLOWER),
-        # What link or generator limit may be able to do more.
+        # An arm limited by link or generator may be able to do more.
         ([comparison("slower", 0.8, 0.9, limited="arm")], ExitStatus.UNDECIDED),
         ([comparison("slower", 0.8, 0.9, limited="baseline")], ExitStatus.SLOWER),
         ([comparison("faster", 1.1, 1.2, limited="arm")], ExitStatus.DONE),
         ([comparison("faster", 1.1, 1.2, limited="baseline")], ExitStatus.UNDECIDED),
-        # Costs: more of them is slower.
+        # Costs: a higher cost is slower.
         ([comparison("slower", 1.03, 1.2, better="lower")], ExitStatus.SLOWER),
         ([comparison("faster", 0.8, 0.9, better="lower")], ExitStatus.DONE),
         ([comparison("slower", 1.01, 1.2, better="lower")], ExitStatus.UNDECIDED),
-        # What does not answer the question does not count.
+        # Results that do not answer the question do not count.
         ([FINE, comparison("slower", 0.7, 0.8, primary=False)], ExitStatus.DONE),
         ([comparison("slower", 0.7, 0.8, primary=False)], ExitStatus.UNDECIDED),
         ([], ExitStatus.UNDECIDED),
@@ -112,7 +113,7 @@ def test_a_run_without_a_question_ends_with_0(
     simulation = install(monkeypatch)
     simulation.slower = {"rust-l2fwd": 1.2}
     asked = ["run", "overload", "--link", "null", "--forwarders", "c-l2fwd,rust-l2fwd"]
-    # The simulated machine has trials one by one.
+    # The simulated machine runs trials one by one.
     run = [*asked, "--blocks", "20", "--method", "fresh", "--out"]
     assert linerate(*run, "plain").returncode == 0
     done = linerate(*run, "asked", "--fail-if", "slower")

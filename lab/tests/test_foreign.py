@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Files that somebody else may have made: no regular file, too large, or of another user."""
+"""Files that may be from other users: not regular, too large, or owned by another user."""
 
 from __future__ import annotations
 
@@ -20,6 +20,7 @@ from rich.table import Table
 from rich.text import Text
 from simulated import Simulation
 
+from linerate.cli import duels_report
 from linerate.cli.attach import check_probe
 from linerate.cli.console import SafeConsole
 from linerate.experiments.cloud.design import design_file
@@ -44,7 +45,7 @@ def _traffic(path: Path) -> object:
     return frame_files.frame_files([str(path)], 2, path.parent)
 
 
-# By the name that a file must have: who reads it.
+# The readers, by the name that their file must have.
 READERS: dict[str, Callable[[Path], object]] = {
     RUN: lambda path: run_file.load(path.parent),
     RECORDS: scan,
@@ -58,9 +59,9 @@ READERS: dict[str, Callable[[Path], object]] = {
 
 
 @pytest.mark.parametrize("name", READERS)
-@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "too large"])
+@pytest.mark.parametrize("kind", ["pipe", "device", "socket", "directory", "kernel", "too large"])
 def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: str) -> None:
-    """At once: it would wait for a pipe without a writer, and read a device for ever."""
+    """Immediately: it would wait for a pipe without a writer, and read a device for ever."""
     path = tmp_path / name
     if kind == "pipe":
         os.mkfifo(path)
@@ -70,6 +71,8 @@ def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: s
         socket.socket(socket.AF_UNIX).bind(str(path))
     elif kind == "directory":
         path.mkdir()
+    elif kind == "kernel":
+        path.symlink_to("/proc/self/status")
     else:
         with path.open("wb") as file:
             file.truncate(foreign.MOST_PROGRAM + 1)
@@ -77,7 +80,8 @@ def test_every_reader_refuses_what_has_no_end(tmp_path: Path, name: str, kind: s
         READERS[name](path)
     assert str(path) in str(refused.value)
     words = {"pipe": "a pipe", "device": "a device", "socket": "a socket",
-             "directory": "s a directory", "too large": "larger than"}  # fmt: skip
+             "directory": "s a directory", "kernel": "a file of the kernel",
+             "too large": "larger than"}  # fmt: skip
     assert words[kind] in str(refused.value)
 
 
@@ -96,12 +100,15 @@ def test_secrets_without_an_end(tmp_path: Path, option: str) -> None:
         other_generator.named("https://me@localhost:1", **given, insecure=False)
 
 
-def test_a_file_of_the_kernel_s_is_read_though_it_has_no_size(tmp_path: Path) -> None:
-    assert b"Name:" in foreign.content(Path("/proc/self/status"), 1 << 20)
-    with pytest.raises(OSError, match="larger than 10 bytes"):
-        foreign.content(Path("/proc/self/status"), 10)
-    (tmp_path / "link").symlink_to("/proc/self/status")
-    assert foreign.text(tmp_path / "link", 1 << 20).startswith("Name:")
+@pytest.mark.parametrize(
+    "name", ["/proc/self/status", "/sys/kernel/mm/transparent_hugepage/enabled"]
+)
+def test_files_of_the_kernel_are_not_read(tmp_path: Path, name: str) -> None:
+    """Root lost lines of the kernel's log to a run.json that was a link to /proc/kmsg."""
+    (tmp_path / "link").symlink_to(name)
+    for path in (Path(name), tmp_path / "link"):
+        with pytest.raises(OSError, match="a file of the kernel, not a regular file"):
+            foreign.content(path, 1 << 20)
 
 
 @pytest.mark.parametrize("name", ["a\0b", "\ud800"])
@@ -162,7 +169,7 @@ def test_complaints_about_long_names_are_short(run: Path) -> None:
 def test_nobody_goes_on_with_another_user_s_run(
     run: Path, monkeypatch: pytest.MonkeyPatch, how: str, what: str
 ) -> None:
-    """Its commands would be started; it can be reported, which starts nothing."""
+    """Its commands would be run; reporting it is allowed, because that runs nothing."""
     path = run / what
     if how == "all may write":
         path.chmod(0o777)
@@ -210,7 +217,7 @@ def test_nobody_starts_another_user_s_baseline(
 
 
 def test_what_is_written_follows_no_link(run: Path, tmp_path: Path) -> None:
-    """Another user's directory may have links of the names that are written."""
+    """Another user's directory may contain links with the names of the output files."""
     victim = tmp_path / "victim"
     victim.write_text("precious")
     for name in (SUMMARY, REPORT):
@@ -283,7 +290,7 @@ def test_an_error_message_steers_nothing(capsys: pytest.CaptureFixture[str]) -> 
 
 
 def test_names_in_a_run_steer_nothing(run: Path) -> None:
-    """A forwarder is called so in run.json and in all records."""
+    """A forwarder's name in run.json and in all records contains control characters."""
     for name in (RUN, RECORDS):
         text = (run / name).read_text()
         (run / name).write_text(text.replace('"rust-l2fwd"', json.dumps(f"[/x]{STEERS}")))
@@ -296,3 +303,25 @@ def test_names_in_a_run_steer_nothing(run: Path) -> None:
     text = console.file.getvalue()
     assert "?[2J" in text
     assert all(each.isprintable() or each == "\n" for each in text), repr(text)
+
+
+@pytest.mark.parametrize("made", ["many", "large", "links"])
+def test_runs_below_duels_have_an_end(tmp_path: Path, made: str) -> None:
+    """Links are no runs that a duel made, and many or large ones would be read one by one."""
+    for number in range(duels_report.MOST_RUNS + 1):
+        place = tmp_path / str(number)
+        if made == "links":
+            place.symlink_to(".")
+            continue
+        place.mkdir()
+        with (place / SUMMARY).open("wb") as file:
+            file.truncate(foreign.MOST_SUMMARY // 50 if made == "large" and number < 60 else 2)
+    (tmp_path / SUMMARY).write_text("{}")
+    if made == "large":
+        for number in range(60, duels_report.MOST_RUNS + 1):
+            shutil.rmtree(tmp_path / str(number))
+    if made == "links":
+        assert duels_report.runs_below(tmp_path) == []
+        return
+    with pytest.raises(RunError, match=r"at most 100 runs below it are read, with 64 MiB"):
+        duels_report.runs_below(tmp_path)

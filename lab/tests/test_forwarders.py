@@ -44,7 +44,7 @@ ROUTING = ["c-l3fwd-lpm", "c-l3fwd-em", "c-l3fwd-acl", "c-l3fwd-graph"]
 
 @pytest.fixture
 def build(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """What the lab builds goes to a directory of the test's own, and building is pretended."""
+    """The lab builds into a directory of the test's own, and the build is faked."""
     monkeypatch.setattr(rules, "build_directory", lambda: tmp_path)
 
     def pretend(name: str, *arguments: object, **options: object) -> c_examples.CExample:
@@ -73,7 +73,7 @@ def command(name: str, wire: Wire, memory: Memory = SMALL) -> tuple[list[str], l
 
 
 def value(options: list[str], name: str) -> str:
-    """Of an option that is given once."""
+    """The value of an option that is given once."""
     (found,) = [option for option in options if option.startswith(f"{name}=")]
     return found.partition("=")[2]
 
@@ -126,7 +126,7 @@ def test_xdp_tx_has_a_program_at_the_other_end(build: Path) -> None:
         "--", "-p", "3", "-q", "2", "-T", "0", "--action", "pass",
     )  # fmt: skip
     assert forwarder("xdp-redirect").companion(0, "beside", VETH) is None
-    # AF_XDP brings one along, and an interface takes no second.
+    # AF_XDP attaches a program, and an interface accepts no second one.
     own = replace(VETH, sender_has_xdp=True)
     assert forwarder("xdp-tx").companion(0, "beside", own) is None
     with pytest.raises(UsageError, match="generator's end"):
@@ -208,7 +208,7 @@ def test_l3fwd_graph(build: Path) -> None:
     eal, own = command("c-l3fwd-graph", TWO)
     assert eal[:3] == ["/built/l3fwd-graph", "--lcores", "(0,1)@3"]
     assert own[:5] == ["-p", "3", "-P", "--config", "(0,0,1),(1,0,1)"]
-    # It knows none of l3fwd's further options.
+    # It supports none of l3fwd's other options.
     assert own[5:] == ["--eth-dest=0,02:00:00:00:01:00", "--eth-dest=1,02:00:00:00:01:01"]
     environment = start("c-l3fwd-graph", TWO).environment
     assert Path(environment["LINERATE_ROUTES"]).read_text() == rules.lpm(4, 2)
@@ -220,7 +220,7 @@ def test_l3fwd_graph_in_rust(build: Path, executor: str) -> None:
     name = "rust-l3fwd-graph" + ("-fused" if executor == "fused" else "")
     eal, own = command(name, TWO)
     assert eal[:3] == ["/built/l3fwd-graph", "--lcores", "(0,1)@3"]
-    # What the C program has, and the routes that this one is told by a patch.
+    # The C program's options, and the routes that a patch gives it.
     assert own[:7] == command("c-l3fwd-graph", TWO)[1]
     assert Path(value(own, "--routes_ipv4")).read_text() == rules.lpm(4, 2)
     assert Path(value(own, "--routes_ipv6")).read_text() == rules.lpm(6, 2)
@@ -268,9 +268,9 @@ def test_the_directory_that_l3fwd_shares_with_others_is_needed(
 
 
 def test_an_example_is_built_unmodified_with_our_header_and_what_it_shares(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """By a real make, whose compiler only tells what it was asked."""
+    """With a real make, whose compiler only records its arguments."""
     source = tmp_path / "examples" / "l3fwd"
     (tmp_path / "examples" / "common" / "sse").mkdir(parents=True)
     (tmp_path / "examples" / "common" / "sse" / "x.h").write_text("/* x */\n")
@@ -296,8 +296,13 @@ def test_an_example_is_built_unmodified_with_our_header_and_what_it_shares(
     assert built.facts["include"] == "bench/examples/linerate_ports.h"
     assert "-include linerate_ports.h" in built.facts["command"]
     assert {path: path.read_bytes() for path in source.iterdir()} == before
-    plain = c_examples.build("l3fwd").program
+    # A build takes a minute beside other work, so it is announced, and only when there is one.
+    assert capsys.readouterr().err == "linerate: building the C l3fwd, once (cc)\n"
+    assert c_examples.build("l3fwd", include="linerate_ports.h") == built
+    assert not capsys.readouterr().err
+    plain = c_examples.build("l3fwd", native=True).program
     assert plain != built.program
+    assert capsys.readouterr().err.endswith("(cc -march=native)\n")
     assert c_examples.build("l3fwd", include="linerate_ports.h").program == built.program
     (tmp_path / "examples" / "common" / "sse" / "x.h").write_text("/* y */\n")
     assert c_examples.build("l3fwd", include="linerate_ports.h").program != built.program
@@ -352,7 +357,7 @@ def test_rule_files_are_written_once_and_named_by_their_content(
     }  # fmt: skip
 
 
-# -- what the rules do, by readers of l3fwd's forms that know nothing of how they are made -------
+# -- what the rules do, evaluated by readers of l3fwd's formats that do not know how they were made
 
 Lookup = Callable[[flows.Flow], int | None]
 
@@ -373,7 +378,7 @@ def lpm_lookup(text: str) -> Lookup:
 
 
 def em_lookup(text: str) -> Lookup:
-    """In l3fwd's order: the destination comes first."""
+    """As l3fwd orders the fields: the destination comes first."""
     table = {}
     for line in text.splitlines():
         assert line[0] == "R"
@@ -390,7 +395,7 @@ RULE = re.compile(
 
 
 def acl_lookup(text: str) -> Lookup:
-    """The first rule that matches; None when it denies, or none does."""
+    """The first rule that matches; None if it denies, or if none matches."""
     found = []
     for line in text.splitlines():
         match = RULE.fullmatch(line)
@@ -398,7 +403,7 @@ def acl_lookup(text: str) -> Lookup:
         kind, source, to, *numbers, port = match.groups()
         assert (kind == "R") == (port is not None)
         if ":" in source:
-            # What reads them takes eight groups only.
+            # Its reader accepts exactly eight groups.
             assert source.count(":") == to.count(":") == 7
         values = [int(number, 0) for number in numbers]
         found.append((ip_network(source), ip_network(to), values, port))
@@ -429,10 +434,10 @@ def test_every_flow_of_the_lab_has_its_way_out(lookup: str, version: int) -> Non
     assert {one(flow) for flow in all_flows} == {0}
     two = READERS[lookup](rules.LOOKUPS[lookup](version, 2))
     out = Counter(two(flow) for flow in all_flows)
-    # Neither port is asked to send much more than the other.
+    # Neither port is to send much more than the other.
     assert set(out) == {0, 1}
     assert abs(out[0] - out[1]) < 0.05 * flows.FLOWS
-    # Every mode sends a flow the same way, so that modes can be compared.
+    # Every mode sends a flow to the same port, so that modes can be compared.
     assert all(two(flow) == rules.out_port(flow.destination, 2) for flow in all_flows)
 
 

@@ -65,21 +65,21 @@ OLD = Path(__file__).with_name("old_runs")
 
 
 class Paper(SafeConsole):
-    """What would be printed, without a terminal."""
+    """Output as printed without a terminal."""
 
     def __init__(self) -> None:
         super().__init__(width=200)
         self.file = io.StringIO()
 
     def check(self) -> None:
-        """Only lines of characters that move nothing."""
+        """Check that there are only lines of characters that do not move the cursor."""
         assert isinstance(self.file, io.StringIO)
         text = self.file.getvalue()
         assert all(each.isprintable() or each == "\n" for each in text), repr(text[:500])
 
 
 def old(name: str, to: Path) -> Path:
-    # Not by tarfile, whose filters Debian 12's Python does not have.
+    # Not by tarfile, because Debian 12's Python lacks its filters.
     shutil.unpack_archive(OLD / f"{name}.tar.xz", to)
     return to / name.removeprefix("simulated-")
 
@@ -100,7 +100,7 @@ def changed_run(source: random.Random, files: dict[str, bytes], directory: Path)
         lines.insert(source.randrange(len(lines) + 1), lines[at])
         found = b"".join(lines)
     else:
-        # The same field of some trials: one alone is often not looked at.
+        # The same field of some trials: a single one is often not read.
         number = source.randrange(1 << 30)
         for each in range(at, min(at + source.choice((1, 1, 40)), len(lines))):
             lines[each] = changed_json(random.Random(number), lines[each].decode()) + b"\n"
@@ -114,7 +114,7 @@ def changed_run(source: random.Random, files: dict[str, bytes], directory: Path)
      "simulated-latency", "simulated-paths"],
 )  # fmt: skip
 def test_runs(tmp_path: Path, name: str) -> None:
-    """Reported, compared with themselves as they were, and told on a terminal."""
+    """Reported, compared with the unchanged run, and printed on a terminal."""
     good = old(name, tmp_path)
     content = {each: (good / each).read_bytes() for each in (RUN, RECORDS)}
     bad = tmp_path / "bad"
@@ -149,9 +149,7 @@ def test_a_run_that_is_resumed(tmp_path: Path, simulation: Simulation) -> None:
 
 
 def test_runs_beside_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of experiment `cloud`: reported, put together with themselves as they were, and resumed after
-    the last trial or in the middle.
-    """
+    """Runs of `cloud`: reported, merged with the unchanged run, and resumed in various places."""
     windows = simulated_cloud.install(monkeypatch)
     good, other, killed = (tmp_path / name for name in ("good", "other", "killed"))
     for each in (good, other):
@@ -185,9 +183,7 @@ def test_runs_beside_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_files_of_runs_beside_tenants(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The same files read and put together, and no page made of them: some thousand in a few
-    seconds.
-    """
+    """The same files read and merged without making a page: some thousand in a few seconds."""
     simulated_cloud.install(monkeypatch)
     good, other, bad = (tmp_path / name for name in ("good", "other", "bad"))
     for each in (good, other):
@@ -214,7 +210,7 @@ def test_files_of_runs_beside_tenants(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def assert_names(message: str, run: Path) -> None:
-    """A message about a file of a run says which: also which line of the records."""
+    """Check that a message about a run's file names it, and the line of the records."""
     if message.startswith("the runs have different options"):
         return
     assert str(run) in message, message
@@ -224,7 +220,7 @@ def assert_names(message: str, run: Path) -> None:
 
 @pytest.mark.parametrize("where", ["run", "run/more-1"])
 def test_blocks_that_were_added(tmp_path: Path, simulation: Simulation, where: str) -> None:
-    """A run with more blocks in a directory below: reported, and resumed for still more."""
+    """A run with more blocks in a subdirectory: reported, and resumed for more blocks."""
     asked = {"forwarders": ["c-l2fwd", "rust-l2fwd"], "probe": False}
     simulated.start(tmp_path / "run", blocks=6, **asked)
     more: dict[str, Any] = {"--blocks": 8}
@@ -249,7 +245,7 @@ def test_blocks_that_were_added(tmp_path: Path, simulation: Simulation, where: s
 
 
 def test_definitions_designs_and_configurations(tmp_path: Path) -> None:
-    """Files of TOML and YAML: a value in a wrong place is as good as any bytes."""
+    """TOML and YAML files: a value in a wrong place is tested like arbitrary bytes."""
     folder = Path(files.__file__).parent / "definitions"
     texts = [each.read_bytes() for each in sorted(folder.glob("*.toml"))]
     designs = [design_file.text_of(name).encode() for name in design_file.names()]
@@ -325,23 +321,23 @@ def test_duels(tmp_path: Path) -> None:
 
 
 class Liar:
-    """A program whose answers are changed in a way that a source says."""
+    """A program whose answers are changed as a random source says."""
 
     def __init__(self, path: Path) -> None:
         self.source = random.Random(0)
         self.honest: dict[str, Any] = {}
-        # Of the answers, how many are changed.
+        # How many of the answers are changed.
         self.share = 0.15
         self.server = TelemetryServer(path, self)  # type: ignore[arg-type]
 
     def get(self, request: str) -> object:
-        """What the server finds for a request."""
+        """The request handler of the server."""
         answer = self.honest.get(request)
         answer = answer() if callable(answer) else answer
         if self.source.random() >= self.share:
             return answer
         text = json.dumps({request.split(",", maxsplit=1)[0]: answer})
-        # A longer one would not pass through the socket.
+        # A longer answer would not fit into the socket.
         return changed_json(self.source, text)[: 1 << 16] or b"x"
 
 
@@ -353,7 +349,7 @@ def liar(tmp_path: Path) -> Iterator[Liar]:
 
 
 def test_answers_of_programs(liar: Liar) -> None:
-    """Two samples and what is drawn of them, by `linerate top`."""
+    """Two samples and the screen made of them, by `linerate top`."""
     program = Program("x", liar.server.path, 1, "x")
 
     def taken(sampler: Sampler) -> Sample | None:
@@ -382,7 +378,7 @@ def test_answers_of_programs(liar: Liar) -> None:
 
 
 def test_answers_about_frames(liar: Liar, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of net_nearfree in two programs, of which one lies: what they made of frames, compared."""
+    """Two programs with net_nearfree, one of which lies about its frames, are compared."""
     monkeypatch.setattr(inspection, "_LOOK_S", 0.01)
 
     def check(source: random.Random) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The latency of several flows together, of which pauses of the generator disturbed some frames."""
+"""The latency of several flows together, if pauses of the generator disturbed some frames."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def encoded(cycles: int, count: int) -> list[str]:
 
 
 class Told:
-    """The telemetry of a generator, by flow: frames received, disturbed, and their latency."""
+    """Generator telemetry by flow: frames received, disturbed, and their latency."""
 
     def __init__(self, flows: dict[str, tuple[int, int, int]]) -> None:
         self.flows = flows

@@ -22,7 +22,7 @@ from linerate.traffic.generator import Generator, interfaces_of, permissions
         ("tap:t0", ["t0"]),
         ("vdev:net_af_packet0,iface=veth0,qpairs=1", ["veth0"]),
         ("vdev:net_tap0,iface=t0,remote=veth0", ["t0", "veth0"]),
-        # Of vhost it is a path.
+        # For vhost it is a path.
         ("vdev:net_vhost0,iface=/run/s", []),
         ("vdev:net_null0,size=64", []),
         ("memif:/run/s,role=client", []),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `graph`, with a program that draws its figures: what is run, chosen, told and kept."""
+"""Experiment `graph` with a program that draws its figures: runs, choices, statements, records."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Fake:
 
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Found]:
-    """A run that its tests only look at, and where it is."""
+    """A run that its tests only read, and its directory."""
     folder = tmp_path_factory.mktemp("whole")
     with pytest.MonkeyPatch.context() as patch:
         Fake(patch, folder)
@@ -48,7 +48,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Found]:
 
 
 def window(arm: str, block: int, objects: int) -> Trial:
-    """So many objects in a second."""
+    """A window with this many objects in a second."""
     return made_trial(
         experiment="graph", seed=1, arm=arm, forwarder=arm, link=BASE, size=256, block=block,
         position=block, role="measure", load="self-driven", started_at="",
@@ -222,14 +222,14 @@ def slices(cycles: list[int], waited: list[int | None]) -> list[Slice]:
 
 
 def test_the_faster_half_of_the_slices_that_others_left_alone_counts() -> None:
-    # One that began while another arm had warmed the caches is no better for having been disturbed.
+    # A slice that began while another arm had warmed the caches must not gain by a disturbance.
     ran = window_of_slices(slices([100, 5, 110, 300, 104, 900], [0, 7, 0, 0, 0, 0]), 4)
     assert (ran.slice_count, ran.disturbed_slices, ran.elapsed_cycles) == (6, 1, 1519)
     assert ran.tsc_cycles == round(6 * (100 + 104 + 110) / 3)
     assert (ran.walks, ran.objects, ran.sunk, ran.work) == (6, 6 * 256, 6 * 256, "a")
     assert not too_disturbed(ran)
     assert too_disturbed(window_of_slices(slices([100] * 4, [0, 1, 1, 1]), 4))
-    # Where the kernel does not tell, none is known to be disturbed.
+    # If the kernel does not report disturbances, none is known.
     assert window_of_slices(slices([100, 200], [None, None]), 4).disturbed_slices == 0
 
 
@@ -269,7 +269,7 @@ def test_runs_are_merged_and_compared(fake: Fake, tmp_path: Path) -> None:
         start(tmp_path / str(seed), cells=[BASE], seed=seed, blocks=6)
     parts = [stored(tmp_path / str(seed)) for seed in (1, 2)]
     found = merge(parts, tmp_path / "both", quiet())
-    # Half of the blocks of each run choose, the others judge.
+    # In each run half of the blocks choose, the others judge.
     assert {c.n for c in found.summary.comparisons} == {6}
     told = compare(parts[0], parts[1], 0.05)
     assert {change.arm for change in told.changes} == {"rust-graph", "fused", "one-loop"}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The published orderings of experiment `graph`, of drawn windows, and what leaves them untold."""
+"""The published orderings of experiment `graph` for drawn windows, and undecided ones."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def window(cell: str, arm: str, block: int, cycles: float) -> Trial:
 
 
 def told(costs: Costs, blocks: int = 20, noise: float = 0.003) -> GraphAnswers:
-    """`costs`: cycles per object by cell, or by cell and arm."""
+    """Make answers; `costs`: cycles per object by cell, or by cell and arm."""
     source = random.Random(7)
     trials = []
     for block in range(blocks):
@@ -89,7 +89,7 @@ def test_a_cell_whose_control_differs_leaves_the_ordering_untold() -> None:
 
 
 def test_controls_that_differ_in_opposite_ways_leave_it_untold() -> None:
-    """Neither cell contradicts itself; what is asked of both does."""
+    """Neither cell contradicts itself; the ordering is about both."""
     found = ordering({SWAP: {ARM: 10.0, AGAIN: 10.15}, ASSIGN: {ARM: 15.0, AGAIN: 14.775}})
     assert found.steps[0].verdict == "invalid"
     assert found.reason.startswith("swap / assign1: the A/A arm")
@@ -106,7 +106,7 @@ def test_too_few_blocks_leave_it_untold() -> None:
 
 
 def test_holm_corrects_over_the_pairs_of_an_ordering() -> None:
-    """The least p of six blocks is 0.031: enough for one pair, too little for two."""
+    """The smallest p of six blocks is 0.031: enough for one pair, too little for two."""
     two = ordering({SWAP: 10.0, ASSIGN: 15.0}, blocks=6)
     assert [step.verdict for step in two.steps] == ["faster"]
     assert "there is no copy8 here" in two.reason
@@ -119,7 +119,7 @@ def test_holm_corrects_over_the_pairs_of_an_ordering() -> None:
 
 
 def test_each_count_of_copied_pointers_has_an_ordering_of_its_own() -> None:
-    """Where an arm has those copies: without any the first ordering tells of the other two."""
+    """If an arm has such copies; without any the first ordering compares the other two."""
     more = SWAP.replace("swap", "copy64")
     found = told({SWAP: 10.0, COPY: 12.0, more: 9.0, ASSIGN: 15.0})
     copies = [each.steps[0].second.split("/")[1] for each in found.orderings]
@@ -143,7 +143,7 @@ def test_doublings_are_alike_when_each_costs_as_much() -> None:
     found = splitting(dict(zip(WAYS, (10.0, 11.0, 12.1, 13.31), strict=True)))
     assert (found.alike, found.reason) == ("yes", "")
     assert [each.verdict for each in found.changes] == ["equal", "equal"]
-    # What a doubling costs is told, and is no claim of its own.
+    # The cost of a doubling is reported, and is no separate claim.
     assert [round(each.ratio or 0, 2) for each in found.doublings] == [0.91] * 3
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Histograms as they come over telemetry: decoded, subtracted, summed up."""
+"""Histograms in telemetry: decoded, subtracted, summed."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Hosts: what is run, read, set and sampled is that of the host, also in a network namespace."""
+"""Hosts: everything run, read, set and sampled is the host's, also in a network namespace."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def namespace() -> Iterator[InNamespace]:
 
 
 def shape(value: object) -> object:
-    """Types instead of values, and of a mapping the first entry, for there is one of each kind."""
+    """Types instead of values; of a mapping the first entry, because all have one kind."""
     if isinstance(value, dict):
         return {
             name: shape(each) for name, each in list(value.items())[: 1 if _by_number(value) else 9]
@@ -148,7 +148,7 @@ def test_a_sample_survives_its_json() -> None:
 
 
 def test_the_sampler_runs_as_a_program_that_has_nothing_of_the_lab_s() -> None:
-    """As on a host where only Python is: isolated, so that it cannot import the lab."""
+    """As on a host with only Python: isolated, so that it cannot import the lab."""
     done = subprocess.run(
         [sys.executable, "-I", "-S", str(sampler.__file__)],
         input=sampler.as_json(EVERYTHING),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What programs make of frames, judged; and frames that a user names."""
+"""Checks of what programs do to frames; and frames given by a user."""
 
 from __future__ import annotations
 
@@ -125,18 +125,18 @@ def test_a_flow_that_is_sent_elsewhere_is_named() -> None:
         "198.19.0.1, UDP port 10000 to 10000: received on port 0, sent on port 0, and by the other "
         "on port 1"
     ]
-    # One that spreads a flow over all ports sends it out of the other's port, too.
+    # A program that spreads a flow over all ports also sends it on the other's port.
     both = work()
     both.left_by = [[3, 3], [0, 0]]
     assert other(work(), both) == []
 
 
-# -- where programs are looked at ------------------------------------------------------------------
+# -- where programs are inspected ------------------------------------------------------------------
 
 
 @pytest.fixture
 def looks(monkeypatch: pytest.MonkeyPatch) -> list[Frames]:
-    """Links on which programs are looked at, which does nothing."""
+    """Links on which programs are inspected; the inspection does nothing."""
     seen: list[Frames] = []
 
     def inspect(bench: Bench, on: Frames, programs: Sequence[Forwarder], size: int) -> Any:
@@ -222,7 +222,7 @@ def test_packets_may_be_dropped_where_both_were_seen_to() -> None:
         refuse(nothing, dropping=True)
 
 
-# -- frames that a user names ----------------------------------------------------------------------
+# -- frames given by a user ------------------------------------------------------------------------
 
 
 @pytest.fixture

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate instructions` without programs: files of callgrind, counts, what it says of them."""
+"""`linerate instructions` without programs: callgrind files, counts, and its messages."""
 
 from __future__ import annotations
 
@@ -43,9 +43,9 @@ from linerate.trial.starts.window import Slice, Window
 
 # -- files of callgrind ----------------------------------------------------------------------------
 
-# Two objects that call each other, names given once and by number afterwards, positions absolute
-# and relative, several events of which zeros at the end are left out, what a call cost in all, and
-# a jump, which costs nothing.
+# Two objects that call each other; names are given once and by number afterwards; positions are
+# absolute and relative; of several events, zeros at the end are left out; inclusive cost of a call;
+# and a jump, which costs nothing.
 PROFILE = """\
 # callgrind format
 version: 1
@@ -111,7 +111,7 @@ def test_calls_are_counted_where_they_arose(tmp_path: Path) -> None:
 
 
 def test_names_without_numbers(tmp_path: Path) -> None:
-    """A function may have a name in brackets, and no symbol at all."""
+    """A function may have a name in brackets, or no symbol at all."""
     text = """\
 events: Ir
 ob=/lib/libc.so.6
@@ -161,7 +161,7 @@ def test_counts_are_per_packet_and_without_what_asking_costs(tmp_path: Path) -> 
     """Two ports of one loop, 50 instructions a packet. Each question costs 900; the second port's
     counters are read some packets later than the first's.
     """
-    # Packets forwarded before each of the six answers, and the part that was written then.
+    # Packets forwarded before each of the six answers, and the part written at that time.
     forwarded = [0, 200, 1000, 1200, 100_000, 100_200]
     marks = []
     for number, (before, now) in enumerate(zip([0, *forwarded], forwarded, strict=False), 1):
@@ -171,7 +171,7 @@ def test_counts_are_per_packet_and_without_what_asking_costs(tmp_path: Path) -> 
     found = session(tmp_path)._counted(rounds)
     assert found.costs[Place("/opt/fw", "loop")] == pytest.approx({"Ir": 50, "Bc": 5})
     assert found.costs[Place("/lib/libc.so.6", "printf")] == {"Ir": 0.0}
-    # From the second round to the last, less what came between the first two.
+    # From the second round to the last, without what came between the first two.
     assert found.packets == 99_000 - 1000
     assert found.total() == pytest.approx(50)
     assert found.window.received == found.window.sent == (49_500, 49_500)
@@ -252,7 +252,7 @@ def test_programs_with_rights_are_refused(tmp_path: Path) -> None:
         require_plain(program, "A (fw)")
 
 
-# -- whose functions they are ----------------------------------------------------------------------
+# -- which program a function belongs to -----------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -289,7 +289,7 @@ def test_functions_of_two_builds_are_the_same_by_name() -> None:
     assert named("f", "librte_eal.so.23.0") == "f (librte_eal.so.23.0)"
 
 
-# -- what is said ----------------------------------------------------------------------------------
+# -- messages --------------------------------------------------------------------------------------
 
 CONTESTANTS = [
     Contestant(FORWARDERS["c-l2fwd"], "A (old)"),
@@ -319,7 +319,7 @@ def explained(
     quick: dict[str, float] | None = None,
     packets: int = 500_000,
 ) -> Explanation:
-    """Own functions of A and B; A's second run has so many times the instructions of the first."""
+    """Own functions of A and B; A's second run has this many times the first's instructions."""
 
     def of(file: str, functions: dict[str, float]) -> dict[tuple[str, str], float]:
         return {(DRIVER, "rx"): 60.0, **{(file, name): n for name, n in functions.items()}}
@@ -412,7 +412,7 @@ def test_a_stripped_program_and_a_static_one_are_named() -> None:
         ((2.0, 1.0, 0.01), "more", ExitStatus.SLOWER, r"2.00 % more .*: more than \+1 %"),
         ((0.5, 1.0, 0.01), "not more", ExitStatus.DONE, r"0.50 % more .*: \+1 % is not exceeded"),
         ((-9, 1.0, 0.01), "not more", ExitStatus.DONE, r"9.00 % fewer .*: \+1 % is not exceeded"),
-        # More than the limit, and not by more than the tolerance.
+        # More than the limit, but not by more than the tolerance.
         ((1.5, 1.008, 0.01), "not more", ExitStatus.DONE, r"tolerance 0.80 %"),
         ((9.0, 1.02, 0.01), "undecided", ExitStatus.UNDECIDED, "^Not decided: .* larger than"),
         ((9.0, 1.0, None), None, ExitStatus.DONE, r"executes 9.00 % more .* twice\)\.$"),
@@ -422,7 +422,7 @@ def test_a_stripped_program_and_a_static_one_are_named() -> None:
 def test_the_answers(
     case: tuple[float, float, float | None], answer: str | None, status: ExitStatus, words: str
 ) -> None:
-    """Instructions that B has more, of 100; A's second run over its first; the limit."""
+    """Instructions by which B exceeds 100; A's second run over its first; the limit."""
     more, again, most = case
     found = explained({"loop": 40}, {"loop": 40 + more}, again)
     assert sentences.answer(found, most) == answer
@@ -445,7 +445,7 @@ def test_the_record_is_by_its_schema() -> None:
     by_schema.check(record.model_dump(mode="json", by_alias=True), "instructions-1.json")
 
 
-# -- what may be asked -----------------------------------------------------------------------------
+# -- valid options ---------------------------------------------------------------------------------
 
 ASKED = command.Asked("null2", "1", 64, 500_000)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Why trials do not count, and who had the CPUs in those that other work disturbed."""
+"""Why trials are invalid, and which processes had the CPUs in disturbed ones."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ def test_who_had_the_cpus_is_a_mean_over_the_windows() -> None:
     )
     late, idle = found
     assert (late.code, late.count, late.example) == ("late", 2, "it was late")
-    # Of both CPUs together, and of the three greatest.
+    # For both CPUs together, and the three largest.
     assert late.others == pytest.approx({"cc1": 0.6, "ld": 0.05, "as": 0.01})
-    # Who forwards nothing was not kept from it by others.
+    # Others did not keep a program from forwarding that forwards nothing.
     assert (idle.code, idle.others) == ("idle", None)
 
 

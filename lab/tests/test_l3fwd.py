@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `l3fwd` on a simulated machine: what is measured, told and kept, and its page."""
+"""Experiment `l3fwd` on a simulated machine: trials, statements, records, and its page."""
 
 from __future__ import annotations
 
@@ -123,7 +123,7 @@ def test_every_preset_is_something_that_can_be_run(name: str) -> None:
 
 
 def test_another_forwarder_does_not_run_by_tables_that_it_lacks() -> None:
-    """Where tables are named for another experiment."""
+    """When tables are named for another experiment."""
     result = CliRunner().invoke(
         app, ["run", "overload", "--link", RULES, "--forwarders", "c-l3fwd-lpm,rust-l3fwd-graph"]
     )
@@ -131,7 +131,7 @@ def test_another_forwarder_does_not_run_by_tables_that_it_lacks() -> None:
     assert "c-l3fwd-lpm" in str(result.exception or result.output)
 
 
-# -- what is told --------------------------------------------------------------------------------
+# -- statements ----------------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -185,7 +185,7 @@ def test_the_console_has_levels_side_by_side(ran: tuple[Found, Path]) -> None:
     by_rules = told.partition("By rules, and 1,000 routes")[2].partition("memif")[0]
     assert by_rules.count("c-l3fwd-acl") == 1
     in_c = by_rules.replace("rust-l3fwd-graph", "")
-    # The graph without rules, and the one with them.
+    # The graph without rules, and with rules.
     assert (in_c.count("c-l3fwd-graph"), in_c.count("c-l3fwd-graph-acl")) == (2, 1)
     assert by_rules.index("c-l3fwd-graph") < by_rules.index("c-l3fwd-acl")
     for comparison in ran[0].summary.comparisons:
@@ -200,7 +200,7 @@ def test_the_answer_comes_first_in_one_sentence(ran: tuple[Found, Path]) -> None
     assert " in c-l3fwd-graph-acl, " in told
     assert " in rust-l3fwd-graph (slower)" in told
     text = (ran[1] / "report.html").read_text()
-    # The sentence, the chart, then what each comparison said: there are many.
+    # The sentence, the chart, then the result of each comparison: there are many.
     assert text.index(told) < text.index("The differences") < text.index('class="answers"')
     console = quiet()
     ran[0].show(console)
@@ -224,7 +224,7 @@ def test_the_page_has_every_level_and_sentence(ran: tuple[Found, Path]) -> None:
 
 
 def test_every_chart_of_the_page_is_valid(ran: tuple[Found, Path]) -> None:
-    # Ratios; by routes, by rules; of two sizes every trial, and the lower loads.
+    # Charts: ratios; by routes, by rules; of two sizes every trial, and the lower loads.
     assert valid_charts((ran[1] / "report.html").read_text()) == 1 + 2 + 2 * 2
 
 
@@ -250,13 +250,13 @@ def test_where_no_rules_are_asked_for_there_is_no_table_of_them(
     console = quiet()
     found.show(console)
     assert "By rules" not in printed(console)
-    # One level draws no curve, several do.
+    # With one level there is no curve, with several there is.
     text = (tmp_path / "run" / "report.html").read_text()
     assert "by the number of rules" not in text
     assert "by the number of routes" in text
 
 
-# -- what is kept --------------------------------------------------------------------------------
+# -- records and resuming ------------------------------------------------------------------------
 
 
 def test_a_run_goes_on_where_it_was_killed(tmp_path: Path, machine: Simulation) -> None:
@@ -276,7 +276,7 @@ def test_a_run_goes_on_where_it_was_killed(tmp_path: Path, machine: Simulation) 
 def test_a_run_that_ends_in_its_first_cell_has_a_report(
     tmp_path: Path, machine: Simulation
 ) -> None:
-    """No arm has begun in the cells after it."""
+    """No arm has started in the cells after it."""
 
     def fail(_: Plan) -> None:
         if len(machine.ran) > 20:
@@ -312,7 +312,7 @@ def test_runs_are_told_again_merged_and_compared(tmp_path: Path, machine: Simula
 
 
 def trials_of(ratio: float, blocks: int = 40, on: str = "nearfree2-ip") -> list[Trial]:
-    """C builds, the last the fastest, and ours at `ratio` of that one."""
+    """Trials of C builds, the last one the fastest, and of Rust at `ratio` of that one."""
     found: list[Trial] = []
     arms = {
         "c-l3fwd-graph": 1.0, "c-l3fwd-graph-again": 1.0, "c-l3fwd-graph-native": 1.05,
@@ -347,7 +347,7 @@ def test_ours_is_held_against_the_best_c_build(ratio: float, states: list[str]) 
 
 
 def test_a_link_with_a_generator_is_not_held_against_goals() -> None:
-    """There the generator may be what decides."""
+    """There the generator may be the limit."""
     there = trials_of(1.3, on="memif")
     assert goals.table(there) == ([], [])
     rows, _ = goals.table(there + trials_of(1.3))

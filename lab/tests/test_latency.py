@@ -59,7 +59,7 @@ def simulation(monkeypatch: pytest.MonkeyPatch) -> Simulation:
 
 @pytest.fixture(scope="module")
 def run(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Summary, str]:
-    """One whole run: its directory, its summary, and what it printed."""
+    """One whole run: its directory, its summary, and its output."""
     out, console = tmp_path_factory.mktemp("latency") / "run", quiet()
     with pytest.MonkeyPatch.context() as patch:
         simulated_latency.install(patch)
@@ -111,10 +111,10 @@ def test_delays_are_told_without_the_clock(run: tuple[Path, Summary, str]) -> No
     idle = round_trip(found, "reflect", 0.0)
     assert idle.cycles
     assert idle.ns
-    # The sender has taken it off; from spans the lab does.
+    # The sender has subtracted it; from spans the lab does.
     expected = ROUND_TRIP_NS["reflect"] * HZ / 1e9
     assert idle.cycles.quantiles["0.5"].median == pytest.approx(expected, rel=0.02)
-    # By the frequency that was measured, not by the one that programs believe in.
+    # With the measured frequency, not the one that programs assume.
     ratio = idle.ns.quantiles["0.5"].median / idle.cycles.quantiles["0.5"].median
     assert ratio == pytest.approx(1e9 / CHECKED_HZ)
     assert arm(found, "reflect").latency
@@ -126,7 +126,7 @@ def test_delays_are_told_without_the_clock(run: tuple[Path, Summary, str]) -> No
 
 
 def test_a_quantile_stands_where_there_are_frames_for_it(run: tuple[Path, Summary, str]) -> None:
-    """499 frames a window at idle: enough for 99 %, not for 99.9 %."""
+    """499 frames in a window at idle: enough for 99 %, not for 99.9 %."""
     _, found, _ = run
     idle, half = (round_trip(found, "reflect", load) for load in (0.0, 0.5))
     assert idle.packets == 9 * round(IDLE_PPS * 0.5)
@@ -182,7 +182,7 @@ def test_what_is_printed_fits_and_names_the_clock(run: tuple[Path, Summary, str]
 
 
 def test_every_chart_of_the_report_is_valid(run: tuple[Path, Summary, str]) -> None:
-    # Ratios; of both kinds of frames the round trips, and the span inside.
+    # Ratios; for both kinds of frames the round trips, and the span inside.
     assert valid_charts((run[0] / "report.html").read_text()) == 1 + 2 + 2
 
 
@@ -193,7 +193,7 @@ def test_the_report_shows_published_spans_apart(run: tuple[Path, Summary, str]) 
         assert comparison.sentence in page.replace("&#39;", "'")
     assert page.count('<tr class="published">') == 4
     assert "write() alone" in page
-    # With the clock in it, as it was published: 226.
+    # Including the clock's cost, as it was published: 226.
     assert "rx-return_tx-call, ARP on memif" in page
     assert "It assumes that the core does nothing but this span" in page
 
@@ -248,7 +248,7 @@ def test_in_turns_all_have_their_window_of_a_load_before_the_next(
     assert all(
         set(arms) == everybody and len(arms) == 4 for step, arms in rounds if step[1] == "latency"
     )
-    # In an order that is drawn anew.
+    # In a newly drawn order.
     assert len({tuple(arms) for _, arms in rounds}) > 6
 
 
@@ -291,13 +291,13 @@ def test_an_interrupted_run_goes_on(
 def test_a_run_interrupted_at_the_packet_socket_goes_on(
     tmp_path: Path, simulation: Simulation, after: int
 ) -> None:
-    """Void windows before the interruption are not sent again."""
+    """Void windows before the interruption are not repeated."""
     simulation.pings.void = 1
     given = {"links": ["veth1"], "blocks": 1, "forwarders": ["reflect", "testpmd-io"]}
     start(tmp_path / "whole", **given)
     whole = records.read(tmp_path / "whole" / RECORDS)
     pings = [place for place, trial in enumerate(whole) if trial.request.test == "ping"]
-    # Two windows of each of two kinds of frames for each of three arms, at the end of the block.
+    # Two windows for each of two kinds of frames and three arms, at the end of the block.
     assert pings == list(range(len(whole) - 12, len(whole)))
     cut = len(whole) - 12 + after - 60
     simulation.ran.clear()
@@ -330,7 +330,7 @@ def test_both_senders_stand_side_by_side(tmp_path: Path, simulation: Simulation)
         ]
         for each in latency.packet_sender:
             assert each.ns
-            # As the sender told it, by the frequency as checked.
+            # As the sender reported it, with the checked frequency.
             expected = 10 * ROUND_TRIP_NS["reflect"] * HZ / CHECKED_HZ
             assert each.ns.mean.median == pytest.approx(expected)
     assert "ping: sent by a packet socket (PF_PACKET), one frame at a time" in printed(console)
@@ -462,7 +462,7 @@ def test_what_is_no_latency_has_no_value() -> None:
 
 @pytest.mark.parametrize(("net", "cycles"), [(True, 260.0), (False, 234.0), (None, 234.0)])
 def test_the_clocks_cost_is_taken_off_once(net: bool | None, cycles: float) -> None:
-    """By the sender or here; where it is not recorded, as it was done when that was written."""
+    """By the sender or by the lab; if not recorded, as the version that wrote the records did."""
     trial = made_trial(
         clock=Clock(tsc_hz=2_600_000_000, cost_cycles=26),
         latency=LatencyFigures(
@@ -511,7 +511,7 @@ def test_a_span_as_short_as_a_reading_of_the_clock_has_no_figure() -> None:
     (entry,) = insides(looked_into({"a": (40.0, 30.0), "b": (50.0, 31.0)}), ["udp"])
     assert entry.cycles
     assert (entry.cycles.mean.median, entry.cycles.quantiles["0.5"].median) == (19.0, 4.5)
-    # Of the others alone the figure would be too long.
+    # With the others only, the figure would be too high.
     trials = looked_into({"a": (40.0, 30.0), "b": (26.0, 26.0)})
     assert [inside_cycles(each) for each in trials] == [4.0, None]
     (entry,) = insides(trials, ["udp"])

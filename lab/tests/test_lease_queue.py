@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The queue for leases of CPUs: first come, first served, and the dead hold nobody up."""
+"""The queue for leases of CPUs: first come, first served, and dead labs hold nobody up."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from linerate.host.errors import MachineError
 ALLOWED = set(sorted(os.sched_getaffinity(0))[:2])
 pytestmark = pytest.mark.skipif(len(ALLOWED) < 2, reason="this process may use one CPU only")
 
-# A lab that has its CPUs for some seconds. It appends its name to a journal when it gets them, and
+# A lab that leases CPUs for some seconds. It appends its name to a journal when it gets them, and
 # makes a file that no two labs can have at once.
 LAB = """
 import os, sys, time
@@ -74,7 +74,7 @@ class Labs:
         return lab
 
     def served(self) -> list[str]:
-        """Who got CPUs, in that order."""
+        """The names of labs that got CPUs, in that order."""
         return self.journal.read_text().split() if self.journal.exists() else []
 
 
@@ -106,7 +106,7 @@ def is_waiting(lab: subprocess.Popen[str]) -> bool:
 def test_who_comes_later_does_not_go_before_a_lab_that_waits(
     labs: Labs, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The lab that waits sleeps while the CPUs come free: the later one is told to wait for it."""
+    """The waiting lab sleeps while the CPUs are released: the later one must wait for it."""
     monkeypatch.setattr(leases, "_AT_LEAST_S", 0.02)
     monkeypatch.setattr(leases, "_LOOK_S", 0.2)
     with leased():
@@ -142,7 +142,7 @@ def test_who_waits_is_told_who_has_the_cpus_and_who_comes_before(labs: Labs) -> 
     assert str(second.pid) not in line
 
 
-# -- who holds nobody up -----------------------------------------------------------------------
+# -- labs that hold nobody up ------------------------------------------------------------------
 
 
 def test_a_dead_lab_holds_nobody_up(labs: Labs) -> None:
@@ -197,14 +197,14 @@ def test_ten_labs_killed_at_random_neither_meet_nor_wait_for_the_dead(labs: Labs
         _, errors = lab.communicate(timeout=max(1.0, ended - time.monotonic()))
         assert lab.returncode == (-signal.SIGKILL if lab in doomed else 0) or not errors, errors
         assert lab in doomed or lab.returncode == 0, errors
-    # Nobody is there who could be waited for.
+    # There is no lab to wait for.
     began = time.monotonic()
     with leased(say=pytest.fail):
         assert time.monotonic() - began < 1
     assert holders(ALLOWED) == {}
 
 
-# -- what others can put there -----------------------------------------------------------------
+# -- what other users can put there ------------------------------------------------------------
 
 
 def test_what_is_no_ticket_holds_nobody_up(place: Path, tmp_path: Path) -> None:

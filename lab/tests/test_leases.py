@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Leases of CPUs: no two labs have one, whoever they are and however they end."""
+"""Leases of CPUs: no two labs have the same, whatever their users and however they end."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from linerate.runs.kept.publish import publish
 ALLOWED = set(sorted(os.sched_getaffinity(0))[:2])
 pytestmark = pytest.mark.skipif(len(ALLOWED) < 2, reason="this process may use one CPU only")
 
-# A process that leases CPUs until its standard input ends or a signal does; it has a child.
+# A process that leases CPUs until its standard input ends or it is signalled; it has a child.
 LAB = """
 import subprocess, sys
 from pathlib import Path
@@ -43,7 +43,7 @@ with leases.leased():
     sys.stdin.read()
     child.kill()
 """
-# The command, with another place for its leases.
+# The command, with another directory for its leases.
 COMMAND = """
 import sys
 from pathlib import Path
@@ -61,7 +61,7 @@ def place(leases_are_the_test_s: Path) -> Path:
 
 @contextmanager
 def other_lab(place: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
-    """Another lab that has its leases; and the pid of its child."""
+    """Another lab with leases; and the pid of its child."""
     with subprocess.Popen(
         [sys.executable, "-c", LAB, str(place)],
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True,
@@ -78,7 +78,7 @@ def other_lab(place: Path) -> Iterator[tuple[subprocess.Popen[str], int]]:
 
 @pytest.fixture
 def four_cpus(monkeypatch: pytest.MonkeyPatch) -> list[set[int]]:
-    """A machine with four cores; what this process restricted itself to, in turn."""
+    """A machine with four cores; the CPUs that this process has restricted itself to, in turn."""
     restricted: list[set[int]] = [{0, 1, 2, 3}]
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: restricted[-1])
     monkeypatch.setattr(os, "sched_setaffinity", lambda _, cpus: restricted.append(set(cpus)))
@@ -122,7 +122,7 @@ def test_a_core_is_leased_with_both_of_its_hyperthreads(monkeypatch: pytest.Monk
     eight = set(range(8))
     assert choice(eight, eight, 2) == {0, 1, 6, 7}
     assert choice(eight, {2, 3, 4, 5}, 2) == {2, 3, 4, 5}
-    # Half a core is not free, and one core is not enough where others are allowed.
+    # Half a core is not free, and one core is not enough if others are allowed.
     assert choice(eight, {1, 2, 3, 4, 6}, 2) is None
     assert choice(eight, {2, 3}, 2) is None
     assert choice({2, 3}, eight, 2) == {2, 3}
@@ -149,7 +149,7 @@ def test_a_lab_waits_and_says_for_whom(place: Path) -> None:
         began = time.monotonic()
         with leased(say=say):
             assert lab.wait(10) == 0
-            # Woken by the other's end, not by the next look.
+            # Woken by the other lab's end, not by the next poll.
             assert time.monotonic() - began < leases._LOOK_S / 2
             assert {holder.pid for holder in holders(ALLOWED).values()} == {os.getpid()}
     (line,) = said
@@ -198,7 +198,7 @@ def test_times_are_told_in_the_largest_whole_unit(seconds: float, words: str) ->
 
 
 def test_a_killed_lab_leases_nothing(place: Path) -> None:
-    """Even when its children go on: they have no descriptor of the locks."""
+    """Even if its children continue: they have no descriptor of the locks."""
     with other_lab(place) as (lab, child):
         assert {holder.pid for holder in holders(ALLOWED).values()} == {lab.pid}
         lab.kill()
@@ -240,7 +240,7 @@ def test_a_signal_ends_the_wait(
 
 
 def test_labs_that_begin_together_take_turns(place: Path, tmp_path: Path) -> None:
-    """None of them gives up or deadlocks, and no two have a CPU at once."""
+    """None of them gives up or deadlocks, and no two have a CPU at the same time."""
     script = """
 import os, sys, time
 from pathlib import Path
@@ -303,7 +303,7 @@ def test_doctor_shows_leases(place: Path) -> None:
     assert f"{path}, of user " in finding().detail
 
 
-# -- files that others can make ----------------------------------------------------------------
+# -- files of other users ------------------------------------------------------------------------
 
 
 def test_files_are_empty_and_everybody_can_lock_them(place: Path) -> None:
@@ -364,7 +364,7 @@ def test_the_content_of_a_file_is_of_no_interest(place: Path) -> None:
 
 @pytest.mark.parametrize("how", ["--exclusive", "--shared"])
 def test_another_user_s_lock_is_waited_for_and_named(place: Path, how: str) -> None:
-    """Whichever user made the file, each of them can lock it, and not in secret."""
+    """Whichever user made the file, each user can lock it, and the holder is visible."""
     if os.geteuid() != 0:
         pytest.skip("only root can be another user")
     path = place / f"linerate-cpu-{max(ALLOWED)}"
@@ -389,7 +389,7 @@ def test_another_user_s_lock_is_waited_for_and_named(place: Path, how: str) -> N
 
             with leased(say=say):
                 pass
-        # Long commands are cut.
+        # Long commands are truncated.
         assert f"pid {other.pid} (flock {how} /" in said[0]
         assert "user nobody" in said[0]
 
@@ -418,13 +418,13 @@ def test_all_users_agree_on_the_place(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(leases, "PLACES", tuple(places))
     with leased():
         assert len(list(places[2].iterdir())) == len(ALLOWED)
-    # Anybody could remove others' files there.
+    # Any user could remove others' files there.
     places[2].chmod(0o777)
     with leased():
         assert len(list(places[3].iterdir())) == len(ALLOWED)
 
 
-# -- words -------------------------------------------------------------------------------------
+# -- messages ------------------------------------------------------------------------------------
 
 
 def test_words() -> None:
@@ -462,7 +462,7 @@ def test_a_program_that_keeps_the_cpu_stops_who_does_not_outweigh_it(
     assert found.value.exit_code == ExitStatus.BUSY
     told = cpus.await_free(1, 0.05, outweighs=True)
     assert told == "CPU 1 was 98 % busy before the run, by cc1 (pid 7)"
-    # What is not pinned will be moved away, as far as that goes.
+    # Programs that are not pinned are moved away, as far as possible.
     monkeypatch.setattr(cpus, "pinned_to", lambda *_: [])
     use = switches.Use({"rustc": 0.52, "python": 0.2, "cc1": 0.1, "as": 0.1}, complete=True)
     monkeypatch.setattr(switches, "watched", lambda *_: nullcontext({1: use}))

@@ -28,7 +28,7 @@ from linerate.host.process import NAMESPACES
 from linerate.links.ports import _interface
 
 ROOT = Path(__file__).resolve().parents[2]
-# A number that no process has: it is larger than the kernel's limit.
+# A pid that no process has: it is larger than the kernel's limit.
 NOBODY = 1 << 23
 
 # Labs that wait to be killed.
@@ -53,7 +53,7 @@ with kept(["ours"]):
 
 @pytest.fixture(autouse=True)
 def _may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a directory of the test's own: others' labs run meanwhile."""
+    """Use a directory of the test's own, because other labs run meanwhile."""
     try:
         netns.prepare()
     except LabError as error:
@@ -64,7 +64,7 @@ def _may(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def kill(script: str) -> int:
-    """Start a lab and kill it; its pid."""
+    """Start a lab and kill it; return its pid."""
     with subprocess.Popen(
         [sys.executable, "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     ) as lab:
@@ -77,7 +77,7 @@ def kill(script: str) -> int:
 
 @contextmanager
 def own_network() -> Iterator[None]:
-    """This thread and what it starts in a network namespace with the interface `ours`."""
+    """Put this thread and its children into a network namespace with the interface `ours`."""
     with Namespaces(("mine",)) as made, inside(made.host("mine")):
         ip("link", "add", "ours", "type", "veth", "peer", "name", "theirs")
         yield
@@ -102,7 +102,7 @@ def test_a_lab_that_makes_no_namespaces_removes_those_of_a_killed_one(
         places = (Path("/run/netns"), Path(os.environ["XDG_RUNTIME_DIR"]))
         return [path for place in places for path in place.glob(f"linerate-*{pid}-*")]
 
-    # Labs of others on this machine remove namespaces, too.
+    # Other labs on this machine remove namespaces, too.
     pid = next(pid for pid in (kill(VETH) for _ in range(5)) if len(left(pid)) == 2)
     start(tmp_path / "run")
     assert simulation.ran
@@ -145,7 +145,7 @@ def test_what_is_left_is_listed_and_stays() -> None:
             found = inventory.left()
             assert alive.name("alive") not in found["network namespaces"]
         (namespace,) = (each for each in found["network namespaces"] if f"-{pid}-" in each)
-        # The second one removed the first one's as it began.
+        # The second lab removed the first one's when it started.
         assert len(found["run directories"]) == 1
         assert found["changed interfaces"] == ["ours"]
         assert inventory.left() == found
@@ -183,7 +183,7 @@ def test_looking_does_not_obey_or_wait_for_what_others_put_there(tmp_path: Path)
 
 # -- XDP programs of killed programs -----------------------------------------------------------
 
-# Puts a program of this name on an interface, as libxdp does: by netlink, without a bpf_link.
+# Attaches a program of this name to an interface as libxdp does: by netlink, without a bpf_link.
 ATTACHES = """
 import ctypes, socket, struct, sys
 from xdp_program import _PROG_LOAD, _XDP, _instruction, bpf
@@ -210,7 +210,7 @@ GENERIC, IN_THE_DRIVER = 2, 4
 
 @contextmanager
 def attached(name: str, flags: int) -> Iterator[None]:
-    """An XDP program on `ours`, of a process that is killed at the end."""
+    """An XDP program on `ours` whose process is killed at the end."""
     tests = {**os.environ, "PYTHONPATH": str(Path(__file__).parent)}
     with subprocess.Popen(
         [sys.executable, "-c", ATTACHES, name, str(flags)], env=tests, text=True,
@@ -279,7 +279,7 @@ def test_interfaces_are_put_back() -> None:
         ip("link", "set", "ours", "promisc", "on")
         with kept(["ours"]):
             pass
-        # Somebody wants it so.
+        # The user wants it so.
         assert state() == (True, 1500)
         assert files() == []
 
@@ -305,12 +305,12 @@ def test_interfaces_of_a_lab_that_runs_or_of_another_place_are_left_alone() -> N
         assert state() == (False, 1500)
         ip("link", "set", "ours", "mtu", "900")
         left = path.with_name(f"linerate-interfaces-{os.getuid()}-{NOBODY}-1-7")
-        # Labs of that namespace may need it; nothing outlives a start of the machine.
+        # Labs of that namespace may need it; nothing survives a reboot.
         for change, stays in (({"namespace": "1"}, True), ({"boot": "x"}, False)):
             left.write_text(json.dumps({**told, **change}))
             assert remove_stale() == []
             assert left.exists() == stays
-        # The kernel gives numbers of interfaces again.
+        # The kernel reuses interface indexes.
         told["interfaces"][0]["index"] += 1000
         left.write_text(json.dumps(told))
         assert remove_stale() == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frames that interfaces lost: what the kernel counts of refusals, and that each is named once."""
+"""Frames lost by interfaces: the kernel's counts of refusals, each reported once."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ SOL_PACKET, PACKET_QDISC_BYPASS = 263, 20
 
 
 def named(interfaces: Passed, program: Passed) -> tuple[int, int]:
-    """Of the generator's end: not sent, not received."""
+    """Frames of the generator's end: not sent, not received."""
     was = BEFORE["generator"]
     after = Passed(was.received + interfaces.received, was.sent + interfaces.sent)
     programs = {"generator": program, "forwarder": Passed()}
@@ -52,7 +52,7 @@ def test_what_the_program_did_not_receive_is_lost_before_it() -> None:
 
 @contextmanager
 def unplugged() -> Iterator[Interface]:
-    """An interface that is up and whose other end is down: it refuses every frame."""
+    """An interface that is up and whose peer is down: it refuses every frame."""
     try:
         netns.prepare()
     except LabError as error:
@@ -66,7 +66,7 @@ def unplugged() -> Iterator[Interface]:
 
 @pytest.mark.parametrize("past_the_qdisc", [True, False])
 def test_a_refused_frame_is_in_the_books_once(past_the_qdisc: bool) -> None:
-    """By the kernel itself, which tells a sender of it or does not, and counts it in both cases."""
+    """The kernel itself counts it, whether or not it reports it to the sender."""
     frames, told = 10, 0
     with unplugged() as interface, inside(interface.host):
         before = link_drops.read([interface])
@@ -80,7 +80,7 @@ def test_a_refused_frame_is_in_the_books_once(past_the_qdisc: bool) -> None:
                     told += error.errno == errno.ENOBUFS
         after = link_drops.read([interface])
         shown = json.loads(ip("-s", "-j", "link", "show", "dev", "x", host=interface.host))
-    # The kernel counts all in either case.
+    # The kernel counts all frames in either case.
     assert shown[0]["stats64"]["tx"]["dropped"] == frames
     found = lost(before, after, {"forwarder": Passed(sent=frames - told)})
     # The sender's own drops, and the link's.

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The setup owns link and sender: made when asked for, made anew after a death, always closed."""
+"""The setup owns link and sender: made on demand, made again after a death, always closed."""
 
 from __future__ import annotations
 

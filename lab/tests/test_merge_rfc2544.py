@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Several runs of rfc2544: compared, merged search by search, and refused where they differ."""
+"""Several runs of rfc2544: compared, merged search by search, and refused if they differ."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def test_runs_are_merged_search_by_search(tmp_path: Path) -> None:
     arm = found.summary.cells[0].arms[0]
     assert arm.search is not None
     assert (arm.search.searches, arm.search.reasons) == (6, {})
-    # Twice the six repetitions of the preset, which three blocks share.
+    # Twice the six repetitions of the preset, which are spread over three blocks.
     assert {each.trials for each in arm.search.latency} == {12}
     assert next(c for c in found.summary.comparisons if c.primary).n == 6
     # Both runs' windows are counted, one search at a time.
@@ -67,7 +67,7 @@ def test_runs_are_merged_search_by_search(tmp_path: Path) -> None:
     (both,) = [row.counted for row in _rows(found) if row.arm.arm == arm.arm]
     assert both is not None
     assert both.sent == sum(each.sent for each in apart if each) > 0
-    # That of both, which had the same.
+    # The value of both, which is the same.
     (ceiling,) = [cell.ceiling for cell in found.summary.cells]
     assert ceiling == one.summary.cells[0].ceiling
     page = found.files()[REPORT]
@@ -122,7 +122,7 @@ def test_searches_of_merged_runs_have_each_its_own_100_per_cent(
         ]
         assert len(shares) == 2
         assert arm.search.goals[0].share == pytest.approx(statistics.median(shares))
-    # What is at its own 100 % is at 100 %.
+    # An arm at its own 100 % is at 100 %.
     assert cell.arms[0].search is not None
     assert cell.arms[0].search.goals[0].share == pytest.approx(1)
     console = quiet()
@@ -135,7 +135,7 @@ def test_searches_of_merged_runs_have_each_its_own_100_per_cent(
 
 
 def test_who_limits_merged_runs_is_asked_run_by_run(parts: list[Path], tmp_path: Path) -> None:
-    """It is not the sender of the first that ended most of the searches."""
+    """Most searches were not ended by the sender of the first run."""
     found = merged(parts, tmp_path / "all")
     assert [(each.arm, each.by) for each in found.summary.limited_by] == [("c-l2fwd", "link")]
 

@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 from simulated import Simulation, killed_at, printed, quiet, resume, start
 
+from linerate.host import foreign
 from linerate.host.errors import RunError, UsageError
 from linerate.records.run_file import RUN
 from linerate.records.summary import SUMMARY
@@ -43,7 +44,7 @@ def test_blocks_are_added(tmp_path: Path, simulation: Simulation) -> None:
     console = quiet()
     more(run, 10, console)
     assert "4 blocks more of each cell" in printed(console)
-    # What was measured first is as it was, and four blocks of three arms and two peers are new.
+    # The first records are unchanged, and four blocks of three arms and two peers are new.
     assert (run / RECORDS).read_bytes() == records
     new = [plan for plan in simulation.ran[before:] if plan.role == "measure"]
     assert [plan.block for plan in new] == [block for block in range(4) for _ in range(3)]
@@ -54,7 +55,7 @@ def test_blocks_are_added(tmp_path: Path, simulation: Simulation) -> None:
     by_schema.check(json.loads((run / "more-1" / RUN).read_text()), "run-1.json")
     found = stored(run)
     assert (found.run.looks, found.run.complete(len(found.trials))) == (2, True)
-    # Each in an order of its own.
+    # Each new block has its own order.
     assert {trial.seed for trial in found.trials} == {1, 2}
     written = (run / SUMMARY).read_text()
     report([run], None, quiet())
@@ -99,7 +100,7 @@ def test_what_was_interrupted_goes_on(tmp_path: Path, simulation: Simulation) ->
         more(run, 12)
     resume(run)
     assert summary_of(run)["cells"][0]["blocks"] == 10
-    # Nothing is left to be run, and what is said is of all.
+    # Nothing is left to run, and the statements are about all blocks.
     ran = len(simulation.ran)
     resume(run)
     assert len(simulation.ran) == ran
@@ -120,12 +121,41 @@ def test_what_cannot_be_added_is_refused(tmp_path: Path, simulation: Simulation)
     assert not extension.places(run)
 
 
+@pytest.mark.parametrize(
+    ("made", "complaint"),
+    [
+        ("links", r"more-1: a link, not a directory of added blocks"),
+        ("many", r"run: blocks were added more than 30 times"),
+        ("large", r"more-2: added blocks have more than 256 MiB of records together"),
+    ],
+)
+def test_a_run_has_no_end_of_added_blocks(tmp_path: Path, made: str, complaint: str) -> None:
+    """3,000 links to the run itself kept a report busy for minutes, and filled memory."""
+    run = tmp_path / "run"
+    run.mkdir()
+    (run / RUN).write_text("{}")
+    for number in range(1, extension.MOST + 2):
+        place = run / f"more-{number}"
+        if made == "links":
+            place.symlink_to(".")
+            continue
+        place.mkdir()
+        (place / RUN).write_text("{}")
+        if made == "large":
+            with (place / RECORDS).open("wb") as records:
+                records.truncate(foreign.MOST_RECORDS // 2 + 1)
+    with pytest.raises(RunError, match=complaint):
+        extension.places(run)
+    with pytest.raises(RunError, match=complaint):
+        extension.measured(run)
+
+
 def test_other_programs_add_no_blocks(tmp_path: Path, simulation: Simulation) -> None:
     run = tmp_path / "run"
     start(run, **ASKED, blocks=6)
     simulation.digests = {**simulation.digests, "rust-l2fwd": "f" * 64}
     with pytest.raises(RunError, match="rust-l2fwd"):
         more(run, 10)
-    # Nothing half done is left.
+    # Nothing unfinished is left.
     assert not extension.places(run)
     assert not (run / "more-1").exists()

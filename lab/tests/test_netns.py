@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Network namespaces of the lab's own: made, entered, read and removed, also after a kill."""
+"""The lab's own network namespaces: made, entered, read and removed, also after a kill."""
 
 from __future__ import annotations
 
@@ -14,13 +14,14 @@ from conftest import need_veth
 from fake_host import Instead, inside
 
 from linerate.experiments.cloud.tenants import packages
+from linerate.forwarders.routing import routed
 from linerate.host import netns
 from linerate.host.cores.cpus import Cores
 from linerate.host.errors import LabError, LinkError, MachineError
 from linerate.host.host import InNamespace
 from linerate.host.netns import Namespaces
 from linerate.host.process import Command, RunDirectory
-from linerate.links import LinkContext, link
+from linerate.links import LinkContext, flows, link
 from linerate.links.veth import _name as veth_name
 from linerate.links.veth import sees_kernel_threads
 from linerate.trial import link_drops
@@ -43,7 +44,7 @@ def _may() -> None:
 
 
 def ours() -> set[str]:
-    """Of this process: other tests make some meanwhile."""
+    """Namespaces of this process: other tests make some meanwhile."""
     return {name for name in every() if name.startswith(f"linerate-{os.getpid()}-")}
 
 
@@ -67,6 +68,28 @@ def test_ctrl_c_in_a_terminal_ends_no_command_that_the_lab_waits_for(
     assert int(packages.told(str(group)) or 0) not in {0, os.getpgrp()}
 
 
+def test_flows_are_routed_to_the_other_port_and_their_sources_to_the_port_they_come_by() -> None:
+    """An XDP program that routes leaves frames to the kernel if it finds no route to the source."""
+    flow = next(flows.flows())
+    with Namespaces(("router",)) as made:
+        host = made.host("router")
+        ports = netns.Interface(host, "f0", "forwarder"), netns.Interface(host, "f1", "forwarder")
+        for port in ports:
+            netns.ip("link", "add", port.name, "type", "veth", "peer", f"p{port.name}", host=host)
+            netns.ip("link", "set", port.name, "up", host=host)
+            netns.ip("link", "set", f"p{port.name}", "up", host=host)
+
+        def way(to: object, by: object, port: netns.Interface) -> str:
+            """The interface by which the kernel would send a packet that came in on `port`."""
+            words = ("route", "get", str(to), "from", str(by), "iif", port.name)
+            return netns.ip(*words, host=host).split(" dev ")[1].split()[0]
+
+        with routed(ports):
+            for port, other in (ports, ports[::-1]):
+                assert way(flow.destination, flow.source, port) == other.name
+                assert way(flow.source, flow.destination, port) == port.name
+
+
 def test_they_go_with_their_context() -> None:
     before = ours()
     here = devices()
@@ -88,7 +111,7 @@ def test_those_of_a_killed_lab_go_with_the_next_one() -> None:
         assert lab.stdout
         assert lab.stdout.readline() == "made\n"
         (left,) = {name for name in every() if f"-{lab.pid}-" in name}
-        # A living lab's stay.
+        # Those of a living lab stay.
         assert left not in netns.remove_stale()
         lab.send_signal(signal.SIGKILL)
         lab.wait(10)
@@ -98,7 +121,7 @@ def test_those_of_a_killed_lab_go_with_the_next_one() -> None:
 
 
 def test_those_of_a_lab_that_cannot_be_seen_from_here_stay(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As from another container that shares /run/netns: there is no such pid."""
+    """For example from another container that shares /run/netns: this pid does not exist there."""
     with Namespaces(("z",)) as made:
         name = made.name("z")
         with monkeypatch.context() as elsewhere:
@@ -176,7 +199,7 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
         assert wire.host.namespace
         assert wire.sender_host.namespace
         assert len(wire.interfaces) == 2 * chosen.ports
-        # Threads are found by name alone: nobody else's interface may have it.
+        # Threads are found only by name: no other interface may have it.
         assert all(end.name.endswith(f"{os.getpid():x}") for end in wire.interfaces)
         assert link_drops.read(wire.interfaces) == {
             "generator": link_drops.Passed(),
@@ -193,7 +216,7 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
         }
         for thread in wire.threads:
             assert os.sched_getaffinity(thread.pid) == {thread.cpu}
-            # Whole, so that a longer name does not count as this one.
+            # The whole name, so that a longer one does not match.
             told = Path(f"/proc/{thread.pid}/comm").read_text()
             assert told.split("-")[0][5:] in {end.name for end in wire.interfaces}
         for end in wire.interfaces:
@@ -205,6 +228,6 @@ def test_a_link_of_veths_is_up_and_received_by_threads_on_their_cores(
 def test_no_two_interfaces_of_as_many_links_as_a_duel_has_are_alike() -> None:
     names = [veth_name(role, number) for role in ("gen", "fwd") for number in range(2 * 32)]
     assert len(set(names)) == len(names)
-    # After `napi/` and before `-`, where the kernel cuts a thread's name to 15 characters.
+    # After `napi/` and before `-`, where the kernel truncates a thread's name to 15 characters.
     pid = f"{os.getpid():x}"
     assert all(len(name.removesuffix(pid)) == 3 and len(f"napi/{name}-") <= 15 for name in names)

@@ -28,7 +28,7 @@ WHOLE = [name for name in NAMES if not name.endswith("killed")]
 @pytest.fixture
 def old(tmp_path: Path) -> Any:
     def unpacked(name: str) -> Path:
-        # Not by tarfile, whose filters Debian 12's Python does not have.
+        # Not by tarfile, because Debian 12's Python lacks its filters.
         shutil.unpack_archive(OLD / f"{name}.tar.xz", tmp_path)
         return tmp_path / name.removeprefix("simulated-")
 
@@ -70,7 +70,7 @@ def test_one_that_was_killed_is_resumed(old: Any, simulation: Simulation) -> Non
     resume(directory)
     after = stored(directory)
     assert [trial.model_dump() for trial in after.trials[: len(earlier)]] == earlier
-    # Its lines stay as they are; new ones stand behind them, and are of the run.
+    # Its lines are unchanged; new ones follow them and belong to the run.
     lines = [json.loads(line) for line in (directory / RECORDS).read_text().splitlines()]
     schemas = [line["schema"] for line in lines]
     new = len(lines) - len(earlier)

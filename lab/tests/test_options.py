@@ -38,10 +38,10 @@ from linerate.runs.registry import EXPERIMENTS, find, options_of
 from linerate.runs.session import refuse_contradictions
 from linerate.traffic import other_generator
 
-# What sessions keep, and `linerate.runs.provenance` compares.
+# Stored in sessions, and compared by `linerate.runs.provenance`.
 IN_SESSIONS = ("--hugepages",)
 
-# A run of each experiment, by option, and for every option another value.
+# A run of each experiment, by option, and another value for every option.
 PORTS = {
     "--link": ["ports"],
     "--generator-port": ["ring:a", "ring:b"],
@@ -61,7 +61,7 @@ OTHER: dict[str, Any] = {
     "--cpu-weight": 2,
     "--keep-going": True,
 }
-# Its own weight is for neighbours to be measured beside.
+# Its own weight is there so that neighbours can be measured beside it.
 OTHER_OF_CLOUD = {option: value for option, value in OTHER.items() if option != "--cpu-weight"}
 GRAPH_CELLS = ("chain4/assign1/hash5/nostats/256", "chain8/assign1/hash5/nostats/256")
 BASE: dict[str, dict[str, Any]] = {
@@ -130,7 +130,7 @@ def nothing_is_looked_up(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def asked(name: str, given: dict[str, Any]) -> Options:
-    """The options of a command line with these, by option."""
+    """Parse a command line with these; return its options by name."""
     kind = options_of(name)
     names = {each.option.name for each in parameters(kind)}
     assert set(given) <= names
@@ -146,7 +146,7 @@ def asked(name: str, given: dict[str, Any]) -> Options:
 
 
 def both(name: str, each: Parameter) -> tuple[Options, Options]:
-    """A run's options, and the same but for one."""
+    """A run's options, and the same with one changed."""
     other = {each.option.name: ALTERNATIVES[name][each.option.name]}
     return asked(name, BASE[name]), asked(name, BASE[name] | other)
 
@@ -183,7 +183,7 @@ def test_it_is_stored(name: str, each: Parameter) -> None:
 
 @pytest.mark.parametrize(("name", "each"), EVERY)
 def test_a_run_that_is_resumed_keeps_it(name: str, each: Parameter) -> None:
-    """Also where it was left out when the run began, and is named now."""
+    """Even if it was left out when the run began, and is given now."""
     run, other = both(name, each)
     kept = find(name).effective_values(as_stored(run))
     option = each.option.name
@@ -233,7 +233,7 @@ def test_the_command_has_it_with_its_help(name: str) -> None:
 def test_a_command_that_resumes_a_run_tells_what_must_be_the_same(
     rule: str, held: dict[str, object], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only what stands on it, and only options in which it must agree with the run."""
+    """Only options of this command line, and only those in which it must agree with the run."""
     seen: list[object] = []
 
     def stop(name: str, directory: Path, given: dict[str, object], *_: object) -> None:
@@ -266,7 +266,7 @@ def test_a_link_of_cloud_is_one() -> None:
         ({"preset": "floods"}, True, ["veth"]),
         ({"preset": "floods"}, False, ["memif"]),
         ({"links": ["null"]}, True, ["null"]),
-        # It has cells of its own.
+        # It has its own cells.
         ({"preset": "demo"}, True, []),
     ],
 )
@@ -283,7 +283,7 @@ def test_overload_looks_for_a_link_that_drops(
     every = first | given
     found = find("overload").make_options(parse(kind, every), resuming=False)
     assert found.links == links
-    # What it found is kept, and another machine goes on with it.
+    # Its result is stored, and another machine may continue with it.
     assert find("overload").make_options(parse(kind, every | {"links": links}), resuming=True) == (
         found
     )

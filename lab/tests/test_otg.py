@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What a generator is told: the model that goes over OTG."""
+"""What a generator is sent: the OTG model."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close\
 
 @contextmanager
 def answering(send: Callable[[socket.socket], None]) -> Iterator[str]:
-    """The URL of a server that takes one request and answers it so."""
+    """The URL of a server that accepts one request and answers with this."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:
@@ -143,6 +143,16 @@ def test_an_answer_without_an_end_is_an_error(
             client.version()
         assert time.monotonic() - before < 8
         client.close()
+
+
+def test_a_generator_that_does_not_answer_in_time_is_named_with_the_time() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:  # it accepts, and says nothing
+        url = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        client = OtgClient(url, Access(timeout_s=0.5))
+        with pytest.raises(GeneratorError) as raised:
+            client.clear()
+        client.close()
+    assert str(raised.value) == f"generator {url}: set_config: no answer within 0.5 s"
 
 
 def test_an_answer_of_lists_in_lists_is_an_error() -> None:

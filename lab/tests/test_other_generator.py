@@ -58,7 +58,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, ssl.SSL
     return chain, context
 
 
-# -- what the options may say -------------------------------------------------------------------
+# -- valid options -------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -218,7 +218,7 @@ def test_certificates_are_verified_unless_that_is_switched_off(
         server.close()
 
 
-# -- what is asked of it -------------------------------------------------------------------------
+# -- requests to it ------------------------------------------------------------------------------
 
 
 def test_only_what_generators_agree_on_is_asked_for(server: OtgServer, sender: OtherSender) -> None:
@@ -228,16 +228,16 @@ def test_only_what_generators_agree_on_is_asked_for(server: OtgServer, sender: O
     assert flow["rate"] == {"choice": "pps", "pps": "10000"}
     assert flow["size"] == {"choice": "fixed", "fixed": 64}
     assert flow["metrics"]["enable"] is True
-    # ixia-c has no loss among its metrics; stamps are asked for where they are wanted.
+    # ixia-c has no metric for loss; stamps are requested where they are needed.
     assert not flow["metrics"].get("loss")
     assert "latency" not in flow["metrics"]
     text = str(flow["packet"])
-    # Four patterns are what ixia-c allows, and no random ones.
+    # ixia-c allows four kinds of patterns, and no random ones.
     assert text.count("'choice': 'increment'") == 4
     assert "random" not in text
 
 
-# -- what is made of its counts ------------------------------------------------------------------
+# -- the use of its counts -----------------------------------------------------------------------
 
 
 def window(sender: OtherSender, traffic: Traffic = TRAFFIC) -> Trial:
@@ -418,7 +418,7 @@ def test_a_flood_is_refused(sender: OtherSender) -> None:
         sender.configure(Traffic(("a",), 64, 0.1))
 
 
-# -- and nothing stays ---------------------------------------------------------------------------
+# -- nothing is left behind ----------------------------------------------------------------------
 
 
 def test_who_does_not_end_is_stopped(

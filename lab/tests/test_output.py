@@ -81,7 +81,7 @@ def test_write_is_whole_or_not(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert [path.name for path in (tmp_path / "run").iterdir()] == ["summary.json"]
 
 
-# -- links that others have put there ----------------------------------------------------------
+# -- links that others have made ---------------------------------------------------------------
 
 
 def test_a_link_of_another_user_s_is_not_followed(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_link_of_another_user_s_is_not_followed(tmp_path: Path) -> None:
     precious, link = tmp_path / "precious", tmp_path / "link"
     precious.write_text("precious")
     link.symlink_to(precious)
-    # One's own is: /dev/stdout is root's.
+    # A link of one's own is followed: /dev/stdout belongs to root.
     OutputFile(link, "--junit").write("own")
     assert precious.read_text() == "own"
     os.lchown(link, 65534, 65534)
@@ -117,7 +117,7 @@ LINK = "link: a link of user 65534's is not followed"
 def test_a_link_of_another_user_s_in_the_middle_is_not_followed(
     tmp_path: Path, strange: Path
 ) -> None:
-    """Root's file was written to wherever the link led."""
+    """Root's file was written wherever the link pointed."""
     (tmp_path / "own").symlink_to(strange)
     for way in (strange, tmp_path / "own", tmp_path / "precious" / ".." / "link"):
         for name in ("x", "deeper/x"):

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The rate of which fixed loads are shares: what the sender keeps, also on a slow machine."""
+"""The rate that fixed loads are shares of: what the sender keeps, also on a slow machine."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def test_forwarders_of_about_the_same_speed_meet_the_same_loads() -> None:
     assert hundred_percent({"fast": 12e6, "as-fast": 4e6, "slow": 0.2e6}, flooded) == {
         "fast": 4e6, "as-fast": 4e6, "slow": 0.2e6,
     }  # fmt: skip
-    # Who carries much more is not held back by who carries little.
+    # Programs that carry much more are not held back by those that carry little.
     assert hundred_percent({"fast": 12e6, "slow": 0.1e6}, flooded)["fast"] == 12e6
-    # With one of them nothing is known.
+    # With only one of them nothing is known.
     assert hundred_percent({"as-fast": 4e6}, flooded) == {"as-fast": 4e6}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Experiment `paths` on a simulated link: what it measures, what it says, and how it is resumed."""
+"""Experiment `paths` on a simulated link: its measurements, statements, and resuming."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def of(summary: Summary, arm: str, metric: str, load: float | None = None) -> Co
 
 
 def test_all_get_the_same_rates(tmp_path: Path, wire: Wire) -> None:
-    """Shares of what the slowest path carried, so that cost and latency compare."""
+    """Shares of what the slowest path carried, so that cost and latency can be compared."""
     found = start(tmp_path / "run", blocks=2)
     (cell,) = found.summary.cells
     assert cell.common_pps
@@ -81,7 +81,7 @@ def test_nothing_that_came_back_leaves_no_load_to_offer(tmp_path: Path, wire: Wi
     (cell,) = found.summary.cells
     assert cell.common_pps is None
     assert cell.arms[0].path
-    # A path that carried nothing has no cost of a packet, which is not 0.
+    # A path that carried nothing has no cost per packet, not a cost of 0.
     assert cell.arms[0].path.cpu_ns_per_packet is None
     assert any("no rate that all carry" in warning for warning in found.summary.warnings)
 
@@ -124,7 +124,7 @@ def test_what_is_left_out_stays_known(tmp_path: Path, wire: Wire) -> None:
     assert "kernel-route is left out: no" in found.summary.warnings
 
 
-# -- what is said --------------------------------------------------------------------------------
+# -- statements ----------------------------------------------------------------------------------
 
 
 def test_who_carries_more_and_who_is_cheaper(tmp_path: Path, wire: Wire) -> None:
@@ -162,7 +162,7 @@ def test_figures_of_a_path(tmp_path: Path, wire: Wire) -> None:
     assert load.path.core_share
     assert load.path.core_share.median == pytest.approx(70e3 * 900e-9, rel=0.03)
     assert not load.path.lost
-    # The 99.9 % quantile takes 2995 frames.
+    # The 99.9 % quantile needs 2995 frames.
     assert set(load.path.latency_us) == {"0.5", "0.9", "0.99", "0.999"}
     low = next(e for e in cell.lower_load if (e.arm, e.load_share) == ("xdp-redirect", 0.25))
     assert low.path
@@ -172,7 +172,7 @@ def test_figures_of_a_path(tmp_path: Path, wire: Wire) -> None:
 
 
 def test_what_no_valid_trial_tells_is_absent() -> None:
-    """It is neither "nothing" lost, nor a dash in the place of no loss."""
+    """It is neither "nothing" lost, nor a dash that could mean no loss."""
     trial = made_trial(
         experiment="paths", seed=1, block=0, position=0, role="measure", arm="a", forwarder="a",
         link="veth", size=64, load="flood", started_at="", attempted=100, accepted=100,
@@ -244,7 +244,7 @@ def test_loss_at_a_load_takes_only_what_is_compared_there(tmp_path: Path, wire: 
     assert of(summary, "af-packet-read-write", "received_pps").verdict != "invalid"
 
 
-# -- what was published --------------------------------------------------------------------------
+# -- published results ---------------------------------------------------------------------------
 
 
 def test_ours_stands_beside_the_published_ratio(tmp_path: Path, wire: Wire) -> None:
@@ -292,7 +292,7 @@ def test_published_figures_are_as_published() -> None:
     }  # fmt: skip
 
 
-# -- what is kept --------------------------------------------------------------------------------
+# -- resuming ------------------------------------------------------------------------------------
 
 
 def test_files_are_by_their_schemas(tmp_path: Path, wire: Wire) -> None:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Which program carries a rate: what records answer, and what they do not."""
+"""Which program carries a rate: what records show, and what they do not."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_a_load_above_one_that_lost_frames_was_not_carried() -> None:
     [(9, 0, "yes"), (8, 1, "yes"), (7, 2, "undecided"), (2, 7, "undecided"), (1, 8, "no")],
 )
 def test_the_interval_of_the_median_decides(good: int, bad: int, expected: str) -> None:
-    """With 9 blocks it leaves one out at each end."""
+    """With 9 blocks it excludes one value at each end."""
     trials = [window("a", 2 * MEGA, block) for block in range(good)]
     trials += [window("a", 2 * MEGA, good + block, lost=0.1) for block in range(bad)]
     assert answer(trials) == expected
@@ -145,7 +145,7 @@ def test_a_flood_above_the_rate_that_lost_frames_says_nothing_about_it() -> None
 
 
 def test_a_flood_that_was_held_back_is_no_load_that_was_carried() -> None:
-    """The link took only what the program left room for: nobody offered that rate."""
+    """The link took only what the program left room for: that rate was not offered."""
     trials = [flood("a", 3 * MEGA, b, lost=0.0, refused=10**7) for b in range(6)]
     assert told(asked("2Mpps"), run_of(trials)).answer == "not measured"
 
@@ -153,7 +153,7 @@ def test_a_flood_that_was_held_back_is_no_load_that_was_carried() -> None:
 def test_what_link_or_generator_limit_is_no_limit_of_the_program(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """One of the two brings back all but 2 % of what the generator sends."""
+    """One of the two returns all but 2 % of what the generator sends."""
     ways = {"xdp-redirect": Way(0.98 * SENDER_PPS, 0, 900), "c-l2fwd": Way(200e3, 1000, 1500)}
     Wire(ways).install(simulation)
     simulated_paths.start(tmp_path / "run", forwarders=["c-l2fwd", "xdp-redirect"])
@@ -216,7 +216,7 @@ def test_the_cost_near_the_rate_is_shown() -> None:
     assert share.median == 0.4
 
 
-# -- what is never put together --------------------------------------------------------------------
+# -- what is never combined ------------------------------------------------------------------------
 
 
 def test_machines_are_apart() -> None:
@@ -304,7 +304,7 @@ def test_neighbours_are_apart() -> None:
     assert not any("other programs" in each for each in found.not_measured)
 
 
-# -- what is lacking -------------------------------------------------------------------------------
+# -- what is missing -------------------------------------------------------------------------------
 
 
 def test_another_size_is_another_question() -> None:
@@ -329,7 +329,7 @@ def test_commands_measure_what_is_lacking() -> None:
 
 
 def test_the_command_for_delays_offers_the_rate() -> None:
-    """By the experiment's own plan."""
+    """With the experiment's own plan."""
     trials = each_block("reflect", 3 * MEGA)
     (command,) = told(asked("2Mpps", "p99:50us"), run_of(trials)).commands
     line_rate = float(command.split("--line-rate ")[1].split()[0])

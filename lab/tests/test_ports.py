@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The link `ports`: the options that it takes, and those that EAL gets."""
+"""The link `ports`: its options, and those that EAL gets."""
 
 from __future__ import annotations
 
@@ -185,7 +185,7 @@ def test_locations_of_another_generator_are_its_own_affair() -> None:
     with ports.open(LinkContext(Path("/nonexistent"), 64, hugepages=True)) as wire:
         assert list(wire.locations) == theirs
         assert (wire.sender_pci, wire.eal_options) == ((), ())
-    # Not devices of this machine, whatever they look like.
+    # Not devices of this machine, although they look like them.
     elsewhere = Ports(["pci:0000:09:00.0"], ["veth0"], foreign=True)
     elsewhere.without_hugepages()
     Ports(["veth0"], ["veth0"], foreign=True).prepare()

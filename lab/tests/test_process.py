@@ -38,7 +38,7 @@ from linerate.telemetry.client import UNIX_PATH_LIMIT, socket_path
 
 CPU = max(os.sched_getaffinity(0))
 SLEEP = ("sleep", "60")
-# A lab that starts one child, says where, and waits for its end.
+# A lab that starts one child, prints its pid, and waits for its end.
 LAB = """
 import sys, time
 from pathlib import Path
@@ -73,7 +73,7 @@ def test_what_a_child_answers_is_heard_as_it_comes(tmp_path: Path) -> None:
 
 
 def gone(pid: int) -> bool:
-    """Return True if there is no such process, or one that only waits to be reaped."""
+    """Return True if there is no such process, or a zombie."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] in "ZX"
     except OSError:
@@ -84,7 +84,7 @@ def test_a_child_is_pinned_and_in_its_own_group(tmp_path: Path) -> None:
     with RunDirectory(tmp_path) as run, child(run, *SLEEP) as process:
         assert os.sched_getaffinity(process.pid) == {CPU}
         assert os.getpgid(process.pid) == process.pid != os.getpgrp()
-        # Having gone to sleep is a voluntary switch.
+        # Going to sleep is a voluntary context switch.
         wait_for("its first switch", lambda: process.activity().voluntary > 0)
         assert process.activity().ran_s > 0
         pid = process.pid
@@ -112,7 +112,7 @@ def test_its_own_programs_are_known_also_when_they_have_ended(tmp_path: Path) ->
         with child(run, *SLEEP) as process:
             assert run.owns(process.pid)
         assert run.owns(process.pid)
-        # What a container engine started has another environment.
+        # Processes that a container engine started have another environment.
         run.started(stranger.pid)
         assert run.owns(stranger.pid)
         stranger.kill()
@@ -217,7 +217,7 @@ def test_threads_of_one_name_ask_for_short_slices(tmp_path: Path) -> None:
         os.setpriority(os.PRIO_PROCESS, pid, 5)
         prefer_threads(pid, "sleep")
         assert os.getpriority(os.PRIO_PROCESS, pid) == 5
-    # Who has ended is nobody.
+    # A process that has ended has no name.
     prefer_threads(pid, "sleep")
 
 
@@ -310,7 +310,7 @@ def test_a_lab_whose_process_cannot_be_seen_from_here_keeps_its_directory(
 def test_a_directory_that_was_taken_for_a_stale_one_is_made_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another lab removes it between making and locking."""
+    """Another lab removes it between creation and locking."""
     removed: list[Path] = []
 
     def late(path: Path, flags: int = 0) -> int | None:
@@ -328,7 +328,7 @@ def test_a_directory_that_was_taken_for_a_stale_one_is_made_again(
 def test_a_directory_that_vanishes_meanwhile_is_no_error(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two labs begin at once: one sees what the other has just removed."""
+    """Two labs start at once: one sees what the other has just removed."""
     gone_already = tmp_path / f"linerate-{os.getuid()}-{os.getpid()}-1"
     monkeypatch.setattr(Path, "glob", lambda *_: [gone_already])
     assert remove_stale(tmp_path) == []
@@ -354,7 +354,7 @@ def test_interruptible_restores_the_handlers() -> None:
     def interrupted() -> None:
         with interruptible():
             signal.raise_signal(signal.SIGTERM)
-            signal.raise_signal(signal.SIGINT)  # one is enough: cleaning up goes on
+            signal.raise_signal(signal.SIGINT)  # one is enough: cleaning up continues
             checkpoint()
 
     with pytest.raises(Interrupted) as caught:
@@ -449,7 +449,7 @@ def test_what_a_script_started_ends_with_it(tmp_path: Path) -> None:
 
 
 def test_a_child_that_waits_for_commands_is_asked_to_end_by_their_end(tmp_path: Path) -> None:
-    """For example testpmd, whose handler of SIGINT only notes the signal."""
+    """For example testpmd, whose handler of SIGINT only records the signal."""
     with RunDirectory(tmp_path) as run:
         script = "trap '' INT TERM; echo ready; read -r line; exit 7"
         with child(run, "sh", "-c", script, hold_stdin=True) as process:
@@ -480,7 +480,7 @@ def test_the_next_lab_ends_what_a_killed_lab_s_children_started(tmp_path: Path) 
         ["sleep", "300"], env=run.environment() | {"RUNTIME_DIRECTORY": str(stale)}
     )
     run.close()
-    # The kernel closes what is closed on exec before it knows the new environment.
+    # The kernel closes close-on-exec descriptors before the new environment is visible.
     environ = Path(f"/proc/{left_of_it.pid}/environ")
     wait_for("its environment", lambda: str(stale).encode() in environ.read_bytes())
     assert remove_stale(tmp_path) == [stale]
@@ -491,7 +491,7 @@ def test_the_next_lab_ends_what_a_killed_lab_s_children_started(tmp_path: Path) 
 
 
 def test_a_lab_ends_what_left_its_child_s_process_group(tmp_path: Path) -> None:
-    """The child ends first, so the parent of this process is none that the lab knows."""
+    """The child ends first, so the lab does not know the parent of this process."""
     with RunDirectory(tmp_path) as run:
         with child(run, "sh", "-c", "setsid sleep 60 & echo $!; wait") as process:
             wait_for("its child", process.output)
@@ -514,10 +514,10 @@ def test_what_is_noted_of_others_ends_with_the_context(tmp_path: Path) -> None:
 
 
 def test_what_was_started_for_a_prefix_is_found(tmp_path: Path) -> None:
-    """Also if somebody else started it; not by a prefix that begins alike."""
+    """Also if another process started it; not by a longer prefix that begins with it."""
     with RunDirectory(tmp_path) as run:
         prefix, other = run.new_prefix("duel"), run.new_prefix("duel")
-        # A shell would fork before it sleeps, and be there twice for a moment.
+        # A shell would fork before it sleeps, and exist twice for a moment.
         code = "import time; time.sleep(60)"
         words = [sys.executable, "-c", code, f"--file-prefix={prefix}"]
         with subprocess.Popen(words) as foreign, child(run, *words) as ours:
@@ -530,7 +530,7 @@ def test_what_was_started_for_a_prefix_is_found(tmp_path: Path) -> None:
 
 
 def _runs(pid: int) -> bool:
-    """Return True if it runs; a zombie that its new parent has not waited for yet does not."""
+    """Return True if it runs; False for a zombie that its new parent has not reaped yet."""
     try:
         told = Path(f"/proc/{pid}/stat").read_text()
     except OSError:

@@ -71,7 +71,7 @@ def test_merged_runs_have_the_blocks_of_all(tmp_path: Path, simulation: Simulati
     single = records.read(parts[0] / RECORDS)
     assert len(found) == 3 * len(single)
     assert [t.position for t in found] == list(range(len(found)))
-    # No block of one run meets one of another, so that no pair does.
+    # No block of one run is paired with one of another, so there are no pairs.
     seeds: dict[int, set[int]] = {}
     for trial in found:
         seeds.setdefault(trial.block, set()).add(trial.seed)

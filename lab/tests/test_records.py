@@ -113,7 +113,7 @@ def test_unwritable(tmp_path: Path) -> None:
 
 
 class Drinks(Outcome):
-    """What an experiment outside of the lab may count."""
+    """An outcome of an experiment outside of the lab."""
 
     kind: str = "drinks"
     cups: int
@@ -202,7 +202,7 @@ def test_a_window_counts_while_enough_of_it_was_undisturbed(
     assert not trial.valid
     assert trial.invalid_code == "starved"
     assert why in (trial.invalid_why or "")
-    # What it was rejected for comes first.
+    # The first reason for its rejection comes first.
     trial.reject("ended", "it ended")
     assert trial.invalid == trial.rejected == Invalid(code="ended", why="it ended")
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate compare`: a slow-down is found, none is invented, and what is not known is said."""
+"""`linerate compare`: a slow-down is found, none is invented, and unknowns are named."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_a_slow_down_is_found(tmp_path: Path, simulation: Simulation) -> None:
     assert "has become slower by more than 2 %" in change.sentence
     assert status(before, after) == ExitStatus.SLOWER
     assert status(before, after, margin="10%") == ExitStatus.DONE
-    # Slower the other way round is faster.
+    # Slower in the reverse order is faster.
     assert by_rate(compared(after, before)).verdict == "not slower"
     assert status(after, before) == ExitStatus.DONE
 
@@ -90,7 +90,7 @@ def test_nothing_is_found_where_nothing_changed(tmp_path: Path, simulation: Simu
 def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """Its other blocks are as before, and this one has no ratio."""
+    """Its other blocks are unchanged, and this one has no ratio."""
     before, after = two_runs(tmp_path, simulation, 1.0)
     trials = records.read(after / RECORDS)
     victim = next(t for t in trials if (t.role, t.arm) == ("measure", "rust-l2fwd"))
@@ -102,7 +102,7 @@ def test_a_program_that_carried_nothing_in_a_block_is_not_told_to_be_no_slower(
 
 
 def spoil(run: Path, keep: int) -> None:
-    """Leave the flood of rust-l2fwd valid in only so many blocks."""
+    """Leave the flood of rust-l2fwd valid in only this many blocks."""
     trials = records.read(run / RECORDS)
     for trial in trials:
         if (trial.role, trial.arm) == ("measure", "rust-l2fwd") and trial.block >= keep:
@@ -135,14 +135,14 @@ def test_what_the_second_run_lacks_is_no_answer(tmp_path: Path, simulation: Simu
     assert any("not compared: rust-l2fwd on memif at 512 B" in note for note in found.notes)
     assert status(before, after) == ExitStatus.UNDECIDED
     assert status(before, after, strict=False) == ExitStatus.DONE
-    # What only the second has was never asked of the first.
+    # What only the second run has was not measured in the first.
     assert compared(after, before).missing == []
 
 
 def test_a_load_that_the_second_run_lacks_is_no_answer(
     tmp_path: Path, simulation: Simulation
 ) -> None:
-    """The program may have become slower at just this load."""
+    """The program may have become slower at exactly this load."""
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
     assert status(before, after) == ExitStatus.DONE
     trials = records.read(after / RECORDS)
@@ -198,7 +198,7 @@ def test_costs_answer_where_rates_are_held_back(tmp_path: Path, simulation: Simu
     assert [(each.load_share, each.better) for each in costs] == [(0.25, "lower"), (0.5, "lower")]
     assert all(each.ratio is not None and each.ratio > 1.02 for each in costs)
     assert all("busy cycles per packet at" in each.sentence for each in costs)
-    # The rate has no answer and is not waited for; the costs have, or --strict says so.
+    # The rate has no answer and is not waited for; the costs have one, or --strict reports it.
     assert found.undecided == any(each.verdict == "undecided" for each in costs)
 
 
@@ -234,7 +234,7 @@ def dearer(trial: Trial, factor: float) -> None:
 def test_loads_that_differ_do_not_compare(
     tmp_path: Path, simulation: Simulation, told: bool
 ) -> None:
-    """Nor do those of another generator, which does not report how long it sent."""
+    """Nor can those of another generator, which does not report how long it sent."""
     before, after = two_runs(tmp_path, simulation, 1.0, links=["memif"])
 
     def double(trial: Trial) -> None:
@@ -346,7 +346,7 @@ def test_huge_pages_that_changed_are_named(tmp_path: Path, simulation: Simulatio
     start(tmp_path / "b", seed=2)
     notes = compared(tmp_path / "a", tmp_path / "b").notes
     assert "the runs differ in reserved huge pages: none and 640 x 2048 KiB" in notes
-    # Others that are free are no other set-up.
+    # Another number of free pages is not another set-up.
     pools = [Hugepages(size_kib=2048, total=640, free=5)]
     simulation.machine = simulation.machine.model_copy(update={"hugepages": pools})
     start(tmp_path / "c", seed=3)

@@ -59,7 +59,7 @@ def test_every_chart_is_valid() -> None:
     setup, trials = simulated_run([Cell("null", 64, 8), Cell("memif", 64, 8)])
     trials += at_lower_load([trial for trial in trials if trial.cell.name == "memif"])
     found = summarise(setup, trials, interrupted=False)
-    # Ratios; every trial of each cell; lower loads of one.
+    # Charts: ratios; every trial of each cell; lower loads of one.
     assert valid_charts(render(found, trials, link)) == 1 + 2 + 1
 
 
@@ -310,7 +310,7 @@ def test_comparisons_open_for_one_reason_are_one_statement_for_all_sizes(
         "(ratios 0.990 to 1.004; could find 3.00 % to 5.00 %)",
         f"{told}veth at 64 B {by} (ratio 1.000)",
     ]
-    # Graphs have a name, which says everything.
+    # A graph's cell has a name, which says everything.
     graph = cells[0].model_copy(update={"link": "linear/4", "size": 0, "ratio": None})
     (found,) = report_page.untold([graph])
     assert found.statements == [f"{told}linear/4 {by}"]
@@ -334,7 +334,7 @@ def _encodings(chart: dict[str, Any], channel: str) -> list[dict[str, Any]]:
 
 
 def flooded_veth() -> Summary:
-    """A link on which the generator waits, and one on which half is lost before each forwarder."""
+    """A link on which the generator waits, and one that loses half before each forwarder."""
     setup, trials = simulated_run([Cell("memif", 64, 8), Cell("veth", 64, 8)])
     found = summarise(setup, trials, interrupted=False)
     (veth,) = [cell for cell in found.cells if cell.link == "veth"]
@@ -378,7 +378,7 @@ def test_fixed_loads_are_shares_of_what_each_carries_itself() -> None:
     arm.limited_by = None
     arm.ceiling_unproven = False
     assert own_share(cell, entry) == "25 %"
-    # It carries more where nothing else holds it back.
+    # It carries more if nothing else holds it back.
     arm.limited_by = "link"
     assert own_share(cell, entry) == "<= 25 %"
     arm.ceiling_unproven = True

@@ -52,7 +52,7 @@ def test_every_heading_sorts(page: Page) -> None:
 
 
 def test_a_heading_is_a_button(page: Page) -> None:
-    """By mouse and by keyboard, as a reader uses it."""
+    """With mouse and keyboard, as readers use it."""
     table = "document.querySelector('table')"
     button = f"{table}.tHead.querySelectorAll('th')[2].querySelector('button')"
     order = f"{table}.querySelector('[aria-sort]')?.ariaSort ?? 'none'"

@@ -77,7 +77,7 @@ def test_the_console_says_the_same(run: tuple[Found, Path]) -> None:
         assert (comparison.sentence in told) is comparison.primary
     assert "c-graph, hash5, nostats: holds here: swap / copy8 1.4" in told
     assert "chain1 to split2 -1" in told
-    # The arm that a cell lacks has no row.
+    # An arm that a cell lacks has no row.
     _, _, behind = told.partition("chain4/copy8/hash5/nostats/256")
     rows = behind.partition("chain4/")[0]
     assert "c-graph" in rows
@@ -97,7 +97,7 @@ def page(browser: Browser, run: tuple[Found, Path]) -> Iterator[Page]:
 
 
 def test_every_chart_is_drawn(page: Page) -> None:
-    # Mechanisms, doublings, shapes, batch sizes, and the differences.
+    # Charts: mechanisms, doublings, shapes, batch sizes, and the differences.
     assert pages.assert_draws_every_chart(page) == 5
 
 

@@ -26,7 +26,7 @@ def page(browser: Browser, file: Path) -> Page:
 
 
 def test_it_draws_and_loads_nothing(page: Page, file: Path) -> None:
-    # Ratios; of both kinds of frames the round trips, and the span inside.
+    # Charts: ratios; for both kinds of frames the round trips, and the span inside.
     assert pages.assert_draws_every_chart(page) == 1 + 2 + 2
     pages.assert_loads_nothing(page, file)
 

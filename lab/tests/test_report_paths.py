@@ -76,7 +76,7 @@ def page(browser: Browser, run: tuple[Found, Path]) -> Iterator[Page]:
 
 
 def test_every_chart_is_drawn(page: Page, run: tuple[Found, Path]) -> None:
-    # Throughput, CPU time and latency of two cells, bands, and the differences.
+    # Charts: throughput, CPU time and latency of two cells, bands, and the differences.
     assert pages.assert_draws_every_chart(page) == 7
     pages.assert_loads_nothing(page, run[1])
 

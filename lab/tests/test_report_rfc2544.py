@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What the page of rfc2544 says: sentences, gates, the method, each test as its RFC has it."""
+"""The text of rfc2544's page: sentences, gates, the method, each test as in its RFC."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_the_method_is_that_of_the_tests_that_were_run(found: Found, page: Page)
     assert "Wilcoxon's signed-rank test" in text
     for words in ("26.2", "26.3", "9004", "26.5", "Core use", "sign-flip", "Holm's correction is"):
         assert words not in text.split("How it was measured")[1]
-    # Of a run that ended before its second test.
+    # From a run that ended before its second test.
     early = [t for t in found.trials if t.request.test in (None, "low-load", "throughput")]
     assert "Latency (RFC 2544" not in Page(render(found, trials=early)).text
 
@@ -136,7 +136,7 @@ def test_comparisons_are_told_with_their_load_and_as_differences(found: Found, p
     for row, comparison in by_difference:
         difference = comparison.difference
         assert difference is not None
-        # Shares in points, as in the sentence.
+        # Differences of shares in percentage points, as in the sentence.
         scale, unit = {"loss_ratio": (100, " points"), "recovery_s": (1e3, " ms")}[
             comparison.metric
         ]
@@ -202,7 +202,7 @@ SPREAD = "spread of ratios"
 
 
 def test_the_page_shows_how_stable_each_cell_was(found: Found) -> None:
-    """Also if the control spreads most, and if frames are lost at another load."""
+    """Also if the control has the largest spread, and if frames are lost at another load."""
     noisy = told(SimulatedLab(noise=0.3), tests=("throughput",), sizes=[64], blocks=6)
     (ndr,) = [c for c in noisy.summary.comparisons if c.primary]
     control = next(a for a in noisy.summary.aa if a.metric == ndr.metric)
@@ -299,7 +299,7 @@ def test_an_empty_and_a_short_run_render(found: Found) -> None:
     short = told(SimulatedLab(), tests=("throughput",), sizes=[64], blocks=2)
     head = render(short).split("<script", 1)[0]
     assert "None" not in head
-    # Nothing but the numbers of windows stands there: two searches have no interval.
+    # Only the numbers of windows are printed there: two searches have no interval.
     assert {re.sub(r"\d+", "", text) for text in re.findall(r'class="iv">([^<]*)<', head)} == {
         " windows"
     }

@@ -27,7 +27,7 @@ def page(browser: Browser, file: Path) -> Page:
 
 
 def test_it_draws_and_loads_nothing(page: Page, file: Path) -> None:
-    # The answer; ratios; five of ours, five published; bursts and recovery; six of each size.
+    # Charts: the answer; ratios; five own, five published; bursts and recovery; six for each size.
     assert pages.assert_draws_every_chart(page) == 1 + 1 + 10 + 2 + 6 * 2
     pages.assert_loads_nothing(page, file)
 
@@ -54,6 +54,6 @@ def test_a_short_run_of_one_size_is_drawn_without_complaint(
     file = tmp_path / "report.html"
     file.write_text(render(found), encoding="utf-8")
     page = browser.open(file)
-    # The answer; ratios; three of ours and five published.
+    # Charts: the answer; ratios; three own and five published.
     assert pages.assert_draws_every_chart(page) == 10
     pages.assert_loads_nothing(page, file)

@@ -50,7 +50,7 @@ def values(spec: dict[str, Any]) -> list[dict[str, Any]]:
 
 
 def test_every_chart_is_valid_described_and_has_data(html: str, page: Page) -> None:
-    # What was carried, ratios; five of ours, five published; bursts and recovery; six of each cell.
+    # Throughput, ratios; five own, five published; bursts and recovery; six for each cell.
     assert valid_charts(html) == 2 + 10 + 2 + 6 * len(SIZES)
     assert sorted(page.charts) == sorted(specifications(html))
 
@@ -107,7 +107,7 @@ def test_the_five_charts_hold_the_summary_s_figures(
 
 
 def test_where_cost_leads_the_difference_is_still_that_of_the_throughput() -> None:
-    # Both carry all that can be offered, so that what leads is the cost: 20 % less.
+    # Both carry all that can be offered, so the cost decides: 20 % less.
     limits = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6}
     found = told(
         SimulatedLab(capacity=limits), tests=("throughput", "core-use"), sizes=[64, 512], blocks=8
@@ -145,7 +145,7 @@ def test_published_charts_hold_the_published_figures_and_the_line_rate(html: str
         if row["what"].startswith("line rate")
     }
     assert limit[64] == pytest.approx(37.202381e6 / 2**20, rel=1e-6)
-    # From 128 B up the published throughput is the line rate.
+    # From 128 B on the published throughput is the line rate.
     assert limit[1518] == pytest.approx(1.937637011, rel=1e-4)
     differences = {
         row["size"]: row["value"]

@@ -207,7 +207,7 @@ def test_published_rows_are_apart_and_as_they_were(page: Page) -> None:
             assert row[0] == kind == "published"
             assert row[2:] == raw[row[1], row[2]]
             seen.append((caption, row[1], row[2]))
-    # 300 B was not published: our row stands alone.
+    # There is no published value for 300 B: the row has only this run's.
     assert [each[1:] for each in seen if each[0] == SAME_SIZES] == [
         ("C", "64"), ("Rust", "64"), ("C", "1518"), ("Rust", "1518"),
     ]  # fmt: skip

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The script of charts, which is kept in a file between reports."""
+"""The script of charts, which is cached in a file between reports."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ PLANTED = "alert('planted')"
 
 @pytest.fixture
 def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The scripts that were made; each is `SCRIPT`, and the pinned one."""
+    """The scripts that were downloaded; each is `SCRIPT`, and the pinned one."""
     found: list[str] = []
 
     def make() -> str:
@@ -38,7 +38,7 @@ def made(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 @pytest.fixture
 def kept(tmp_path: Path) -> Path:
-    """Return where it is kept."""
+    """Return the path of the cache."""
     (tmp_path / "build").mkdir()
     return tmp_path / "build" / f"vega-{version('vl-convert-python')}.js"
 
@@ -78,7 +78,7 @@ def test_what_somebody_else_put_there_is_replaced(
     plant(kept)
     assert vega.script() == SCRIPT
     assert made == [SCRIPT]
-    # What a link led to is as it was.
+    # The target of the link is unchanged.
     assert (tmp_path / "other").read_text() == PLANTED
     assert not kept.is_symlink()
     assert kept.read_text() == SCRIPT

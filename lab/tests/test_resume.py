@@ -70,7 +70,7 @@ def test_cut_at_any_byte(tmp_path: Path, simulation: Simulation) -> None:
     expected = (tmp_path / "whole" / RECORDS).read_bytes()
     trials = records.read(tmp_path / "whole" / RECORDS)
     cut = tmp_path / RECORDS
-    # All lines are alike.
+    # All lines are equal.
     for length in range(len(expected.splitlines(keepends=True)[0]) + 2):
         cut.write_bytes(expected[:length])
         whole = expected.rfind(b"\n", 0, length) + 1
@@ -123,7 +123,7 @@ def test_killed_after_any_trial(tmp_path: Path, simulation: Simulation, after: i
     run = tmp_path / "run"
     killed(run, simulation, after, **BOTH)
     if after == 0:
-        # Nothing was measured: nothing stays, and the same command begins anew.
+        # Nothing was measured: nothing stays, and the same command starts again.
         assert not run.exists()
         return
     assert run_file.load(run).sessions[0].end is None
@@ -297,7 +297,7 @@ def test_lower_loads_that_were_given_up_stay_so(tmp_path: Path, simulation: Simu
         resume(tmp_path / "run")
     found = records.read(tmp_path / "run" / RECORDS)
     paced = [t for t in found if t.role == "lower-load" and t.cell.name == "memif"]
-    # Eight levels, each with all the windows that it may have.
+    # Eight levels, each with all the windows that it may use.
     assert [(t.request.attempt or 0) for t in paced] == list(range(1, 9)) * 8
     assert {t.session for t in paced} == {1}
     assert len([t for t in found if t.role == "lower-load" and t.cell.name == "memif2"]) == 36
@@ -355,7 +355,7 @@ def test_the_memory_is_that_of_the_beginning(tmp_path: Path, simulation: Simulat
     assert run_file.load(tmp_path / "run").sessions[1].memory == "hugepages"
 
 
-# -- what cannot go on ---------------------------------------------------------------------------
+# -- runs that cannot be resumed -----------------------------------------------------------------
 
 
 def test_another_build_cannot_go_on(tmp_path: Path, simulation: Simulation) -> None:

@@ -41,7 +41,7 @@ SHORT: dict[str, Any] = {"tests": ("throughput",), "blocks": 2}
 
 
 def exact() -> SimulatedLab:
-    """What a forwarder carries does not depend on when it was started."""
+    """A forwarder's capacity does not depend on when it was started."""
     return SimulatedLab(noise=0)
 
 
@@ -83,13 +83,17 @@ def cut(directory: Path, whole: Path, kept: int, torn: int = 0) -> None:
     (directory / RECORDS).write_bytes(b"".join(lines[:kept]) + lines[kept][:torn])
 
 
-# With the second the sender is late at most of the rates of the self-test.
+# With the third the sender is late at most of the rates of the self-test.
 @pytest.mark.parametrize(
-    "on_time_pps",
-    [math.inf, pytest.param(0.86 * CEILING_PPS, marks=pytest.mark.second_tier)],
+    ("on_time_pps", "every"),
+    [
+        (math.inf, 4),
+        pytest.param(math.inf, 1, marks=pytest.mark.second_tier),
+        pytest.param(0.86 * CEILING_PPS, 1, marks=pytest.mark.second_tier),
+    ],
 )
 def test_cut_after_any_window(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_time_pps: float
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, on_time_pps: float, every: int
 ) -> None:
     def lab() -> SimulatedLab:
         return SimulatedLab(noise=0, late=lambda pps: float(pps > on_time_pps))
@@ -97,8 +101,8 @@ def test_cut_after_any_window(
     whole = start(lab(), tmp_path / "whole", **SHORT)
     monkeypatch.setattr("linerate.runs.session.publish", lambda *_: whole)
     expected = without_sessions(whole.trials)
-    # All of the self-test and of the first search, then here and there.
-    for kept in [*range(60), *range(60, len(expected), 7)]:
+    # All of the self-test and of the first search, then here and there; or one in so many of these.
+    for kept in [*range(60), *range(60, len(expected), 7)][::every]:
         directory = tmp_path / f"cut-{kept}"
         cut(directory, tmp_path / "whole", kept, torn=kept % 40)
         resume(lab(), directory)
@@ -172,9 +176,9 @@ def test_a_run_that_ended_before_its_searches_costs_them_no_pair(tmp_path: Path)
 
 
 def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
-    """Its halves would be of different setups."""
+    """Its halves would be from different setups."""
     lab = SimulatedLab()
-    # In the midst of the second block.
+    # In the middle of the second block.
     kill_before(lab, 250)
     run = tmp_path / "run"
     with pytest.raises(KilledError):
@@ -192,7 +196,7 @@ def test_a_search_of_two_sessions_makes_no_pair(tmp_path: Path) -> None:
     [
         # The last of the pair: its throughput shares a setup with the other's, its loss does not.
         ("c-l2fwd", {"ndr_pps": 7, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 6}),
-        # The first: loss is measured with the other's, after the interruption.
+        # The first: its loss is measured with the other's, after the interruption.
         ("rust-l2fwd", {"ndr_pps": 6, "latency_p50_us": 6, "pdv_p99_us": 6, "loss_ratio": 7}),
     ],
 )
@@ -223,7 +227,7 @@ def test_a_test_of_another_session_than_the_other_arm_s_makes_no_pair(
 
 
 def test_the_share_of_100_per_cent_is_of_the_peer_on_the_same_bed(tmp_path: Path) -> None:
-    """After the interruption the machine is slower by half, the peer like all others."""
+    """After the interruption the machine is slower by half, and so is the peer."""
     lab = SimulatedLab(noise=0)
 
     def kill(trial: Trial) -> None:
@@ -239,12 +243,12 @@ def test_the_share_of_100_per_cent_is_of_the_peer_on_the_same_bed(tmp_path: Path
     first = {t.arm: t.session for t in found.trials if (t.role, t.block) == ("search", 0)}
     assert (first["c-l2fwd"], first["reflect"]) == (1, 2)
     arm = next(each for each in found.summary.cells[0].arms if each.arm == "c-l2fwd")
-    # Of the first block alone it would be twice that.
+    # Based on the first block alone it would be twice that.
     assert arm.ceiling_share == pytest.approx(CAPACITY["c-l2fwd"] / CAPACITY["reflect"], rel=0.02)
 
 
 def test_a_search_that_ran_out_of_time_is_not_gone_on_with(tmp_path: Path) -> None:
-    """Live the clock ended it; in the records the next test does."""
+    """In the live run the clock ended it; in the records the next test shows that."""
     hasty = replace(QUICK, limit_s=1e-9)
     whole = start(
         exact(), tmp_path / "whole", preset=hasty, keep_going=True, tests=("throughput", "loss")
@@ -322,7 +326,7 @@ def test_records_of_another_run_are_refused(
 
 
 def test_a_record_of_another_search_amid_a_test_is_named(tmp_path: Path) -> None:
-    """Only a search for the throughput has a time that may be over."""
+    """Only a search for the throughput can run out of time."""
     start(exact(), tmp_path / "whole", tests=("throughput", "latency"), blocks=1)
     trials = records.read(tmp_path / "whole" / RECORDS)
     first, second, *_ = (trial for trial in trials if trial.request.test == "latency")

@@ -59,7 +59,7 @@ def test_the_throughput_is_the_capacity_within_the_width(
         ndr, pdr = figures.goals
         assert ndr.pps is not None
         assert pdr.pps is not None
-        # What the queue holds passes too, in a window of 0.1 s.
+        # The frames in the queue also pass, in a window of 0.1 s.
         most = CAPACITY[name] + 512 / 0.1
         assert CAPACITY[name] * (1 - WIDTH - 0.01) < ndr.pps.median < most * 1.01
         assert pdr.pps.median >= ndr.pps.median
@@ -114,7 +114,7 @@ def test_other_tests_are_at_the_own_throughput(measured: Measured) -> None:
         assert recovery is not None
         assert (recovery.repetitions, recovery.not_recovered) == (BLOCKS, 0)
         assert recovery.not_overloaded == 0
-        # A full queue loses no more once the rate is below the capacity.
+        # A full queue loses nothing more once the rate is below the capacity.
         assert recovery.recovered_s is not None
         assert recovery.recovered_s.median == pytest.approx(0, abs=1e-3)
         assert burst.frames.median == pytest.approx(full, abs=QUICK.burst_resolution + 20)
@@ -132,7 +132,7 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
     for (name, share), entry in lower.items():
         assert (entry.trials, entry.invalid, entry.loss_share) == (BLOCKS, 0, 0)
         if share == LOW_LOAD:
-            # The probe does not look there.
+            # The probe is not used there.
             assert entry.busy_cycles_per_packet is None
             continue
         assert entry.offered_mpps == pytest.approx(share * CEILING_PPS / 1e6)
@@ -158,7 +158,7 @@ def test_core_use_is_known_at_the_loads_that_an_arm_carries() -> None:
 
 
 def test_core_use_at_the_own_throughput_is_known_and_compared_with_nobody_s() -> None:
-    """Not even if two arms found the same: both carry all there is here."""
+    """Not even if two arms found the same: both carry everything that is offered here."""
     fast = {"c-l2fwd": 12e6, "rust-l2fwd": 12e6, "testpmd-mac": 5.5e6}
     trials, found = run(
         SimulatedLab(capacity=fast),
@@ -217,7 +217,7 @@ def test_units_are_interleaved_with_the_control_and_the_peer(
     for block in range(6):
         labels = [trial.arm for trial in trials if trial.block == block]
         seen = list(dict.fromkeys(labels))
-        # One unit after the other: nobody comes back.
+        # One unit after the other: none is continued later.
         assert labels == sorted(labels, key=seen.index)
         assert set(seen) == {"c-l2fwd", "c-l2fwd-again", "rust-l2fwd", "reflect"}
         orders.append(tuple(seen))
@@ -244,7 +244,7 @@ def test_void_windows_are_repeated_told_and_change_no_answer() -> None:
 def test_a_search_that_ran_out_of_time_is_told_from_its_records(
     monkeypatch: pytest.MonkeyPatch, tests: tuple[Test, ...]
 ) -> None:
-    """By what follows it, or does not: a new search has all the time it wants."""
+    """By what follows it, or by the lack of that: a new search has its full time."""
     live = throughput.search
 
     def hasty(
@@ -262,7 +262,7 @@ def test_a_search_that_ran_out_of_time_is_told_from_its_records(
     assert figures.reasons == {
         "throughput: the search ended before its goal: its time was over, or the run's": blocks
     }
-    # Frame loss needs no throughput; latency is that at the lower bound.
+    # Frame loss needs no throughput; latency is measured at the lower bound.
     assert bool(figures.loss) == ("loss" in tests)
     assert bool(figures.latency) == ("latency" in tests)
     bound = figures.goals[0].at_least
@@ -280,7 +280,7 @@ def test_a_sender_that_is_late_at_the_flood_s_rate_has_a_lower_maximum() -> None
 
 
 def test_a_rate_at_which_the_sender_is_on_time_by_luck_alone_is_not_the_maximum() -> None:
-    """One window of many: the searches would find no other."""
+    """One window of many is on time: the searches would find no other."""
     lab = SimulatedLab(late=lambda pps: 0.8 if pps > 0.66 * CEILING_PPS else 0.0, seed=5)
     lab.late_share = 0.99
     trials, found = run(lab, tests=("throughput",))
@@ -289,7 +289,7 @@ def test_a_rate_at_which_the_sender_is_on_time_by_luck_alone_is_not_the_maximum(
     assert ceiling.pps == pytest.approx(0.6 * CEILING_PPS)
     paced = [t for t in trials if t.role == "self-test" and t.request.load == "paced"]
     assert any(t.valid for t in paced if (t.request.pps or 0) > 0.66 * CEILING_PPS)
-    # Gaps of the machine's, in as many windows, are another matter.
+    # Pauses of the machine, in as many windows, are another case.
     lab = SimulatedLab(late=lambda pps: 0.8 if pps > 0.66 * CEILING_PPS else 0.0, seed=5)
     _, found = run(lab, tests=("throughput",))
     ceiling = found.cells[0].ceiling

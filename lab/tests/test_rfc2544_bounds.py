@@ -5,6 +5,7 @@ if anything was carried, and a lower bound is called one.
 
 from __future__ import annotations
 
+import re
 from io import StringIO
 from itertools import groupby
 from pathlib import Path
@@ -31,9 +32,7 @@ KEPT_PPS = 3e6
 
 
 def busy(kept_pps: float) -> SimulatedLab:
-    """Return a machine that is quiet in the self-test; in the searches the sender keeps only this
-    share.
-    """
+    """Return a machine that is quiet only in the self-test; later the sender keeps this share."""
     lab = SimulatedLab()
     searching = [False]
 
@@ -66,7 +65,7 @@ def test_what_the_sender_kept_is_a_lower_bound(bounded: tuple[Path, Found]) -> N
             assert KEPT_PPS * 0.97 < bound.pps.median <= KEPT_PPS < CAPACITY[name]
             assert bound.share == pytest.approx(bound.pps.median / CEILING_PPS)
             assert bound.l1_bps == pytest.approx(bound.pps.median * 84 * 8)
-        # The other tests are made at it.
+        # The other tests are run at it.
         assert [each.share for each in figures.latency] == list(
             presets.preset("quick").latency_loads
         )
@@ -182,3 +181,13 @@ def test_with_one_size_its_blocks_can_decide() -> None:
     assert verdict(found).verdict == "faster"
     (answer,) = answers(found, verdicts=False)
     assert "rust-l2fwd is faster than c-l2fwd" in answer
+    rate = r"carries \d\.\d{3} Mpps \(95 % interval \d\.\d{3} to \d\.\d{3}\)"
+    assert re.search(f"c-l2fwd {rate}, rust-l2fwd {rate};", answer), answer
+    # With fewer searches there is no interval, and the sentence says so.
+    for each in found.cells[0].arms:
+        assert each.search is not None
+        pps = each.search.goals[0].pps
+        assert pps is not None
+        pps.n, pps.low, pps.high = 3, None, None
+    (answer,) = answers(found, verdicts=False)
+    assert answer.count(" Mpps (3 searches: too few for an interval)") == 2

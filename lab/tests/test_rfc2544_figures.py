@@ -34,7 +34,7 @@ QUICK = preset("quick")
 
 
 def figures(units: Sequence[Unit], of: Preset = QUICK) -> SearchFigures:
-    """Return the figures of one arm whose searches all came to their end."""
+    """Return the figures of one arm whose searches were all completed."""
     found = [
         Searched("arm", block, unit=unit, complete=True, trials=[])
         for block, unit in enumerate(units)
@@ -48,7 +48,7 @@ def throughput(of: Preset = QUICK) -> Throughput:
 
 
 class Delays(SimulatedForwarder):
-    """Its frames take so many microseconds, repetition by repetition."""
+    """Its frames take this many microseconds, repetition by repetition."""
 
     def __init__(self, *middles: float) -> None:
         super().__init__(Model(1e6, 1e7))
@@ -110,7 +110,7 @@ def test_bursts_have_one_value_per_search() -> None:
     means = [statistics.fmean(result.lengths) for result in results]
     assert found.frames.median == pytest.approx(statistics.median(means))
     assert (found.frames.low, found.frames.high) == pytest.approx((min(means), max(means)))
-    # What RFC 9004 reports is of all repetitions.
+    # RFC 9004 reports over all repetitions.
     every = [length for result in results for length in result.lengths]
     assert (found.minimum, found.maximum) == (min(every), max(every))
     assert found.average == pytest.approx(statistics.fmean(every))
@@ -136,7 +136,7 @@ def test_bursts_that_reach_the_limit_leave_no_buffer_time() -> None:
 
 
 class Tired(SimulatedForwarder):
-    """Loses frames for so many seconds after the change, repetition by repetition."""
+    """Loses frames for this many seconds after the change, repetition by repetition."""
 
     def __init__(self, *seconds: float) -> None:
         super().__init__(Model(1e6, 1e7))
@@ -224,7 +224,7 @@ def test_repetitions_without_a_result_do_not_count() -> None:
         Unit(throughput=throughput(conforming), recovery=each) for each in (whole, failed, failed)
     ]
     found = figures(units, conforming)
-    # Its ten repetitions are enough, and those that failed are none.
+    # Its ten repetitions are enough, and failed ones do not count.
     assert not any("recovery" in each for each in found.deviations)
     assert "latency repeated 0 times instead of 20" in found.deviations
     assert "back-to-back repeated 0 times instead of 50" in found.deviations
@@ -237,9 +237,7 @@ def test_repetitions_without_a_result_do_not_count() -> None:
 
 
 def losses(*capacities: float, seconds: float = 1.0, failing: float = 0.0) -> SearchFigures:
-    """Return searches of forwarders that carry so much of 10 Mpps, with two frames in their
-    queue.
-    """
+    """Return searches of forwarders with these shares of 10 Mpps and a queue of two frames."""
     return figures(
         [
             Unit(
@@ -287,7 +285,7 @@ def cell_of(**arms: SearchFigures) -> CellSummary:
 
 
 def printed(table: Table | None, first: str) -> list[str]:
-    """Return the rows that begin so."""
+    """Return the rows that begin with this."""
     assert table is not None
     text = StringIO()
     Console(file=text, width=150).print(table)

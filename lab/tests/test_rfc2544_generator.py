@@ -50,7 +50,7 @@ def test_another_generator_is_not_asked_to_flood(tmp_path: Path) -> None:
     cell = found.summary.cells[0]
     assert cell.ceiling is not None
     assert (cell.ceiling.pps, cell.ceiling.measured_mpps) == (CEILING_PPS / 2, {})
-    # The peer is searched all the same, and is at the end of what was asked for.
+    # The peer is searched nevertheless, and reaches the end of the requested range.
     (peer,) = cell.references
     assert peer.arm == "reflect"
     assert peer.search is not None

@@ -72,7 +72,7 @@ def test_one_direction_needs_two_ports() -> None:
 def test_one_failed_search_leaves_blocks_that_can_decide(
     sizes: list[int], tests: tuple[Test, ...], family: int
 ) -> None:
-    """At one size and load, with the correction for all together."""
+    """At one size and load, with the correction for all of them together."""
     blocks = cells(options(sizes=sizes, tests=tests))[0].blocks
     assert family * 2 / 2 ** (blocks - 1) < ALPHA <= family * 2 / 2 ** (blocks - 2)
 
@@ -124,7 +124,7 @@ def test_a_conforming_run_that_was_cut_off_does_not_conform(tmp_path: Path) -> N
     assert isinstance(found, Found)
     summary = found.summary
     assert (summary.interrupted, summary.conforming) == (True, False)
-    # Three of the twenty repetitions, and not what eight blocks would have made of them.
+    # Three of the twenty repetitions, not the number that eight blocks would give.
     assert conformity(summary) == (
         "Preset conforming, NOT conforming to RFC 2544: latency repeated 3 times instead of 20; "
         "the run ended early."

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What runs of rfc2544 say about forwarders that differ, or do not, and when they say nothing."""
+"""What runs of rfc2544 say about forwarders with and without differences, and when nothing."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def limits_of(found: Summary) -> dict[str, str]:
 
 
 def test_an_arm_at_the_ceiling_is_limited() -> None:
-    """The sender is on time with all that the peer carries of a flood: the link carries no more."""
+    """The sender is on time with everything the peer carries of a flood: the link is the limit."""
     _, found = run(SimulatedLab(capacity=FAST, noise=0.001), tests=("throughput",))
     assert limits_of(found) == {"c-l2fwd": "link", "rust-l2fwd": "link"}
 
@@ -84,7 +84,7 @@ def test_where_the_generator_is_the_limit_cycles_per_packet_decide() -> None:
     for each in primary:
         assert each.ratio == pytest.approx(CYCLES["rust-l2fwd"] / CYCLES["c-l2fwd"], rel=0.01)
         assert each.p == pytest.approx(1 / 512)
-        # A family of two sizes at six loads: the least p of ten blocks, twelve times.
+        # A family of two sizes at six loads: the smallest p of ten blocks, twelve times.
         assert each.p_holm == pytest.approx(12 / 512)
         assert f"fewer busy cycles per packet at {each.load_share:.0%}".replace("%", " %") in (
             each.sentence
@@ -121,7 +121,7 @@ def test_without_the_cost_the_rates_stay_primary() -> None:
     assert found.limited_by
     (primary,) = [c for c in found.comparisons if c.primary]
     assert primary.metric == "ndr_pps"
-    # All searches ended at 100 %: what difference they could have found is not known.
+    # All searches ended at 100 %: the difference that they could have found is unknown.
     assert (primary.ratio, primary.spread, primary.smallest_detectable) == (1.0, 0.0, None)
     assert "smallest difference" not in primary.sentence
     assert found.smallest_detectable is None
@@ -193,7 +193,7 @@ def rates_compared(baseline: Sequence[float], other: Sequence[float]) -> Compari
 
 
 def test_bursts_longer_than_any_that_was_tried_are_not_left_out() -> None:
-    """The searches that end at a limit have the longest bursts; the others are too short."""
+    """Searches that end at a limit have the longest bursts; the others are too short."""
     lab = SimulatedLab(capacity={"rust-l2fwd": 9.9e6}, noise=0.02)
     _, found = run(lab, tests=("throughput", "back-to-back"))
     figures = arm(found, "rust-l2fwd").search

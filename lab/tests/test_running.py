@@ -37,7 +37,7 @@ TIMEOUT_S = 5.0
 
 @pytest.fixture
 def run() -> Iterator[RunDirectory]:
-    # Where it is short enough for sockets.
+    # In a directory whose path is short enough for sockets.
     with RunDirectory() as directory:
         yield directory
 
@@ -60,7 +60,7 @@ def start(name: str, run: RunDirectory, wire: Wire) -> AbstractContextManager[Ru
 
 
 def settings(wire: Wire) -> dict[str, str]:
-    """Return all that a forwarder may have changed in its namespace."""
+    """Return everything that a forwarder may have changed in its namespace."""
     asked = (
         "link show", "-4 rule", "-6 rule", "-4 route show table all", "-6 route show table all",
         "neigh show nud all",
@@ -84,7 +84,7 @@ def frame_of(flow: flows.Flow, version: int, port: int) -> bytes:
 
 
 def through(wire: Wire, frame: bytes, port: int) -> bytes | None:
-    """Return the frame as it comes out of the other port; None: it does not."""
+    """Return the frame as it leaves the other port; None if it does not."""
     (into, out) = wire.of(Interface.GENERATOR)[:: 1 if port == 0 else -1]
     with inside(into.host):
         sender = socket.socket(socket.AF_PACKET, socket.SOCK_RAW)
@@ -139,7 +139,7 @@ def test_routes_lead_every_flow_to_the_other_port(
             # The checksum of IPv4 has changed with it.
             same = 26 if version == 4 else 22
             assert got[same:] == sent[same:]
-        # And nothing that the kernel would tell its neighbours.
+        # And no frame that the kernel itself would send to neighbours.
         assert gained(before, running) == [[(2, 0), (0, 2)], [(0, 2), (2, 0)]][port]
 
 
@@ -162,13 +162,13 @@ def test_nothing_of_it_stays(run: RunDirectory, wire: Wire, name: str) -> None:
     with start(name, run, wire):
         assert settings(wire) != before
     assert settings(wire) == before
-    # Also where it is not to end well, and again.
+    # Also if it must not end normally, and again.
     with pytest.raises(ZeroDivisionError), start(name, run, wire):
         raise ZeroDivisionError
     assert settings(wire) == before
 
 
-# What a definition of the reader's may say: a bridge by commands, and a program that only waits.
+# Possible user definitions: a bridge made by commands, and a program that only waits.
 OWN = """
 name = "own"
 kind = "kernel"
@@ -211,7 +211,7 @@ def test_a_program_without_telemetry_and_what_is_set_up_for_it(
         assert through(wire, sent, 0) == sent
         assert gained(count, running) == [(1, 0), (0, 1)]
         ending = time.monotonic()
-    # By its signal, not by those that come when it has not helped.
+    # By its own signal, not by those that follow if it has no effect.
     assert time.monotonic() - ending < 2
     if ready is MAKES:
         ip("link", "del", "made0", host=wire.host)

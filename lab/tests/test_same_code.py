@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Do two programs run the same code? Of real processes of small programs."""
+"""Whether two programs run the same code, with real processes of small programs."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from linerate.trial.starts.start import Start
 
 NAMES = ["A (old)", "B (new)"]
 LIBRARY = "int own(void) { return %d; }\n"
-# Says that all is loaded, and waits for the end of its input.
+# Reports that all is loaded, and waits for the end of its input.
 PROGRAM = """
 #include <dlfcn.h>
 #include <stdio.h>
@@ -99,7 +99,7 @@ def test_what_debuggers_read_does_not_count(tmp_path: Path) -> None:
 def test_programs_and_the_plugins_that_they_opened(
     tmp_path: Path, divisor: int, plugin: int, same: bool
 ) -> None:
-    """The command lines are the same: each finds its plugin beside itself."""
+    """The command lines are the same, but each program finds the plugin in its own directory."""
     one, other = made(tmp_path / "a"), made(tmp_path / "b", divisor, plugin)
     programs = [dpdk(one), dpdk(other, letter="B")]
     argvs = [(each, "eal", each.with_name("own.so")) for each in (one, other)]
@@ -116,11 +116,11 @@ def test_other_arguments_other_environment_and_what_is_no_such_program(tmp_path:
     with running((one, "eal"), (other, "eal")) as starts:
         assert same_code([dpdk(one), dpdk(other)], starts)
         assert not same_code([dpdk(one), dpdk(other, "--slow")], starts)
-        # A script starts something else, and says nothing of it.
+        # A script starts another program, and shows nothing of it.
         assert not same_code([dpdk(script), dpdk(script)], starts)
         # The kernel runs what such a program loads.
         assert not same_code(kernel, starts)
-        # Others may do the work.
+        # Other processes may do the work.
         with running((one, "eal", one.with_name("own.so"), "fork"), (other, "eal")) as parents:
             assert not same_code([dpdk(one), dpdk(other)], parents)
         # One of the two is not there.
@@ -135,7 +135,7 @@ def test_a_program_that_was_replaced_while_it_runs(tmp_path: Path) -> None:
 
 
 def duel(rounds: Sequence[Sequence[float]], *, same: bool | None) -> Duel:
-    """Of rounds in which B's four starts did so much, and A's about 100."""
+    """A duel with rounds in which B's four starts had these rates, and A's about 100."""
     verdict = Verdict(0.02)
     for number, starts in enumerate(rounds):
         first = [99.0 + number / 8, 101.0, 100.0, 100.5]
@@ -161,7 +161,7 @@ def test_the_same_code_answers_after_three_rounds() -> None:
 
 
 def test_figures_that_differ_come_before_the_code() -> None:
-    """What a program reads is not seen."""
+    """What a program reads is not compared."""
     found = duel(SLOW, same=True)
     assert (found.answer, found.by_code) == ("slower", False)
 
@@ -179,7 +179,7 @@ def test_a_ratio_beyond_the_margin_is_measured_on() -> None:
 
 
 def test_code_of_no_file_is_not_compared(tmp_path: Path) -> None:
-    """As a compiler at run time makes it, or a program that unpacks itself."""
+    """For example from a just-in-time compiler, or a program that unpacks itself."""
     text = (
         "#include <stdio.h>\n#include <sys/mman.h>\n"
         "int main(void) {\n"
@@ -197,7 +197,7 @@ def test_code_of_no_file_is_not_compared(tmp_path: Path) -> None:
 
 
 def test_one_file_by_two_names(tmp_path: Path) -> None:
-    """As busybox: its name says what it does."""
+    """As with busybox, which does what its name says."""
     one = made(tmp_path / "a")
     same, other = tmp_path / "fw", tmp_path / "bridge"
     for link in (same, other):

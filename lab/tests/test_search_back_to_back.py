@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The longest burst on forwarders whose queue is known."""
+"""The longest burst of forwarders whose queue is known."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_a_coarser_resolution_is_kept_to(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_corrected_time_is_that_of_the_queue(seed: int) -> None:
-    """RFC 9004 takes out what left while the burst came in: what is left is the queue."""
+    """RFC 9004 subtracts what was sent while the burst arrived: the rest is the queue."""
     model = some_model(seed)
     result = back_to_back(SimulatedForwarder(model), model.capacity_pps, repetitions=1)
     assert result.implied_s is not None
@@ -66,7 +66,7 @@ def test_repetitions_of_a_varying_device_spread_about_its_burst(seed: int) -> No
     assert len(result.lengths) == 50
     assert (result.invalid, result.deviations) == (None, ())
     assert result.mean == pytest.approx(statistics.fmean(result.lengths))
-    # 2 % of the capacity is 2 % of the burst here, and repetitions know nothing of each other.
+    # 2 % of the capacity is 2 % of the burst here, and repetitions are independent.
     assert result.mean == pytest.approx(1000, rel=0.02)
     assert 0.002 < statistics.stdev(result.lengths) / 1000 < 0.04
 
@@ -119,7 +119,7 @@ def test_senseless_parameters_are_refused(name: str) -> None:
 
 
 class Gappy(SimulatedForwarder):
-    """No burst that is longer than `most` frames is sent without a gap."""
+    """A sender that cannot send bursts of more than `most` frames without a gap."""
 
     def __init__(self, model: Model, most: int) -> None:
         super().__init__(model)
@@ -138,7 +138,7 @@ def test_where_longer_bursts_have_gaps_the_longest_that_passed_is_a_lower_bound(
     assert (result.lengths, result.disturbed, result.at_limit) == ((512, 512), 2, 0)
     assert result.implied_s is not None
     assert result.corrected_s is None
-    # Each gap was met once: the device has tried that length often enough.
+    # Each length with a gap was tried once, which is the device's limit.
     assert result.effort.failed == 2
 
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Frame loss by load on forwarders whose loss is known."""
+"""Frame loss by load of forwarders whose loss is known."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_the_loss_at_each_load_is_that_of_the_queue(seed: int) -> None:
     model = Model(capacity_pps=1e7 * chance.uniform(0.05, 1.2), max_pps=1e7, queue=512)
     result = frame_loss(SimulatedForwarder(model, seed), seconds=10, step=0.05)
     for point in result.points:
-        # What neither leaves in time nor fits into the queue, to two frames.
+        # Frames that neither leave in time nor fit into the queue, to within two.
         lost = max(point.pps * 10 - model.capacity_pps * 10 - model.queue, 0)
         assert point.loss_ratio * point.intended == pytest.approx(lost, abs=2)
         assert point.intended - point.received == pytest.approx(lost, abs=2)
@@ -57,7 +57,7 @@ def test_a_device_that_always_loses_is_followed_to_the_last_step() -> None:
 
 
 def test_one_clean_trial_between_lossy_ones_does_not_end_it() -> None:
-    """Of some hundred seeds with one lossy trial in two, none stops at a single clean one."""
+    """Of about a hundred seeds that lose in every second trial, none stops at a clean one."""
     for seed in range(100):
         model = Model(1e7, 1e7, random_loss=1e-7)
         points = frame_loss(SimulatedForwarder(model, seed), seconds=1).points
@@ -96,7 +96,7 @@ class Hurried(SimulatedForwarder):
 def test_a_load_that_cannot_be_tried_leaves_those_below_it() -> None:
     model = Model(capacity_pps=8.5e6, max_pps=1e7, queue=2)
     result = frame_loss(Hurried(model), seconds=1, bounds=True)
-    # Two in a row are of loads that follow each other: 90 % loses, 80 % is not known.
+    # Two in a row must be adjacent loads: 90 % loses, 80 % is unknown.
     assert [round(each.share, 6) for each in result.points] == [1, 0.9, 0.7, 0.6]
     assert result.clean
     assert result.invalid is not None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Latency by load on forwarders whose latency is known."""
+"""Latency by load of forwarders whose latency is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEDS = range(20)
 
 
 def quantile_s(model: Model, pps: float, quantile: float) -> float:
-    """Of an exponential on top of what every frame takes."""
+    """A quantile of an exponential distribution added to a constant."""
     return model.latency_s - (model.jitter_s + model.wait_s(pps)) * math.log(1 - quantile)
 
 
@@ -64,7 +64,7 @@ def test_figures_are_those_of_the_model_at_every_load(seed: int) -> None:
 
 
 class Journal(SimulatedForwarder):
-    """Remembers the rates in their order."""
+    """Records the rates in order."""
 
     def __init__(self) -> None:
         super().__init__(Model(1e6, 1e7))
@@ -95,7 +95,7 @@ def test_quantiles_that_a_run_does_not_support_are_absent() -> None:
 
 
 class Uneven(SimulatedForwarder):
-    """Every second run has few frames."""
+    """In every second run there are few frames."""
 
     def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
         self.trials += 1

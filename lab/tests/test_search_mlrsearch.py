@@ -33,7 +33,7 @@ GOALS = {
     "1s final": (1, 120, 0.005, 0.5),
     "20% exceed": (60, 60, 0.005, 0.2),
 }
-# What each point adds: how many trials of what duration with what loss ratio.
+# What each point adds: the number of trials, their duration and their loss ratio.
 POINTS = ((59, 1, 0.0), (1, 1, 0.01), (59, 1, 0.01), (1, 1, 0.0), (1, 60, 0.001), (1, 60, 0.0))
 L, U, Q = "lower bound", "upper bound", "undecided"
 CLASSES = {
@@ -87,7 +87,7 @@ CONDITIONAL = {"TST009": 1e6, "1s final": 1e6, "20% exceed": 999e3}
 
 
 class Example:
-    """One load, and what the library holds of it for each goal."""
+    """One load, and the library's results for it for each goal."""
 
     def __init__(self) -> None:
         rounding = LoadRounding(min_load=1e3, max_load=LOAD, float_goals=[0.005])

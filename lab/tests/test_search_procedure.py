@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What every procedure does with its trials: repeats, counts, and asks again for the same ones."""
+"""What every procedure does with its trials: repeats, counts, and repeats requests."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_a_burst_of_nothing_is_no_trial() -> None:
 
 
 class Recorded:
-    """Answers from what another device answered; ends where that record ends."""
+    """Replays another device's answers; ends where they end."""
 
     def __init__(self, device: SimulatedForwarder | None, record: list[tuple[object, ...]]) -> None:
         self.device = device
@@ -123,7 +123,7 @@ PROCEDURES: dict[str, Callable[[Recorded], Result]] = {
 @pytest.mark.parametrize("seed", range(5))
 @pytest.mark.parametrize("name", PROCEDURES)
 def test_the_same_outcomes_lead_to_the_same_trials_and_result(name: str, seed: int) -> None:
-    """So that what was interrupted can be taken up from its records."""
+    """So that an interrupted search can be resumed from its records."""
     record: list[tuple[object, ...]] = []
     first = PROCEDURES[name](Recorded(SimulatedForwarder(MODEL, seed), record))
     assert record

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Recovery from an overload on forwarders whose recovery is known."""
+"""Recovery from an overload of forwarders whose recovery is known."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SEEDS = range(40)
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_the_recovery_time_is_how_long_the_device_stays_tired(seed: int) -> None:
-    """With 0.55 of the throughput to come, a device at less than half of itself goes on losing."""
+    """At 0.55 of its throughput a device that keeps less than half of itself goes on losing."""
     chance = random.Random(seed)
     tired_s = chance.uniform(0.001, 20)
     model = Model(
@@ -34,7 +34,7 @@ def test_the_recovery_time_is_how_long_the_device_stays_tired(seed: int) -> None
     assert [each.seconds for each in result.repetitions] == pytest.approx([tired_s] * 3)
     assert [each.state for each in result.repetitions] == ["recovered"] * 3
     assert result.overload_pps == pytest.approx(1.1 * model.capacity_pps)
-    # Half of the overload's rate, as the RFC has it, not of the throughput.
+    # Half of the overload's rate, as in the RFC, not of the throughput.
     assert result.reduced_pps == pytest.approx(0.55 * model.capacity_pps)
     assert result.effort.sent_s == pytest.approx(device.clock_s) == 3 * 90
     assert (result.invalid, result.deviations) == (None, ())
@@ -65,7 +65,7 @@ def test_a_device_as_fast_as_the_link_cannot_be_overloaded() -> None:
 
 def test_one_repetition_without_a_time_leaves_no_mean() -> None:
     """The mean of those that did recover would be too good."""
-    # Random loss alone: in some repetitions the last of it comes near the end.
+    # Random loss only: in some repetitions the last loss is near the end.
     model = Model(1e6, 1e7, random_loss=1e-7)
     result = recovery(SimulatedForwarder(model, 1), 1e6, repetitions=30)
     states = {each.state for each in result.repetitions}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The simulated forwarder against a queue that is followed frame by frame."""
+"""The simulated forwarder against a queue that is simulated frame by frame."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_short_overloads_pass_and_long_ones_do_not() -> None:
     device = SimulatedForwarder(Model(capacity_pps=1e6, max_pps=2e6, queue=1000))
     assert device.send(1.1e6, 0.009).lost == 0
     assert device.send(1.1e6, 0.011).lost > 0
-    # In the long run the excess is lost, less what the queue holds.
+    # In the long run the excess is lost, except what the queue holds.
     assert device.send(2e6, 10).lost == pytest.approx(1e7 - 1000, abs=1)
 
 
@@ -130,7 +130,7 @@ def test_refuses_what_the_link_does_not_carry() -> None:
 
 
 def test_the_queue_holds_a_change_of_rate_as_it_holds_a_trial() -> None:
-    """A change that changes nothing loses what one trial of the whole length loses."""
+    """A change to the same rate loses what one trial of the whole length loses."""
     model = Model(1e6, 2e6, queue=1000)
     changed = SimulatedForwarder(model).change(1.5e6, 2, 1.5e6, 3)
     whole = SimulatedForwarder(model).send(1.5e6, 5)

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Searches for throughput on forwarders whose capacity is known."""
+"""Searches for the throughput of forwarders whose capacity is known."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def search(model: Model, preset: str, seed: int = 0) -> Throughput:
 
 
 def some_model(seed: int) -> Model:
-    """A capacity anywhere from a hundredth of the line rate to all but two per cent of it."""
+    """A capacity between a hundredth of the line rate and 98 % of it."""
     chance = random.Random(seed)
     return Model(
         capacity_pps=1e7 * 10 ** chance.uniform(-2, -0.01),
@@ -37,7 +37,7 @@ def some_model(seed: int) -> Model:
 
 
 def holds(found: Found, truth: float, goal: Goal) -> bool:
-    """The truth lies between the bounds, which are as close as was asked for."""
+    """Check that the true value is between the bounds, which are as close as requested."""
     assert found.state == "found"
     assert found.lower_pps is not None
     assert found.upper_pps is not None
@@ -55,14 +55,14 @@ def test_the_capacity_lies_between_the_bounds(preset: str, seed: int) -> None:
     for goal in PRESETS[preset].goals:
         found = result.found[goal.name]
         truth = model.lossless_pps(goal.final_s, goal.loss_ratio)
-        # Two frames of a trial are what rounding to whole frames may move the edge by.
+        # Rounding to whole frames may shift the edge by two frames of a trial.
         edge = 2 / goal.final_s
         assert holds(found, truth + edge, goal) or holds(found, truth - edge, goal)
         assert found.conditional_pps is not None
         if goal.loss_ratio == 0:
             assert found.conditional_pps == found.lower_pps
         else:
-            # What arrives at the bound: less than was sent, and no more than can pass.
+            # The rate received at the bound: less than was sent, and no more than can pass.
             assert found.lower_pps is not None
             share = found.conditional_pps / found.lower_pps
             assert 1 - goal.loss_ratio <= share <= 1
@@ -77,7 +77,7 @@ def test_the_csit_goals_bear_rare_loss_and_the_rfc_does_not_exceed(seed: int) ->
     for goal in PRESETS["csit"].goals:
         truth = model.lossless_pps(goal.final_s, goal.loss_ratio)
         assert holds(csit.found[goal.name], truth, goal)
-    # Goals without an exceed ratio take each lossy trial for an upper bound, here rightly.
+    # Goals without an exceed ratio take each lossy trial for an upper bound, here correctly.
     strict = search(model, "conforming", seed).found["throughput"]
     assert strict.upper_pps is not None
     assert strict.upper_pps <= model.lossless_pps(60) / (1 - 0.005)
@@ -86,7 +86,7 @@ def test_the_csit_goals_bear_rare_loss_and_the_rfc_does_not_exceed(seed: int) ->
 
 @pytest.mark.parametrize("seed", SEEDS)
 def test_a_capacity_that_varies_is_found_within_its_spread(seed: int) -> None:
-    """With half of the trials allowed to exceed, the search settles near the median."""
+    """If half of the trials may exceed, the search ends near the median."""
     model = Model(capacity_pps=2e6, max_pps=1e7, spread=0.02)
     found = search(model, "csit", seed).found["NDR"]
     assert found.lower_pps is not None
@@ -116,7 +116,7 @@ def test_one_goal_that_is_missed_leaves_the_other_found() -> None:
     result = search(model, "csit")
     assert result.found["NDR"].state == "below_minimum"
     pdr = result.found["PDR"]
-    # The random loss is part of what the goal allows.
+    # The goal allows the random loss.
     truth = model.lossless_pps(1) * (1 - 0.001) / (1 - 0.005)
     assert pdr.lower_pps is not None
     assert pdr.lower_pps == pytest.approx(truth, rel=0.006)
@@ -262,7 +262,7 @@ def test_below_the_capacity_the_greatest_load_that_could_be_tried_is_a_lower_bou
         assert found.lower_pps is not None
         assert most * (1 - found.goal.width) * 0.99 <= found.lower_pps <= most
         assert result.carried(found.goal.name) == found.lower_pps
-    # No load is tried again once one below it could not be.
+    # No load is tried again once a lower one could not be sent.
     assert device.refused == sorted(set(device.refused), reverse=True)
 
 
@@ -274,7 +274,7 @@ def test_a_search_of_an_earlier_version_ends_where_a_load_could_not_be_tried() -
 
 def test_a_sender_that_keeps_no_load_at_all_has_no_bound() -> None:
     result, _ = search_kept(Model(5e6, 1e7), 0.0)
-    # And no rate of 0, which would be a result.
+    # And no rate of 0, which would look like a result.
     assert result.found == {}
     assert result.invalid is not None
     assert "disturbed" in result.invalid.reason
@@ -306,7 +306,7 @@ def test_a_search_that_fails_half_way_has_what_kept_to_the_goal_until_then() -> 
 
 
 def test_the_least_load_that_loses_leaves_the_one_trial_that_did_not() -> None:
-    """Two of three trials lose a frame, whatever the load: none reaches a goal that allows none."""
+    """Two of three trials lose a frame at any load: none reaches a goal that allows none."""
 
     class Ill(SimulatedForwarder):
         def send(self, pps: float, seconds: float, *, latency: bool = False) -> Outcome:
@@ -326,10 +326,10 @@ def test_what_was_held_lies_below_the_least_load_that_lost() -> None:
     strict, lenient = (Goal("none", 0, share, 0.005, 1, 60, 60) for share in (0, 0.5))
     tried = [Tried(252, 1, 0.0), Tried(252, 8, 0.1), Tried(240, 60, 0.01), Tried(237, 8, 0.0)]
     assert held(strict, tried) == 237
-    # Half of the time may be lost: a second trial at 240 saves it, and 8 of 9 s at 252 were lost.
+    # Half of the time may have loss: at 240 a second trial saves it; at 252, 8 of 9 s had loss.
     tried.append(Tried(240, 60, 0.0))
     assert held(lenient, tried) == 240
     assert held(strict, tried) == 237
-    # The least load lost: then one trial of any load that did not.
+    # The least load had loss: then one trial of any load that did not is enough.
     assert held(strict, [Tried(1, 1, 0.5), Tried(9, 1, 0.0)]) == 9
     assert held(strict, [Tried(1, 1, 0.5)]) is None

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Sequential verdicts hold however often one looks, whatever the noise is like."""
+"""Sequential verdicts are valid however often they are computed, whatever the noise is like."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SPREAD = 0.02
 
 
 def two_state(source: np.random.Generator, size: int) -> Floats:
-    """One start of ten lies badly in memory."""
+    """One start of ten has an unfavourable memory layout."""
     return np.where(source.random(size) < 0.1, -0.2, 0.0) + source.normal(0, SPREAD / 2, size)
 
 
@@ -38,7 +38,7 @@ NOISES: dict[str, Noise] = {
 
 
 def drifting(source: np.random.Generator, number: int) -> float:
-    """The machine gets slower, and jumps: for both programs alike."""
+    """The machine gets slower, and jumps: equally for both programs."""
     return -0.02 * number + float(source.choice([0.0, -0.7]))
 
 
@@ -63,7 +63,7 @@ def duel(
 @pytest.mark.parametrize("duels", [250, pytest.param(2500, marks=pytest.mark.second_tier)])
 @pytest.mark.parametrize("name", NOISES)
 def test_identical_programs_are_seldom_told_apart(name: str, duels: int) -> None:
-    """Looked at after every round; in the second tier 10,000 duels in all."""
+    """Evaluated after every round; in the second tier 10,000 duels in all."""
     source = np.random.default_rng(7)
     wrong = outside = 0
     for _ in range(duels):
@@ -71,7 +71,7 @@ def test_identical_programs_are_seldom_told_apart(name: str, duels: int) -> None
         wrong += any(either >= 1 / ALPHA for *_, either in looks)
         found = [interval(rounds[:count]) for count in range(2, ROUNDS + 1)]
         outside += any(each is not None and not each.low <= 1 <= each.high for each in found)
-    # Three deviations above what is allowed.
+    # Three deviations above the allowed rate.
     allowed = duels * ALPHA + 3 * math.sqrt(duels * ALPHA)
     assert wrong <= allowed
     assert outside <= allowed
@@ -106,7 +106,10 @@ def test_a_program_that_is_slower_by_just_the_margin_is_no_claim() -> None:
 
 
 def test_a_ratio_that_moves_with_the_machine_has_its_direction() -> None:
-    """1.45 to 1.95 was seen. The interval is then of the mean of the states that there were."""
+    """1.45 to 1.95 was observed.
+
+    The interval is then for the mean over the states that occurred.
+    """
     source, found = np.random.default_rng(10), 0
     for _ in range(100):
         rounds, looks = duel(source, NOISES["normal"], math.log(1.65), moves=0.15)
@@ -148,7 +151,7 @@ def test_starts_that_are_alike_and_single_ones(
 
 
 def test_the_mean_over_the_deals_is_one() -> None:
-    """That makes it an e-value, whatever the figures are, and with ties among them."""
+    """That makes it an e-value, whatever the values are, even with ties."""
     source = np.random.default_rng(12)
     for first, second in ((3, 3), (2, 4), (5, 5)):
         figures = np.round(source.normal(size=first + second), 1)
@@ -171,7 +174,7 @@ def test_many_starts_are_dealt_at_random() -> None:
 
 def test_exponential_scores() -> None:
     assert exponential_scores(np.array([7.0, 1.0, 3.0])) == pytest.approx([11 / 6, 1 / 3, 5 / 6])
-    # Two that are equal share what two would have had.
+    # Two equal values share the ranks of two.
     tied = exponential_scores(np.array([1.0, 3.0, 3.0]))
     assert tied == pytest.approx([1 / 3, 4 / 3, 4 / 3])
 
@@ -185,9 +188,7 @@ def test_what_starts_come_to() -> None:
 
 
 def test_slow_starts_hide_nothing() -> None:
-    """Every fourth start takes twice as long, by the machine's doing: the difference of 5 % of all
-    is found, and its size.
-    """
+    """Every fourth start takes twice as long, but the difference of 5 % is found, and its size."""
     source = np.random.default_rng(5)
     differs, rounds = Direction(0.98), []
     for _ in range(12):

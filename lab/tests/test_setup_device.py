@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The real setup's device: which windows count, which are repeated, and what a search is told."""
+"""The real setup's device: which windows count, which are repeated, and a search's results."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ Script = Callable[[int, Traffic], Sent]
 
 
 class Puppet(Sender):
-    """Counts what a script says."""
+    """Counts as a script says."""
 
     def __init__(self) -> None:
         self.traffic: list[Traffic] = []
-        # By window: what was disturbed, of each flow.
+        # By window: the disturbed frames of each flow.
         self.disturbed: list[dict[str, Touched]] = []
 
     def configure(self, traffic: Traffic) -> None:
@@ -69,7 +69,7 @@ class Puppet(Sender):
 
 
 class Looks:
-    """Remembers when it was to look."""
+    """Records when the probe was to measure."""
 
     def __init__(self) -> None:
         self.probed = False
@@ -81,7 +81,7 @@ class Looks:
 
 
 class Stage:
-    """A device whose windows go by a script; counts how often its forwarder was started."""
+    """A device with scripted windows; counts how often its forwarder was started."""
 
     def __init__(
         self, script: Script, *, windows: int = 4, ports: int = 1, one: bool = False
@@ -215,7 +215,7 @@ def test_after_each_void_window_the_next_one_waits_longer(
     stage.device.terms = Terms(windows=5, patience_s=0.5)
     stage.device.send(1e5, 0.1)
     assert waited == [0.0, 0.5, 1.0, 2.0]
-    # The next trial begins anew.
+    # The next trial starts again.
     stage.device.send(1e5, 0.1)
     assert waited[4:] == [0.0]
 
@@ -304,7 +304,7 @@ def test_a_program_that_ends_with_the_probe_is_started_without(
     device = Stage(lambda _, __: counted(1)).device
     device.probe = True
     if broken:
-        # The probe was not to blame.
+        # The probe was not the cause.
         with pytest.raises(ProcessError):
             SetupDevice._start(device)
     else:

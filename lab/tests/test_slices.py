@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Traffic cut into flows that follow each other: nothing is missing, and the last loss is found."""
+"""Traffic cut into consecutive flows: nothing is missing, and the last loss is found."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def test_a_slice_is_short_against_the_time_since_the_change() -> None:
 
 
 class Once(SimulatedForwarder):
-    """Answers any change of rate so."""
+    """Answers any change of rate with this."""
 
     def __init__(self, changed: Changed) -> None:
         super().__init__(Model(1e6, 1e8))
@@ -49,7 +49,7 @@ class Once(SimulatedForwarder):
 
 @pytest.mark.parametrize(("pps", "seconds"), [(1234.5, 0.05), (1e6, 0.2), (7e6, 30.0)])
 def test_only_who_loses_in_the_last_tenth_has_not_recovered(pps: float, seconds: float) -> None:
-    """By the real slices, whichever of them lost its last frame."""
+    """With the real slices, whichever of them lost its last frame."""
     slices = cut(1.0, pps, seconds)
     traffic = Traffic(("a",), 64, 1.0, 2 * pps, frames=round(2 * pps), slices=slices)
     all_back = {flow_name(0, part): each.frames for part, each in enumerate(slices, start=1)}
@@ -93,7 +93,7 @@ def test_what_was_lost_while_the_sender_was_kept_from_its_cpu_is_no_sign_of_the_
     back = {name: each.frames for name, each in zip(names[1:], traffic.slices, strict=True)}
     back[names[0]] = 90_000
     disturbed = dict.fromkeys(names, Touched(0, 0))
-    # In the second slice the device lost three, in the last, beside a gap, the generator ten.
+    # In the second slice the device lost three; in the last, besides a gap, the generator ten.
     back[names[2]] -= 3
     back[names[-1]] -= 10
     disturbed[names[-1]] = Touched(100, 10)
@@ -103,7 +103,7 @@ def test_what_was_lost_while_the_sender_was_kept_from_its_cpu_is_no_sign_of_the_
     assert (found.before_disturbed, found.after_disturbed) == (0, 100)
     sent, came = found.undisturbed_after
     assert (sent, sent - came) == (49_900, 3)
-    # One more, that nothing explains.
+    # One more, which nothing explains.
     back[names[-1]] -= 1
     last = change_of(traffic, back, disturbed).last_lost_s
     assert last == pytest.approx(1.0)
@@ -115,7 +115,7 @@ def test_what_was_lost_while_the_sender_was_kept_from_its_cpu_is_no_sign_of_the_
 
 
 def test_a_slice_of_which_no_frame_was_undisturbed_tells_nothing() -> None:
-    """What was lost at the end of a flow is in no count of the receiver's."""
+    """Frames lost at the end of a flow are in no count of the receiver."""
     traffic = Traffic(("a",), 64, 1.0, 1e5, frames=1000, senders=1, slices=cut(1.0, 5e4, 1.0))
     names = [flow_name(0, part) for part in range(len(traffic.slices) + 1)]
     back = {name: each.frames for name, each in zip(names[1:], traffic.slices, strict=True)}

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Spans of a window, from what a forwarder counts since its start; and the check of its clock."""
+"""Spans of a window, from a forwarder's counts since its start; and the check of its clock."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from linerate.trial import clock_check
 
 
 class Answers:
-    """A program whose answers are known: one after the other, the last again and again."""
+    """A program with scripted answers; the last one is repeated."""
 
     def __init__(self, answers: list[Any]) -> None:
         self.answers = answers
@@ -92,7 +92,7 @@ def test_a_clock_without_its_cost_is_an_error() -> None:
 
 
 def test_the_counter_is_held_against_the_kernels_clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    """2 000 000 cycles in a millisecond are 2 GHz, to what the two readings took."""
+    """2 000 000 cycles in a millisecond are 2 GHz, within the time of the two readings."""
     monkeypatch.setattr("time.sleep", lambda _: None)
     first = ([{"total_tsc": 5_000}], 0, 20)
     last = ([{"total_tsc": 2_005_000}], 1_000_000, 1_000_020)
@@ -100,7 +100,7 @@ def test_the_counter_is_held_against_the_kernels_clock(monkeypatch: pytest.Monke
     assert found.checked_hz == pytest.approx(2e9)
     assert found.within_ppm == pytest.approx(20)
     assert found.apart_ppm == pytest.approx(-4975, abs=1)
-    # DPDK rounds to 10 MHz, which is no complaint; another clock is.
+    # DPDK rounds to 10 MHz, which is no error; another clock is.
     assert found.complaint() is None
     wrong = clock_check.ClockCheck(2_000_000_000, 26, 1e9, 20)
     assert "2000.000 MHz" in (wrong.complaint() or "")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Forwarders that are started together: those that take turns, and those that share a core."""
+"""Forwarders that are started together: in turns, or sharing a core."""
 
 from __future__ import annotations
 
@@ -117,12 +117,12 @@ def test_one_goes_on_to_end_while_the_others_stand_still(run: RunDirectory) -> N
     try:
         with contextlib.ExitStack() as stack:
             for device in devices:
-                # Where the device is closed, which was entered before.
+                # Where the device is closed, which was opened before.
                 stack.callback(lambda: seen.append([each.still[0] for each in devices]))
                 stack.enter_context(turns.taking(cast(SetupDevice, device)))
             with devices[0].turn():
                 pass
-        # Here none has ended, so that those of before run.
+        # None has ended here, so the earlier ones run.
         assert seen == [[True, True, False], [True, False, False], [False, False, False]]
     finally:
         for child in [child for device in devices for child in device.children]:
@@ -136,7 +136,7 @@ def test_who_does_not_start_is_no_obstacle_to_the_others(run: RunDirectory) -> N
         with devices[2].turn():
             assert devices[2].still == [False, False]
             assert devices[0].still == [True, True]
-        # Its link is closed, too: it is made anew in its own turn.
+        # Its link is closed, too, and made again in its own turn.
         assert broken.closed == 2
         with broken.turn():
             pass
@@ -155,7 +155,7 @@ def test_the_generator_of_a_closed_program_goes_on_in_its_turn(run: RunDirectory
     with taking_turns(devices):
         with devices[0].turn():
             pass
-        # As after a trial that failed: the next one starts the program anew.
+        # As after a failed trial: the next one restarts the program.
         devices[0].children[0].stop()
         devices[0].exchange = None
         with devices[0].turn():
@@ -163,7 +163,7 @@ def test_the_generator_of_a_closed_program_goes_on_in_its_turn(run: RunDirectory
 
 
 def test_a_generator_that_ends_is_not_waited_for_in_vain() -> None:
-    """No packet comes then, for as long as one waits."""
+    """No packet arrives then, however long one waits."""
 
     def ended() -> None:
         raise ProcessError("generator was killed by signal 9")
@@ -206,7 +206,7 @@ def bench(run: RunDirectory) -> Bench:
 
 
 class Core:
-    """Where the starts are arithmetic. `faults`: of a forwarder, as soon as it is there."""
+    """A core whose starts are computed. `faults`: of a forwarder, as soon as it exists."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.faults: dict[str, tuple[str, str]] = {}
@@ -318,7 +318,7 @@ def test_what_spoils_all_of_them_spoils_all(
 
 
 class Beginner:
-    """A start that has received and sent so much at each look; None: it has ended."""
+    """A start with these counts (received, sent) at each check; None: it has ended."""
 
     def __init__(self, *looks: tuple[tuple[int, ...], tuple[int, ...]] | None) -> None:
         self.looks = list(looks)
@@ -332,7 +332,7 @@ class Beginner:
 
 @pytest.fixture
 def patience(monkeypatch: pytest.MonkeyPatch) -> list[float]:
-    """A clock that only waiting moves."""
+    """A clock that only waiting advances."""
     now = [0.0]
 
     def pause(seconds: float) -> None:
@@ -353,7 +353,7 @@ def test_a_start_has_begun_when_all_ports_receive_and_something_is_sent(
     left = starts_standing._Patience.of(2)
     for _ in range(2):
         starts_standing._await_packets(cast(Any, Beginner(nothing)), left)
-    # The program may be broken in more than one way, and its window tells.
+    # The program may be broken in several ways; its window shows how.
     assert patience[0] == pytest.approx(0.06 + 20 + 5, abs=0.1)
 
 
@@ -370,13 +370,13 @@ def test_a_program_that_ends_before_it_forwards_does_not_start(patience: list[fl
 
 @pytest.mark.parametrize(
     ("left", "fit"),
-    # What the two took, and a quarter more; nothing is known of what took nothing.
+    # What the two took, and a quarter more; nothing is known of a program that took nothing.
     [(1280 - 44, 23), (1280 - 320, 3), (1280, None), (None, None)],
 )
 def test_starts_fit_into_huge_pages_by_what_one_of_each_takes(
     bench: Bench, monkeypatch: pytest.MonkeyPatch, left: int | None, fit: int | None
 ) -> None:
-    """`left`: MiB, where both run; None: one does not start."""
+    """`left`: MiB free while both run; None: one does not start."""
     free = [1280]
     monkeypatch.setattr(ways, "hugepage_memory_mib", lambda: free[-1])
 
@@ -396,7 +396,7 @@ def test_starts_fit_into_huge_pages_by_what_one_of_each_takes(
     assert free == [1280]
 
 
-# -- which way a cell is measured ------------------------------------------------------------------
+# -- how a cell is measured ------------------------------------------------------------------------
 
 
 def method(cell: str, forwarders: list[str], **values: Any) -> str:

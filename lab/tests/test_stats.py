@@ -266,7 +266,7 @@ def test_smallest_detectable_is_found_with_the_promised_power(count: int, family
         family * stats.signed_rank_p(source.normal(promised, sigma, count).tolist()) < stats.ALPHA
         for _ in range(draws)
     )
-    # What it promises is 0.8; the larger of two estimates of the deviation makes it cautious.
+    # The promised power is 0.8; the larger of two estimates of the deviation makes it cautious.
     assert 0.76 < found / draws < 0.93
 
 
@@ -330,7 +330,7 @@ def test_sign_flips_of_few_and_of_many() -> None:
     assert stats.sign_flip_p([0.0] * 6) == 1.0
     assert stats.sign_flip_p([]) == 1.0
     assert stats.sign_flip_p([0.3]) == 1.0
-    # More than are all tried: drawn, and the same each time.
+    # More than can all be tried: drawn at random, the same each time.
     many = [0.01 * (index % 7 - 2) for index in range(40)]
     assert stats.sign_flip_p(many) == stats.sign_flip_p(many)
     reference = scipy_stats.ttest_1samp(many, 0.0).pvalue
@@ -347,14 +347,14 @@ def test_values_that_may_be_0_are_compared_by_their_differences() -> None:
     above = sum((a > b) - (a < b) for a in arm for b in baseline)
     assert found.cliffs_delta == pytest.approx(above / 36)
     assert (found.arm_zeros, found.baseline_zeros) == (2 / 6, 1 / 6)
-    # Five differences that are not 0, all of one sign; that of the sixth does not count.
+    # Five differences that are not 0, all of one sign; the sixth does not count.
     assert found.p == pytest.approx(2 / 2**5)
 
 
 @pytest.mark.parametrize("family", [1, 2, 3, 7, 8, 26])
 def test_fewest_pairs_can_pass_holm_and_one_less_cannot(family: int) -> None:
     def best(count: int) -> float:
-        # One size differs in every pair alike, the others as chance has it.
+        # One size has the same difference in every pair, the others random ones.
         p = scipy_stats.wilcoxon(np.arange(1.0, count + 1), method="exact").pvalue
         return stats.holm([p, *[1.0] * (family - 1)])[0]
 

@@ -50,7 +50,7 @@ def test_known_differences_are_found(found: Summary) -> None:
 
 
 def test_what_is_no_number_is_not_written(found: Summary) -> None:
-    """JSON has no word for it; a figure that was put in later is not checked before."""
+    """JSON cannot represent it; values that were added later are not checked before."""
     changed = found.model_copy(deep=True)
     changed.comparisons[0].ratio = math.inf
     with pytest.raises(ValueError, match="not JSON compliant"):
@@ -69,7 +69,7 @@ def test_every_required_key_is_there(found: Summary) -> None:
 
 
 def test_equal_rates_at_the_ceiling_say_nothing_about_the_programs(found: Summary) -> None:
-    """memif here costs everyone alike, so both arms are near the ceiling of the self-test."""
+    """memif costs every program the same here, so both arms are near the self-test's ceiling."""
     comparison = next(
         c for c in found.comparisons if c.primary and c.link == "memif" and c.arm == "rust-l2fwd"
     )
@@ -212,7 +212,7 @@ def test_quartiles_of_six_values_span_all() -> None:
 
 
 def scale(trials: list[Trial], arm: str, factor: float, link: str = "memif") -> None:
-    """Make an arm faster or slower, books closed as before."""
+    """Make an arm faster or slower; its books still close."""
     for trial in trials:
         if trial.cell.name == link and trial.arm == arm and trial.frames.forwarder_rx:
             packets = round(trial.frames.forwarder_rx * factor)
@@ -227,7 +227,7 @@ def of(result: Summary, link: str, arm: str) -> Comparison:
 
 
 def test_an_arm_that_spreads_takes_no_verdict_from_the_others() -> None:
-    """Nor from itself: what it shows is shown, with a word about the size."""
+    """Nor from itself: its result is shown, with a note about the size."""
     setup, trials = simulated_run(CELLS)
     before = of(summarise(setup, trials, interrupted=False), "null", "rust-l2fwd-burst")
     for trial in trials:
@@ -298,7 +298,7 @@ def test_an_arm_above_the_ceiling_is_not_limited_and_is_named() -> None:
 
 
 def test_the_ceiling_is_that_of_the_same_block() -> None:
-    """A machine that is twice as slow in half of the blocks limits nobody."""
+    """A machine that is twice as slow in half of the blocks limits no arm."""
     setup, trials = simulated_run([CELLS[1]])
     scale(trials, "rust-l2fwd", 0.9)
     calm = summarise(setup, trials, interrupted=False)
@@ -327,7 +327,7 @@ def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
     paced = at_lower_load(trials, blocks=8, control=True)
     rates = summarise(setup, trials + paced, interrupted=False).comparisons
     carried = next(c for c in rates if (c.metric, c.arm) == ("received_pps", "rust-l2fwd"))
-    # The baseline was held back, so that the cost of a packet is the answer; this is another.
+    # The baseline was held back, so the cost per packet is the answer; this is another one.
     assert (carried.verdict, carried.primary) == ("slower", False)
     assert carried.sentence.startswith("Exploratory: on memif at 64 B, rust-l2fwd is slower than")
     victim = next(t for t in paced if t.arm == "rust-l2fwd" and t.frames.attempted)
@@ -335,7 +335,7 @@ def test_a_minority_of_lossy_trials_at_a_low_load_is_seen() -> None:
     result = summarise(setup, trials + paced, interrupted=False)
     entry = next(e for e in result.cells[0].lower_load if e.arm == "rust-l2fwd")
     assert entry.loss_share == pytest.approx(0.02 / 8, rel=0.05)
-    # Less than a cost may differ by: shown, and no more.
+    # Below the smallest difference of costs that counts: shown, and no more.
     assert "invalid" not in {c.verdict for c in result.comparisons}
 
 
@@ -363,7 +363,7 @@ def test_where_the_link_is_the_limit_the_cost_of_a_packet_decides() -> None:
     )
     controls = [each.load_share for each in result.aa if each.metric == found.metric]
     assert controls == [0.25, 0.5]
-    # Fewer than six blocks are too few, and were not lost: there are no more at lower loads.
+    # Fewer than six blocks are too few, but were not lost: lower loads have no more.
     few = at_lower_load(trials, blocks=3, control=True)
     reasons = {
         c.reason for c in summarise(setup, trials + few, interrupted=False).comparisons if c.primary

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Who had a CPU, by the kernel's records of context switches."""
+"""Which processes had a CPU, by the kernel's records of context switches."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cpu() -> int:
 
 @contextmanager
 def busy(cpu: int, name: str, begin: str = "") -> Iterator[int]:
-    """A process of that name on a CPU; its pid. It ends by itself after a minute."""
+    """A busy process of that name on a CPU; its pid. It ends by itself after a minute."""
     program = f"open('/proc/self/comm', 'w').write({name!r})\n{begin}\nprint(flush=True)\n{_BUSY}"
     argv = ["taskset", "-c", str(cpu), sys.executable, "-c", program]
     with subprocess.Popen(argv, stdout=subprocess.PIPE) as running:
@@ -46,7 +46,7 @@ def busy(cpu: int, name: str, begin: str = "") -> Iterator[int]:
 
 
 def seen_on(cpu: int, *, of: int | None = None) -> dict[str, float]:
-    """What others had in 0.3 s; `of`: a process that is the lab's, too."""
+    """CPU time of other processes in 0.3 s; `of`: a process that also counts as the lab's."""
     with watched([cpu], lambda pid: own(pid) or pid == of) as seen:
         time.sleep(0.3)
     assert seen is not None
@@ -89,7 +89,7 @@ def test_threads_count_for_their_process(cpu: int) -> None:
 
 
 def test_a_thread_that_its_process_names_does_not_name_the_process(cpu: int) -> None:
-    """DPDK's programs do so, and stood as telemetry-v2 among those who had the CPU."""
+    """DPDK's programs do so, and appeared as telemetry-v2 among the users of the CPU."""
     threads = (
         "import threading, time\n"
         "idle = threading.Thread(target=time.sleep, args=(60,), daemon=True)\n"
@@ -105,7 +105,7 @@ def test_a_thread_that_its_process_names_does_not_name_the_process(cpu: int) -> 
 
 def test_more_than_there_is_room_for_is_said(cpu: int, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(switches, "_RING_PAGES", 1)
-    # Two that wake each other switch with each byte.
+    # Two processes that wake each other switch with each byte.
     talk = (
         "import os\n"
         "a, b = os.pipe(), os.pipe()\n"

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Tables of any size: what they route and let pass, by readers that know nothing of how."""
+"""Tables of any size: what they route and permit, by readers independent of how they were made."""
 
 from __future__ import annotations
 
@@ -59,14 +59,14 @@ def test_networks_are_unicast_and_far_apart() -> None:
         assert network.prefixlen == 24
         assert 1 <= int(network.network_address) >> 24 <= 223
         assert not network.subnet_of(IPv4Network("127.0.0.0/8"))
-        # The lab's other flows are told from these by their addresses.
+        # The lab's other flows have other addresses than these.
         assert not network.subnet_of(IPv4Network("198.18.0.0/15"))
     firsts = {int(network.network_address) >> 24 for network in found}
     assert len(firsts) > 200
 
 
 def decided(lines: list[str], flow: Flow) -> int:
-    """Which line decides about a UDP packet, by the first match."""
+    """The line that decides about a UDP packet, by the first match."""
     for place, line in enumerate(lines):
         source, destination, low, _, high, first, _, last, protocol, *_ = line[1:].split()
         number, mask = (int(each, 0) for each in protocol.split("/"))
@@ -87,7 +87,7 @@ def test_rules_let_every_flow_pass_to_the_port_of_its_route(count: int, ports: i
     made = Tables(50, count)
     lines = made.rules_files(ports).ipv4.read_text().splitlines()
     assert len(lines) == count
-    # l3fwd-graph refuses what says the same twice.
+    # l3fwd-graph refuses duplicates.
     assert len({line[1:].rpartition(" ")[0] if line[0] == "R" else line for line in lines}) == count
     met = set()
     for flow in made.flows():
@@ -95,7 +95,7 @@ def test_rules_let_every_flow_pass_to_the_port_of_its_route(count: int, ports: i
         assert lines[place][0] == "R"
         assert int(lines[place].split()[-1]) == out_port(IPv4Address(flow.destination), ports)
         met.add(place)
-    # All that let pass decide something: every second one, and those for all the rest.
+    # All that permit decide something: every second one, and those for all the rest.
     assert met == {n for n, line in enumerate(lines) if line[0] == "R"}
     assert sum(line[0] == "@" for line in lines) == (count - ports) // 2
 
@@ -115,7 +115,7 @@ def test_equal_tables_are_equal_everywhere() -> None:
     random.seed(1)
     one = Tables(30, 10)
     files = [one.routes_files(2).ipv4, one.rules_files(2).ipv4, one.frame_file(1, 2)]
-    # The names have a digest of the contents: these are what they were when they were first drawn.
+    # The names contain a digest of the contents: these are the original ones.
     assert [path.name for path in files] == [
         "routes-30-2-62e260c320bb0804.cfg",
         "rules-10-2-2998b5cc3171dd6c.cfg",

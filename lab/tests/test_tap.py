@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The link `tap`: what it makes, who can sit on it, and that nothing stays behind."""
+"""The link `tap`: what it makes, which programs can use it, and that nothing stays behind."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ def test_its_interfaces_are_up_and_both_ends_are_told_of_them(made: Wire) -> Non
 
 
 def test_what_the_program_reads_was_sent_and_what_it_writes_was_received(made: Wire) -> None:
-    """That is what closes the books: a frame in the interface's queue counts as sent by nobody."""
+    """So books close: frames in the interface's queue count as sent by nobody."""
     port = made.interfaces[0]
     with (
         queue(port) as file,
@@ -113,7 +113,7 @@ def test_what_the_program_reads_was_sent_and_what_it_writes_was_received(made: W
         assert os.read(file, 2048)[len(PI) :] == FRAME
         assert link_drops.read([port]) == {"generator": Passed(sent=1)}
         os.write(file, PI + FRAME)
-        # Within the write: the writer's core did it.
+        # Within the write call, so it was the writer's core.
         assert link_drops.read([port]) == {"generator": Passed(received=1, sent=1)}
         assert sender.recv(2048, socket.MSG_DONTWAIT) == FRAME
 
@@ -170,7 +170,7 @@ def test_only_programs_that_take_dpdk_s_devices_sit_on_it() -> None:
             check_fit(["c-l2fwd", name], [link("tap")])
     with pytest.raises(UsageError, match="c-skeleton: it does not work on link tap1"):
         check_fit(["c-skeleton"], [link("tap1")])
-    # No thread of the kernel is the forwarder's there.
+    # No kernel thread there belongs to the forwarder.
     with pytest.raises(UsageError, match="--link tap: not supported; run paths"):
         paths.cells(Options(preset=PRESETS["quick"], links=["tap"]))
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The telemetry client against a server that behaves, and one that does not."""
+"""The telemetry client with a correct server, and with faulty ones."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is said in the place of the driver net_nearfree by a program that it is in."""
+"""Messages about the driver net_nearfree, for the program that contains it."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ def check_answer(**changed: Any) -> dict[str, Any]:
     kinds = [name for name in nearfree.Check.model_fields if not name.startswith("first_")]
     figures: dict[str, Any] = dict.fromkeys(nearfree.Check.model_fields, 0)
     figures |= dict.fromkeys(kinds, 700) | {"frames": 400, "flows": FLOWS, "seen": 400}
-    # The driver says more than is looked at.
+    # The driver reports more than is used.
     return {**figures, "ttl_kept": 5, "first_ttl_less": 4, **changed}
 
 
 def honest() -> dict[str, Any]:
-    """Of one port, as the driver answers."""
+    """Correct answers of the driver for one port."""
     sent = list(range(FLOWS))
     return {
         CHECK: check_answer(),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers as tenants: what they are made of, and what is missing where they cannot be."""
+"""Containers as tenants: how they are made, and what is missing if they cannot be."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ COUNTERS = {
 }  # fmt: skip
 
 
-# --- what it is made of ------------------------------------------------------------------------
+# --- how they are made -------------------------------------------------------------------------
 
 
 def test_the_first_program_is_a_shell_script() -> None:
@@ -41,12 +41,12 @@ def test_the_first_program_is_a_shell_script() -> None:
 
 
 def test_loads_are_those_of_guests() -> None:
-    """The same programs with the same options, as the guest's first program has them."""
+    """The same programs with the same options as in the guest's first program."""
     script = " ".join(guest.INIT.read_text().replace("\\\n", " ").split())
     cpu = shlex.join(loads.cpu_argv(Path("/tmp/cpu.yaml")))
     io = shlex.join(loads.io_argv(Path("/dev/vda"), 64, 60))
     network = shlex.join(loads.network_argv(IPv4Address("198.19.255.1"), 5210, 60))
-    # A guest that is emulated gets fewer done in the same time.
+    # An emulated guest gets less done in the same time.
     (operations,) = re.findall(r" --cpu-ops (\d+) ", script)
     assert int(operations) <= loads.SLICE_OPS
     for option in re.findall(r"stress-ng (--cpu .*?) >", script)[0].split(" --"):

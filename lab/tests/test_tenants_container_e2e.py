@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Containers that run: what they do, cannot do and leave, also after a kill of any of it."""
+"""Running containers: what they do, cannot do and leave behind, also after any kill."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ pytestmark = pytest.mark.e2e
 
 
 def left(lab: int) -> set[str]:
-    """What a lab has of the machine, by its pid: others may be at work."""
+    """What a lab holds of the machine, by its pid: other labs may run."""
     name = f"linerate-{lab}-*"
     found = {path.name for path in Path("/run/netns").glob(name)}
     roots = getattr(cgroups.hierarchy(), "roots", [])
@@ -71,7 +71,7 @@ Make = Callable[..., Container]
 
 @pytest.fixture
 def make(tmp_path: Path, groups: Groups, bridge: Bridge) -> Iterator[Make]:
-    """Containers that are started and ready, and ended with the test."""
+    """Start containers and wait until they are ready; they end with the test."""
     made: list[Container] = []
     with RunDirectory(tmp_path) as run:
 
@@ -103,14 +103,14 @@ def interface_bytes(bridge: Bridge, name: str) -> int:
 
 
 def frames_received() -> int:
-    """Rounds of the kernel's that receive frames (NET_RX), on the tenants' CPU."""
+    """Softirqs that receive frames (NET_RX) on the tenants' CPU."""
     lines = [line.split() for line in Path("/proc/softirqs").read_text().splitlines()]
     (counts,) = [line[1:] for line in lines if line[0] == "NET_RX:"]
     return int(counts[lines[0].index(f"CPU{LAST_CPU}")])
 
 
 def disk_sectors(disk: str) -> int:
-    """Read and written."""
+    """Sectors read and written."""
     fields = Path(f"/sys/dev/block/{disk}/stat").read_text().split()
     return int(fields[2]) + int(fields[6])
 
@@ -153,9 +153,9 @@ def test_a_container_works(make: Make, load: Load) -> None:
 
 
 def test_its_io_goes_to_the_device(make: Make) -> None:
-    """Past the page cache: the whole disk's counter sees what the tenant's does."""
+    """It bypasses the page cache: the disk's counter includes the tenant's requests."""
     disk = disk_of(DIRECTORY)
-    # A limit that is none has the kernel count by group, too.
+    # A limit without effect makes the kernel count by group, too.
     tenant = make(Load.IO, Limits((LAST_CPU,), io_bytes_per_s=1 << 40))
     group_before, work_before = tenant.group.usage(), tenant.work()
     sectors_before = disk_sectors(disk)
@@ -188,7 +188,7 @@ def test_its_io_is_limited(make: Make) -> None:
 def test_its_network_crosses_the_bridge_and_its_cpu(make: Make, bridge: Bridge) -> None:
     tenant = make(Load.NETWORK)
     received_before = frames_received()
-    # It is asked in this order, as it goes on meanwhile.
+    # Queried in this order, because it continues meanwhile.
     crossed_before = interface_bytes(bridge, bridge.name)
     before = tenant.work()
 
@@ -197,9 +197,9 @@ def test_its_network_crosses_the_bridge_and_its_cpu(make: Make, bridge: Bridge) 
 
     wait_for("50 MiB", is_enough)
     carried = (tenant.work().network_bytes or 0) - (before.network_bytes or 0)
-    # What a bridge itself receives and sends is counted without headers of Ethernet.
+    # Frames that a bridge itself receives and sends are counted without Ethernet headers.
     assert interface_bytes(bridge, bridge.name) - crossed_before > carried * 0.9
-    # In segments of 64 KiB at most, each of which the kernel receives where it was sent.
+    # In segments of up to 64 KiB; the kernel receives each where it was sent.
     assert frames_received() - received_before > (50 << 20) / (64 << 10) / 10
     assert "master br0" in netns.ip("link", "show", "dev", "ct0", host=bridge.host)
     for pid in tenant.pids:
@@ -233,7 +233,7 @@ def uid(pid: int) -> int | None:
 
 
 def test_all_of_it_is_in_its_group(make: Make) -> None:
-    """And nothing of it anywhere else: descendants of who was put there first."""
+    """None of its processes is anywhere else: all descend from the first one in the group."""
     tenant = make(Load.MIXED)
     wait_for("a slice", lambda: (tenant.work().bogo_ops or 0) > 0)
     inside = set(tenant.pids)
@@ -245,7 +245,7 @@ def test_all_of_it_is_in_its_group(make: Make) -> None:
     assert {pid for pid in family if uid(pid) is not None} <= inside | set(tenant.pids)
 
 
-# The outermost process and a load's; the others go the same way.
+# The outermost process and a load's; the others follow in the same way.
 @pytest.mark.parametrize(
     "program",
     [
@@ -261,7 +261,7 @@ def test_whichever_process_is_killed_it_is_noticed(make: Make, program: str) -> 
     tenant = make(Load.MIXED)
 
     def kill() -> bool:
-        """Whether there was one."""
+        """Kill one; return True if there was one."""
         found = [pid for pid in tenant.pids if comm(pid) == program]
         if found:
             with contextlib.suppress(ProcessLookupError):
@@ -276,7 +276,7 @@ def test_whichever_process_is_killed_it_is_noticed(make: Make, program: str) -> 
         return False
 
     def killed_and_gone() -> bool:
-        # Slices of stress-ng come and go: one that was killed may have been done with its work.
+        # Slices of stress-ng come and go: a killed one may have finished its work.
         if program.startswith("stress-ng") and not gone():
             kill()
         return gone()
@@ -293,7 +293,7 @@ def comm(pid: int) -> str:
 
 
 def test_a_limit_of_memory_ends_a_load(make: Make) -> None:
-    """fio needs more than this, and says or is told so; a container is never half there."""
+    """fio needs more than this, and fails or is killed; a container never runs partially."""
 
     def until_it_ends() -> None:
         # It may do some of its work before.
@@ -358,7 +358,7 @@ def test_what_a_killed_lab_leaves_goes_with_the_next_one(
         assert len(pids) > 16
         lab.send_signal(number)
         lab.wait(10)
-    # Of themselves: nobody has looked yet.
+    # Without a request: nobody has queried it yet.
     wait_for("their end", lambda: not [pid for pid in pids if Path(f"/proc/{pid}").exists()])
     assert bool(left(lab.pid)) == (number == signal.SIGKILL)
     with RunDirectory(tmp_path) as run, vm_network.bridge(), Groups():
@@ -369,7 +369,7 @@ def test_what_a_killed_lab_leaves_goes_with_the_next_one(
 
 
 def members(lab: int) -> list[str]:
-    """Processes in groups of a lab, wherever they were begun."""
+    """Processes in groups of a lab, wherever they were started."""
     found = []
     for path in Path("/proc").glob("[0-9]*/cgroup"):
         with contextlib.suppress(OSError):

@@ -47,7 +47,7 @@ def groups() -> Iterator[Groups]:
 
 
 def python(run: RunDirectory, code: str, cpu: int = LAST_CPU) -> Child:
-    """A program that waits until it is told to go: its group is to count all of it."""
+    """A program that waits until it may start: its group must count all of it."""
     waits = f"import sys\nsys.stdin.readline()\n{code}"
     argv = (sys.executable, "-I", "-S", "-c", waits)
     return Child(Command("python", argv, (cpu,), hold_stdin=True), run)
@@ -65,7 +65,7 @@ def cpu_s(group: Group) -> float:
 
 
 def stolen_s() -> float:
-    """What the host took from the CPU; nobody on this machine could have had it."""
+    """CPU time that the host took; no program on this machine could have had it."""
     return LOCAL.sample(CPUS).cpus[LAST_CPU].steal / os.sysconf("SC_CLK_TCK")
 
 
@@ -89,7 +89,7 @@ def shares(
     "tenants", [*(pytest.param(n, marks=pytest.mark.second_tier) for n in (0, 1, 4)), 2]
 )
 def test_half_of_a_cpu_is_half_of_it(tmp_path: Path, groups: Groups, tenants: int) -> None:
-    """And tenants of one weight share equally what it and the host leave."""
+    """And tenants of equal weight share equally what it and the host leave."""
     limits = Limits((LAST_CPU,), cpu_quota=0.5, cpu_weight=MOST_WEIGHT)
     with RunDirectory(tmp_path) as run, python(run, BUSY) as busy:
         made = [
@@ -140,7 +140,7 @@ def test_weights_divide_a_cpu(tmp_path: Path, groups: Groups) -> None:
 
 
 def test_a_set_of_cpus_is_kept(tmp_path: Path, groups: Groups) -> None:
-    """Whatever it asks for itself."""
+    """Whatever CPUs it requests for itself."""
     first = min(os.sched_getaffinity(0))
     code = f"import os\nos.sched_setaffinity(0, {{{first}, {LAST_CPU}}})\n{BUSY}"
     with RunDirectory(tmp_path) as run, python(run, code, first) as busy:
@@ -171,7 +171,7 @@ def test_processes_are_bounded(tmp_path: Path, groups: Groups) -> None:
         group = groups.group("pids", Limits((LAST_CPU,), pids=5))
         begin(group, forks)
         assert forks.wait(20)
-        # Those who were started: they are ended with the group, before `stop` ends them.
+        # The started processes: they are killed with the group, before `stop` ends them.
         left = group.pids()
         assert len(left) == 4
         group.close()
@@ -198,7 +198,7 @@ print(time.monotonic() - began, flush=True)
 
 
 def test_io_is_as_slow_as_it_may_be(tmp_path: Path, groups: Groups) -> None:
-    """2 MiB at 1 MiB/s take two seconds or so, and are counted."""
+    """2 MiB at 1 MiB/s take about two seconds, and are counted."""
     limits = Limits((LAST_CPU,), io_bytes_per_s=1 << 20, io_device=disk_of(DIRECTORY))
     with RunDirectory(tmp_path) as run, DiskImage(2) as image:
         assert image.direct
@@ -239,7 +239,7 @@ def test_a_thread_of_the_kernel_goes_in_and_back(groups: Groups) -> None:
 
 @pytest.mark.usefixtures("_kernel_threads")
 def test_a_thread_that_belongs_to_a_cpu_is_refused(groups: Groups) -> None:
-    """So is who makes all threads of the kernel."""
+    """The parent of all kernel threads is refused as well."""
     with (
         groups.group("fixed", Limits((LAST_CPU,))) as group,
         pytest.raises(MachineError, match=r"kernel's thread 2 cannot be moved.*Invalid argument"),

@@ -62,7 +62,7 @@ LINK = IPv4Interface("198.19.255.10/24")
 
 
 def unpacked(archive: bytes) -> dict[str, tuple[int, bytes, tuple[int, int]]]:
-    """Mode, content and device by name, as the kernel's documentation has the format."""
+    """Mode, content and device by name, in the format of the kernel's documentation."""
     found: dict[str, tuple[int, bytes, tuple[int, int]]] = {}
     at = 0
     while True:
@@ -414,7 +414,7 @@ def test_guests_have_addresses_of_their_own() -> None:
 
 
 def ours(lab: int | None = None) -> set[str]:
-    """Namespaces of a lab, by its pid; this one's, for others may be at work."""
+    """Namespaces of a lab, by its pid; this one's, because other labs may run."""
     return {path.name for path in Path("/run/netns").glob(f"linerate-{lab or os.getpid()}-*")}
 
 
@@ -487,13 +487,13 @@ def needs(load: Load) -> None:
 
 @pytest.fixture
 def emulated(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whatever this machine has: what is slow must work, too."""
+    """Emulated even if the machine has KVM: slow guests must work, too."""
     found = Accelerator(qemu.TCG, "asked for by a test")
     monkeypatch.setattr(accelerator._Known, "found", found)
 
 
 def test_a_guest_that_does_not_answer_says_nothing(tmp_path: Path) -> None:
-    """What it said before would be taken for now's, and its work since then for none."""
+    """Its earlier answer would be taken for a new one, and its work since then for none."""
 
     class Guest:
         worked = Worked(3.0, Work(bogo_ops=700))

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is kept of the output of a program that ended."""
+"""The stored part of the output of a program that ended."""
 
 from __future__ import annotations
 

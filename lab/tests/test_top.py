@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""`linerate top` as a command, against a program with the probe that never ran."""
+"""`linerate top` as a command, with a simulated program that has the probe."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def test_tables_one_after_the_other(telemetry_server: Start) -> None:
     assert "\x1b" not in done.stdout
     assert done.stdout.count("p99.9") == 2
     rows = [line.split() for line in done.stdout.splitlines()]
-    # Everything but the rates is the same at each step.
+    # Everything except the rates is the same at each step.
     assert [row[3:] for row in rows if row[:2] == ["2", "p0q1"]] == 2 * [
         ["25.0", "50.0", "100.0", "6.83", "13.67", "16.7", "1|█", "█", "█|32"]
     ]
@@ -170,9 +170,9 @@ def test_a_program_that_ends(telemetry_server: Start, output: list[str]) -> None
 
 
 def test_a_program_that_ends_between_two_screens(telemetry_server: Start) -> None:
-    """It is noticed at once, not when the next screen is due."""
+    """It is noticed immediately, not when the next screen is due."""
     answers = plain_answers(ports=0)
-    # The last question of a round.
+    # The last request of a round.
     answers["/info"] = Last(answers["/info"])
     done = top(str(telemetry_server(answers).path), "--interval", "3000")
     assert done.returncode == 0

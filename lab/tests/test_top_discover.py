@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Finding running programs: live, left-over and foreign telemetry sockets."""
+"""Finding running programs: live, stale and foreign telemetry sockets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ NOWHERE = Instead({"/proc/net/unix": Path("/nonexistent")})
 
 
 class Machine:
-    """A runtime directory with programs that run and programs that ended."""
+    """A runtime directory with programs that run and programs that have ended."""
 
     def __init__(self, folder: Path) -> None:
         self.folder = folder
@@ -140,7 +140,7 @@ def test_find_by_the_path_of_a_socket(machine: Machine) -> None:
 def test_another_user_s_program_is_asked_only_by_name(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Anybody can make a socket below /tmp/dpdk, and say there what they like."""
+    """Any user can make a socket below /tmp/dpdk, and answer with anything."""
     monkeypatch.setattr(discover, "directories", lambda: [machine.folder])
     monkeypatch.setattr(discover, "_listening", lambda host: [])
     theirs = machine.run("theirs")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What two samples say about the time between them: differences, averages, and what is unknown."""
+"""What two samples show about the time between them: differences, averages, and unknowns."""
 
 from __future__ import annotations
 
@@ -112,7 +112,7 @@ def test_what_was_received_and_not_sent(
 
 
 def test_bytes_that_a_port_no_longer_tells_are_absent() -> None:
-    """xdp-fwd's, once a driver refused frames."""
+    """For example xdp-fwd's, once a driver has refused frames."""
     without = port_stats(2)
     del without["obytes"]
     stats = PortStats.model_validate(without)
@@ -193,7 +193,7 @@ def test_counters_that_fell_make_their_queue_and_its_lcore_unknown() -> None:
 
 
 def test_busy_time_that_began_before_the_interval_is_not_of_it() -> None:
-    """Of a program that was stopped: its next poll counts the whole pause as busy."""
+    """For a program that was stopped: its next poll counts the whole pause as busy."""
     paused = polling_entry(1, 0, 0, 2, busy_tsc=41_000_000 + 170_000_000)
     before = [polling_entry(1, 0, 0, 1), polling_entry(1, 1, 0, 1)]
     found = compare(sample(0, before), sample(1, [paused, polling_entry(1, 1, 0, 2)])).lcores
@@ -212,7 +212,7 @@ def test_busy_time_that_began_before_the_interval_is_not_of_it() -> None:
     assert found[0].busy_share is None
     assert found[0].busy_from_before
     assert found[0].queues[0].busy_share == pytest.approx(100 / 164)
-    # What reading may cause is no pause.
+    # A delay that reading may cause is no pause.
     full = polling_entry(1, 0, 0, 2, busy_tsc=41_000_000 + 165_000_000)
     found = compare(sample(0, before[:1]), sample(1, [full])).lcores
     assert found is not None

@@ -27,7 +27,7 @@ NULL_PORTS = ["--vdev", "net_null0", "--vdev", "net_null1"]
 
 @contextmanager
 def running(*before: str) -> Iterator[tuple[Child, str, Path]]:
-    """Our l2fwd on two null ports, below a run-time directory that only the kernel's list tells."""
+    """Run l2fwd on two null ports, in a runtime directory that only the kernel's list shows."""
     cpu = max(os.sched_getaffinity(0))
     with RunDirectory() as run:
         prefix = run.new_prefix("top")

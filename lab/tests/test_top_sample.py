@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate top` asks a program, and what it makes of the answers."""
+"""What `linerate top` requests of a program, and how it interprets the answers."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_lists_that_were_cut_are_asked_queue_by_queue(telemetry_server: Start) -
     assert sample.polling is not None
     assert sample.latency is not None
     lengths = {key: len(entry.burst_histogram or ()) for key, entry in sample.polling.items()}
-    # The third queue had gone when it was asked.
+    # The third queue was gone when it was queried.
     assert lengths == {(1, 0, 0): 33, (2, 0, 0): 33, (1, 1, 3): 0}
     assert [entry.histogram.total for entry in sample.latency.values() if entry.histogram] == [100]
 

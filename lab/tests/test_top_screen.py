@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What `linerate top` draws."""
+"""The screen of `linerate top`."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def figures(**changes: Any) -> Figures:
 
 
 def worst() -> Figures:
-    """The widest figures there are."""
+    """The widest possible values."""
     port = PortFigures(
         port=1023, name="net_virtio_user_with_a_long_name7", link="down", speed_mbps=400_000,
         rx_mpps=1488.095, tx_mpps=999.9996, rx_gbps=999.999, tx_gbps=1000.0, imissed_per_s=999_499,
@@ -74,14 +74,14 @@ def test_the_widest_figures_fit(width: int) -> None:
         "2976.2",
     ):
         assert word in text
-    # Names differ at their ends.
+    # Names that differ at their ends.
     assert "name7" in text
     # The tables' rows are one line each.
     assert sum(line.lstrip().startswith("1023 ") for line in text.splitlines()) == 2
 
 
 def lines_of(figures: Figures, height: int, width: int = 80) -> list[str]:
-    """As on a terminal of this size."""
+    """The lines on a terminal of this size."""
     console = Console(file=StringIO(), width=width, height=height)
     console.print(screen.fit(figures, console))
     assert isinstance(console.file, StringIO)
@@ -154,7 +154,7 @@ def test_bursts_are_merged_by_doublings_and_full_ones_stand_alone() -> None:
     assert [polls for _, polls in buckets] == [1, 5, 22, 92, sum(range(16, 32)), 32]
     assert [start for start, _ in screen.doublings([0, 1], 1)] == [1]
     assert [start for start, _ in screen.doublings([0] * 21, 20)] == [1, 2, 4, 8, 16, 20]
-    # Calls that asked for more before the limit fell.
+    # Calls that asked for more packets before the limit was lowered.
     assert screen.doublings([0, 0, 0, 0, 2, 0, 0, 1], 4) == [(1, 0), (2, 0), (4, 2), (7, 1)]
     assert sum(polls for _, polls in screen.doublings(histogram, 4)) == sum(histogram[1:])
 

@@ -41,7 +41,7 @@ class Terminal:
         os.close(slave)
 
     def read(self, timeout_s: float = 0.1) -> bytes:
-        """All output so far, and what comes within the time."""
+        """All output so far, and what arrives within the time."""
         while select.select([self._master], [], [], timeout_s)[0]:
             try:
                 piece = os.read(self._master, 65536)
@@ -86,7 +86,7 @@ def test_a_terminal_is_left_as_it_was(
     wait_for("a screen", lambda: b"p99.9" in live.read(), 60)
     live.process.send_signal(number)
     assert live.finish() == 128 + number
-    # The cursor is back, and so is the screen with the scrollback; the last figures are in it.
+    # Cursor, screen and scrollback are restored; the last figures are in it.
     _, _, after = live.output.rpartition(b"\x1b[?1049l")
     assert b"\x1b[?25h" in live.output
     assert b"p99.9" in after
@@ -103,7 +103,7 @@ def test_a_program_that_does_not_answer_is_waited_for_on_a_terminal(
     def late(step: int) -> dict[str, Any]:
         if step == 3:
             goes_on.wait(60)
-        # An answer that came late must not be taken for the next.
+        # A late answer must not be taken for the next one.
         return port_stats(step)
 
     answers["/ethdev/stats,0"] = Steps(late)

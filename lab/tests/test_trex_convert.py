@@ -60,7 +60,9 @@ def refusals(profile: Path, **options: Any) -> list[str]:
 def test_a_file_is_written_and_differences_are_told(linerate: Linerate, tmp_path: Path) -> None:
     done = linerate("trex-convert", str(PROFILES / "statistics.py"), "-o", "config.json")
     assert (done.returncode, done.stdout) == (0, "")
-    assert done.stderr.startswith("note: packets without Ethernet addresses of their own go from 0")
+    assert done.stderr.startswith(
+        "note: packets without Ethernet addresses in the profile go from 0"
+    )
     config = json.loads((tmp_path / "config.json").read_text())
     assert config["ports"] == [{"name": "p0", "location": "ring:loop"}]
     assert [each["name"] for each in config["flows"]] == ["counted", "plain", "latency"]
@@ -179,7 +181,7 @@ def test_long_tuples_keep_their_flows_in_another_order(profile: Path) -> None:
         ("1", [{"pps": 3000}, {"pps": 1000}]),
         ("2.5", [{"pps": 7500}, {"pps": 2500}]),
         ("40kpps", [{"pps": 30_000}, {"pps": 10_000}]),
-        # Frames of 106 bytes: of layer 2, and 20 more of layer 1.
+        # Frames of 106 bytes on layer 2, and 20 more on layer 1.
         ("84.8kbps", [{"pps": 75}, {"pps": 25}]),
         ("1mbpsl1", [{"bps": 750_000}, {"bps": 250_000}]),
         ("50%", [{"percentage": 37.5}, {"percentage": 12.5}]),
@@ -317,7 +319,7 @@ def test_files_that_are_no_profile_are_named(linerate: Linerate, tmp_path: Path)
         assert message in done.stderr
 
 
-# What each line would do, and why it cannot.
+# What each line would do, and why it is not possible.
 ATTEMPTS = {
     "write": "open(HERE + '/written', 'w').write('x')",
     "make": "import os; os.mkdir(HERE + '/made')",
@@ -377,7 +379,7 @@ def test_a_profile_sees_nothing_of_the_environment(
 
 
 def test_descriptions_that_a_profile_forges_are_looked_at(profile: Path) -> None:
-    """It finds the pipe by which it is described, and writes into it itself."""
+    """It finds the pipe for its description, and writes into it itself."""
     forged = {
         "streams": [[{"name": "x", "line": 1, "replay": {"capture": 7}}]], "missing": [],
     }  # fmt: skip
@@ -411,7 +413,7 @@ def test_a_profile_has_no_end_of_time(profile: Path) -> None:
 
 
 def test_what_cannot_be_confined_is_told(profile: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where the system has no namespaces for this user the rest holds, and a note says so."""
+    """If this user cannot have namespaces, the rest applies, and a note says so."""
     streams_of(profile, "STLStream(packet=PACKET)")
     found = execution.describe(profile, execution.Tunables({}, []), 1)
     assert found.missing == []

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Lines of trial-1: nothing of them is lost, and they stand beside those of trial-2 in one file."""
+"""Lines of trial-1: nothing of them is lost, and they may be in one file with trial-2."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from linerate.links import link
 from linerate.records.cells import LinkCell, TableCell
 from linerate.records.trial import Trial, dump, parse, read
 
-# By what trial-1 called it, where trial-2 has a field: another name for the same value.
+# By trial-1's name, where trial-2 has another name for the same value.
 RENAMED = {
     "described": "program", "pps": "asked_pps", "seconds": "asked_s", "frames": "asked_frames",
 }  # fmt: skip
@@ -42,7 +42,7 @@ LINE: dict[str, Any] = {
 
 
 def as_trial_1(trial: Trial) -> dict[str, Any]:
-    """The line as trial-1 had it, from that of trial-2."""
+    """The line in the form of trial-1, made from that of trial-2."""
     data = json.loads(dump(trial))
     old: dict[str, Any] = {"schema": "linerate/trial-1", "started_at": data["started_at"]}
     old["steal_ticks"] = data["steal_ticks"]
@@ -71,7 +71,7 @@ def as_trial_1(trial: Trial) -> dict[str, Any]:
 
 
 def lines() -> Iterator[tuple[str, dict[str, Any]]]:
-    """All of the old runs, with the run's name."""
+    """All lines of the old runs, with the run's name."""
     for name in NAMES:
         with tarfile.open(OLD / f"{name}.tar.xz") as archive:
             for member in archive.getmembers():
@@ -156,7 +156,7 @@ def test_a_trial_that_failed_at_once_has_no_outcome() -> None:
     failed = converted(invalid="it ended", invalid_code="ended", **told)
     assert failed.outcome is None
     assert (failed.invalid_code, failed.invalid_why) == ("ended", "it ended")
-    # It had counted something, and does not count all the same.
+    # It had counts, but does not count.
     assert converted(invalid="late", invalid_code="late").frames.received == 99
 
 

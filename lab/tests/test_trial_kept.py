@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Windows on links that fill themselves: how counters are read, and what a forwarder has kept."""
+"""Windows on links that fill themselves: reading counters, and packets inside a forwarder."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_each_port_s_own_balance_leaves_no_room() -> None:
 
 
 def test_a_router_s_ports_are_read_one_after_the_other() -> None:
-    """All goes out of the second port, 20 Mpps, and it is read 1 ms later."""
+    """All packets leave by the second port at 20 Mpps, and it is read 1 ms later."""
     first = readings(0, (0, 0), (0, 0))
     last = readings(300, (3_000_000, 0), (3_010_000, 6_020_000))
     kept, allowed = _kept(first, last)

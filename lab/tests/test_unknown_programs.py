@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Runs with a program that this build does not know are reported and compared as any other."""
+"""Runs with a program that this version does not know are reported and compared as usual."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ THEIRS = "their-fwd"
 
 
 def renamed(directory: Path, name: str) -> None:
-    """As if another build, which knows one more program, had made the run."""
+    """As if another version, which knows one more program, had made the run."""
     for file in (directory / RECORDS, directory / RUN):
         text = file.read_text()
         for end in ("", AA_SUFFIX):
@@ -43,7 +43,7 @@ def renamed(directory: Path, name: str) -> None:
 
 
 def renamed_with_builds(directory: Path, name: str) -> None:
-    """The same for a program of `graph`, which names of builds begin with: c-graph/gcc."""
+    """The same for a program of `graph`, whose name begins the names of builds: c-graph/gcc."""
     for file in (directory / RECORDS, directory / RUN):
         file.write_text(file.read_text().replace(name, THEIRS))
 

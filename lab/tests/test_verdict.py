@@ -94,7 +94,7 @@ def test_aa_difference_beyond_the_margin_forbids_a_verdict(low: float, high: flo
 def test_a_small_aa_difference_takes_only_what_it_could_explain(
     paired: Paired, control: float, verdict: str
 ) -> None:
-    """Its interval reaches into the margin, so that it proves no difference that matters."""
+    """Its interval overlaps the margin, so it proves no relevant difference."""
     low, high = sorted((control, 2 - control))
     aa = replace(CALM, ratio=control, ci_low=low - 0.005, ci_high=high - 0.01, p=0.03)
     found = judge(paired, paired.p, planned=20, aa=aa)

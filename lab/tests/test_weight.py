@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""The weight of a lab on its CPUs: a control group that it is in, and that goes with it."""
+"""The weight of a lab on its CPUs: a control group around it, which is removed with it."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from linerate.records.trial import Trial
 
 @pytest.fixture
 def tree() -> Path:
-    """Where groups are made on this machine."""
+    """The group tree in which groups are made on this machine."""
     if why := weight.obstacle():
         pytest.skip(f"the lab cannot have a weight here: {why}")
     found = next(each for each in mounts() if each.version == 1 and "cpu" in each.options)
@@ -38,7 +38,7 @@ def tree() -> Path:
 
 @pytest.fixture
 def asleep() -> Iterator[subprocess.Popen[bytes]]:
-    """A process in the group that the test is in when this begins."""
+    """A process in the group that the test is in when this starts."""
     with subprocess.Popen(["sleep", "60"]) as running:
         yield running
         running.kill()
@@ -49,7 +49,7 @@ def ours(tree: Path) -> list[Path]:
 
 
 def group_of(pid: int | str) -> str:
-    """Of the controller of CPUs."""
+    """Its group for the CPU controller."""
     lines = Path(f"/proc/{pid}/cgroup").read_text().splitlines()
     return next(line.split(":")[2] for line in lines if "cpu" in line.split(":")[1].split(","))
 
@@ -64,7 +64,7 @@ def test_the_lab_and_what_it_starts_weigh_more_for_a_while(tree: Path) -> None:
             child = after.enter_context(subprocess.Popen(["sleep", "60"]))
             after.callback(child.kill)
             assert group_of("self") == group_of(child.pid) == f"/{held.group.name}"
-        # What still runs goes back, too.
+        # Processes that still run are moved back, too.
         assert group_of("self") == group_of(child.pid) == before
     assert held.group not in ours(tree)
 

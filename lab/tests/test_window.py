@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""What is told of polls: when the probe looks, and which polls belong to a window."""
+"""Results of polls: when the probe measures, and which polls belong to a window."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Serve = Callable[[dict[str, Any]], TelemetryServer]
 
 
 def polling(polls: int, full: int, cycles: int, *, lcore: int = 1, port: int = 0) -> Polling:
-    """Polls of which so many return 4 packets, at 100 cycles each, and the others none."""
+    """Polls of which this many return 4 packets, at 100 cycles each, and the others none."""
     return Polling(
         lcore=lcore, port=port, queue=0, polls=polls, empty_polls=polls - full, packets=4 * full,
         burst_limit=4, burst_histogram=[polls - full, 0, 0, 0, full], busy_tsc=400 * full,
@@ -119,7 +119,7 @@ def test_a_program_without_the_probe_has_no_figures(telemetry_server: Serve) -> 
 
 
 def test_each_lost_frame_is_named_once() -> None:
-    """Of what interfaces refused, what their sender does not know of."""
+    """Of an interface's refusals, those that their sender does not know of."""
     at_start = Settled(
         Sent(accepted=500, received=500),
         Forwarded(rx=1000, tx=1000),
@@ -127,7 +127,7 @@ def test_each_lost_frame_is_named_once() -> None:
         {"generator": Passed(500, 500), "forwarder": Passed(1000, 1000)},
     )
     # 3 of 100 are lost by the sender's interface and 4 by the forwarder's socket; the forwarder
-    # was told of 5 of the 7 that its interface refused; the sender has no room for 10.
+    # knows of 5 of the 7 that its interface refused; the sender has no room for 10.
     at_end = Settled(
         Sent(accepted=100, received=76),
         Forwarded(rx=1093, tx=1088),

@@ -26,7 +26,7 @@ def top(*arguments: str, timeout_s: float = 60) -> subprocess.CompletedProcess[s
 
 
 def objects(done: subprocess.CompletedProcess[str]) -> list[dict[str, Any]]:
-    """What it said as JSON, after a look at the schema."""
+    """The JSON output, validated by the schema."""
     found = [json.loads(line) for line in done.stdout.splitlines()]
     for one in found:
         by_schema.check(one, "top-1.json")

@@ -70,5 +70,5 @@ def cell_of(name: str, size: int) -> TrialCell:
 
 
 def part_of(field: str) -> str:
-    """In which part of a record the field is."""
+    """The part of a record that contains the field."""
     return next(part for part, model in _PARTS.items() if field in model.model_fields)

@@ -23,7 +23,7 @@ _REDIRECT_MAP = 51
 
 
 def bpf(command: int, attributes: bytes) -> int:
-    """The descriptor that the call makes; raises `OSError`."""
+    """The descriptor that the call returns; raises `OSError`."""
     libc = ctypes.CDLL(None, use_errno=True)
     text = ctypes.create_string_buffer(attributes)
     found = libc.syscall(_BPF[platform.machine()], command, text, len(attributes))
@@ -38,13 +38,13 @@ def _instruction(code: int, registers: int = 0, immediate: int = 0) -> bytes:
 
 
 def load(devmap: int, to: int, multiplications: int) -> int:
-    """An XDP program that sends every packet to this place of the map."""
+    """Load an XDP program that redirects every packet to this entry of the map."""
     program = [
         _instruction(0xB7, 0, 3),  # r0 = 3
         *[_instruction(0x27, 0, 5)] * multiplications,  # r0 *= 5
         _instruction(0x18, 0x11, devmap),  # r1 = the map
         _instruction(0),
-        _instruction(0xB7, 2, to),  # r2 = the place
+        _instruction(0xB7, 2, to),  # r2 = the key
         _instruction(0xB7, 3, 0),  # r3 = no flags
         _instruction(0x85, 0, _REDIRECT_MAP),
         _instruction(0x95),  # return r0
@@ -56,7 +56,7 @@ def load(devmap: int, to: int, multiplications: int) -> int:
 
 
 def new_map() -> int:
-    """With room for two interfaces."""
+    """Make a map for two interfaces."""
     return bpf(_MAP_CREATE, struct.pack("<IIIII", _DEVMAP, 4, 4, 2, 0))
 
 

@@ -26,7 +26,7 @@ esac
 
 @pytest.fixture
 def checkout(machine: Machine) -> Machine:
-    machine.link("awk", "grep", "mkdir", "tee")
+    machine.link("awk", "grep", "mkdir", "nice", "sleep", "tee")
     machine.rust("1.99.0")
     runners(machine)
     for suite in ("lab/tests", "crates/one/tests", "tests"):
@@ -147,7 +147,7 @@ def test_no_test_at_all_is_a_failure(checkout: Machine) -> None:
 
 def test_nothing_runs_on_when_it_is_ended(checkout: Machine, tmp_path: Path) -> None:
     """Neither the tests beside the Rust ones nor its directory."""
-    checkout.link("mv", "sleep")
+    checkout.link("mv")
     pid = tmp_path / "pid"
     runners(checkout, rust="sleep 60", python=f"echo $$ >{pid}.new; mv {pid}.new {pid}; sleep 60")
     scratch = tmp_path / "scratch"
@@ -165,3 +165,17 @@ def test_nothing_runs_on_when_it_is_ended(checkout: Machine, tmp_path: Path) -> 
         assert running.wait(30) != 0
     until(lambda: not Path(f"/proc/{pid.read_text().strip()}").exists())
     assert list(scratch.iterdir()) == []
+
+
+def test_nothing_is_measured_while_the_lab_s_tests_compute(checkout: Machine) -> None:
+    """The Rust tests are over at once, the lab's are not."""
+    order = checkout.checkout / "order"
+    python = f"""case "$*" in
+        *"not e2e"*) sleep 1; echo computed >>{order} ;;
+        *"-m e2e"*) echo measured >>{order} ;;
+    esac
+    """
+    runners(checkout, python=python + PYTHON)
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 0, done.stderr
+    assert order.read_text().split() == ["computed", "measured"]

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * A worker, included once for each way to pass objects on and each kind of work, so that it decides nothing
- * while it runs. NAME: its name; WAY: SWAP, COPY, ASSIGN or SPECULATE; SOME: pointers at a time;
+ * A worker, included once for each way to pass objects on and each kind of work, so that it has no
+ * branches for these while it runs. NAME: its name; WAY: SWAP, COPY, ASSIGN or SPECULATE; SOME: pointers at a time;
  * WORK: NOTHING, LINE or HASH5.
  */
 #ifndef WORKER

@@ -3,29 +3,45 @@
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import itertools
 import os
 import random
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from linerate.host.errors import LabError, ProcessError, TelemetryError
-from linerate.host.host import LOCAL
+from linerate.host.host import LOCAL, Host
 from linerate.host.leftovers.traces import Traces, left_behind
-from linerate.host.process import Child, Command, RunDirectory
+from linerate.host.process import Child, Command, RunDirectory, thread_states
+from linerate.host.sampler import Activity
 from linerate.links.eal import Memory
+from linerate.telemetry.client import socket_path
+from linerate_bench.soak import bench as bench_module
 from linerate_bench.soak import exchanges, frames, fuzz, generator, labs
-from linerate_bench.soak.bench import Bench, Until, hears, wrong_end
+from linerate_bench.soak.bench import (
+    MOST_TIMES,
+    Bench,
+    Patience,
+    Started,
+    Until,
+    hears,
+    started,
+    wrong_end,
+)
 from linerate_bench.soak.programs import Program, await_traffic
 from linerate_bench.soak.starts import counted, killed, stopped
-from linerate_bench.soak.wires import changes
+from linerate_bench.soak.wires import changes, heard, marked
 
 # -- frames ----------------------------------------------------------------------------------------
 
@@ -79,15 +95,15 @@ def bench(tmp_path: Path) -> Iterator[Bench]:
         yield Bench(run, random.Random(1), tmp_path / "soak.jsonl", Memory(False))
 
 
-def planted(script: str, end: str = "exit 0") -> Program:
-    """Return a shell script that acts like a program on EAL: it runs `script`, then makes its
-    telemetry socket, and removes it when it is asked to end.
+def planted(script: str, end: str = "exit 0", before: str = "") -> Program:
+    """A shell that acts like a program on EAL: it does this, then its telemetry is there, which it
+    removes when it is told to end. `before`: what it does before it handles signals.
     """
 
     def argv(bench: Bench, prefix: str) -> list[str]:
         place = f"{bench.run.path}/dpdk/{prefix}"
         whole = (
-            f"trap 'rm -rf {place}; {end}' TERM INT\n{script}\nmkdir -p {place}\n"
+            f"{before}\ntrap 'rm -rf {place}; {end}' TERM INT\n{script}\nmkdir -p {place}\n"
             f": >{place}/dpdk_telemetry.v2\nwhile :; do sleep 0.01; done\n"
         )
         return ["sh", "-c", whole]
@@ -105,6 +121,45 @@ def test_a_program_that_leaves_nothing_has_no_faults(bench: Bench) -> None:
     assert (found.number, found.faults) == (3, ())
     found = counted(bench, planted(""), killed, Until(60, 2))
     assert (found.number, found.faults) == (2, ())
+
+
+def test_what_was_counted_before_an_error_stays_counted(bench: Bench) -> None:
+    done: list[str] = []
+
+    def once(bench: Bench, program: Program, host: Host) -> list[str]:
+        done.append(program.name)
+        if len(done) == 3:
+            raise ProcessError("it has gone")
+        return []
+
+    found = counted(bench, planted(""), once, Until(60, 9))
+    assert (found.number, found.faults) == (2, ("it has gone",))
+
+
+def test_answers_are_waited_for_as_long_as_programs_are(tmp_path: Path) -> None:
+    """An exchange of XDP programs took more than the five seconds of other answers."""
+    script = (
+        "import socket, sys, time, pathlib\n"
+        "path = pathlib.Path(sys.argv[1]); path.parent.mkdir(parents=True)\n"
+        "server = socket.socket(socket.AF_UNIX, socket.SOCK_SEQPACKET)\n"
+        "server.bind(str(path)); server.listen(1)\n"
+        "peer = server.accept()[0]\n"
+        'peer.send(b\'{"version": "DPDK 22.11", "pid": 1, "max_output_len": 16384}\')\n'
+        "peer.recv(100); time.sleep(6); peer.send(b'{\"/slow\": 7}'); time.sleep(60)\n"
+    )
+    # A path of pytest's is longer than a socket's may be.
+    with RunDirectory() as run:
+        bench = Bench(run, random.Random(1), tmp_path / "soak.jsonl", Memory(False))
+        prefix = run.new_prefix("slow")
+        argv = [sys.executable, "-c", script, str(socket_path(run.path, prefix))]
+        with started(bench, argv, prefix) as running, running.connect() as telemetry:
+            assert telemetry.ask("/slow") == 7
+
+
+def test_a_start_after_a_kill_is_told_to_end_when_it_handles_signals(bench: Bench) -> None:
+    """Where it is slow, the socket of the killed one is there before it runs."""
+    found = counted(bench, planted("", before="sleep 0.6"), killed, Until(60, 5), patience_s=0.3)
+    assert (found.number, found.faults) == (5, ())
 
 
 def test_a_file_that_is_left_is_found(bench: Bench) -> None:
@@ -138,6 +193,72 @@ def test_ends_are_judged_by_what_was_promised() -> None:
     assert wrong_end(None, term, heard=True) == "did not end within 120 s of SIGTERM"
 
 
+SPIN = [sys.executable, "-c", "while True: pass"]
+
+
+@contextlib.contextmanager
+def spinning(nice: int) -> Iterator[subprocess.Popen[bytes]]:
+    """A process that wants the last CPU all the time."""
+    with subprocess.Popen(SPIN) as process:
+        try:
+            os.sched_setaffinity(process.pid, {max(os.sched_getaffinity(0))})
+            usual = os.getpriority(os.PRIO_PROCESS, process.pid)
+            os.setpriority(os.PRIO_PROCESS, process.pid, min(usual + nice, 19))
+            yield process
+        finally:
+            process.kill()
+
+
+def test_time_that_others_take_from_a_program_is_not_counted() -> None:
+    with spinning(0), spinning(15) as starved:
+        time.sleep(0.5)
+        patience, end = Patience(starved.pid, 1.0), time.monotonic() + 1.3
+        while time.monotonic() < end:
+            assert not patience.over
+            time.sleep(0.01)
+    with subprocess.Popen(["sleep", "60"]) as idle:
+        while "R" in thread_states(idle.pid):
+            time.sleep(0.01)
+        patience = Patience(idle.pid, 0.2)
+        assert not patience.over
+        time.sleep(0.3)
+        assert patience.over
+        assert str(patience) == "0.2 s"
+        idle.kill()
+
+
+def test_a_program_that_runs_has_no_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = itertools.count(1.0, 0.01)
+    monkeypatch.setattr(
+        bench_module, "activity", lambda pid: Activity(0, 0, n := next(ran), 0.0, {1: (n, 0.0)})
+    )
+    monkeypatch.setattr(bench_module, "thread_states", lambda pid: iter("R"))
+    patience = Patience(1, 0.1)
+    time.sleep(0.15)
+    assert not patience.over, "whether it waits is known from two looks"
+    assert patience.over
+
+
+def test_a_limit_grows_to_its_multiple_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
+    waited = [0.0]
+    monkeypatch.setattr(
+        bench_module, "activity", lambda pid: Activity(0, 0, 0.0, 0.0, {1: (0.0, waited[0])})
+    )
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    patience = Patience(1, 30.0)
+    now[0], waited[0] = 135.0, 20.0
+    assert not patience.over
+    now[0] = 149.0
+    assert not patience.over
+    waited[0] = 10_000.0
+    now[0] = 100.0 + MOST_TIMES * 30.0 - 1
+    assert not patience.over
+    now[0] += 2
+    assert patience.over
+    assert str(patience) == "30 s, and 270.0 s in which other processes had its CPU"
+
+
 def test_a_handler_is_seen_in_a_process_s_status() -> None:
     assert hears("SigIgn:\t0000\nSigCgt:\t0000000000004000\n", signal.SIGTERM)
     assert not hears("SigIgn:\t4000\nSigCgt:\t0000000000000002\n", signal.SIGTERM)
@@ -163,13 +284,14 @@ def test_who_is_just_ending_is_waited_for(tmp_path: Path) -> None:
         assert left_behind(tmp_path, before, patience_s=10.0) == []
 
 
-class Receiving:
+class Receiving(Started):
     """A `Started` whose port 0 answers with these numbers of packets in turn; None: an error."""
 
     def __init__(self, child: Child, *ipackets: int | None) -> None:
-        self.child, self._ipackets = child, iter(ipackets)
+        super().__init__(child, Path(), "planted")
+        self._ipackets = iter(ipackets)
 
-    def connect(self) -> AbstractContextManager[Receiving]:
+    def connect(self) -> Any:
         return nullcontext(self)
 
     def ask(self, command: str) -> dict[str, int]:
@@ -182,7 +304,7 @@ class Receiving:
 
 def test_traffic_is_awaited_until_port_0_has_received(bench: Bench) -> None:
     with LOCAL.start(Command("planted", ("sleep", "60"), (bench.cpu,)), bench.run) as child:
-        running: Any = Receiving(child, None, 0, 3)
+        running = Receiving(child, None, 0, 3)
         await_traffic(running)
         with pytest.raises(StopIteration):
             running.ask("/ethdev/stats,0")
@@ -190,7 +312,7 @@ def test_traffic_is_awaited_until_port_0_has_received(bench: Bench) -> None:
 
 def test_traffic_of_a_program_that_ended_is_not_awaited(bench: Bench) -> None:
     with LOCAL.start(Command("planted", ("false",), (bench.cpu,)), bench.run) as child:
-        running: Any = Receiving(child, *[None] * 1000)
+        running = Receiving(child, *[None] * 1000)
         with pytest.raises(ProcessError, match="planted ended with exit code 1"):
             await_traffic(running)
 
@@ -248,6 +370,21 @@ def test_an_action_is_judged_by_where_a_frame_is_heard() -> None:
     assert exchanges.judged_places("r0", everywhere) == "a frame for r0 was heard at none"
     told = exchanges.judged_places("f0", dict.fromkeys(everywhere, True))
     assert told == "a frame for f0 was heard at l0 and f0 and r0"
+
+
+def test_a_frame_that_came_while_others_had_the_cpu_is_heard(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    far, near = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+    near.setblocking(False)
+    # Others have the CPU for ten seconds at a time.
+    times = itertools.count(100.0, 10.0)
+    monkeypatch.setattr(time, "monotonic", lambda: next(times))
+    with far, near:
+        far.send(b"of others")
+        far.send(marked(7))
+        assert heard(near, marked(7)[14:], 5.0) == marked(7)
+        assert heard(near, marked(7)[14:], 5.0) is None
 
 
 def test_a_frame_without_a_counter_is_found() -> None:

@@ -23,18 +23,18 @@ pub struct Loops {
     ring_single: Ring,
 }
 
-/// A table's name for C; ours have no NUL byte.
+/// A table's name as a C string; our names have no NUL byte.
 fn c_name(name: &str) -> CString {
     CString::new(name).unwrap_or_default()
 }
 
-/// Packets for C: pointers that it gives back, in any order.
+/// Packets for C: pointers, which it returns in any order.
 pub type Packets = [*mut c_void; crate::loops::PACKETS];
 
 impl Loops {
-    /// Loads a library, for as long as the process lives.
+    /// Loads a library, which stays loaded until the process ends.
     pub fn load(build: &str, file: &OsStr) -> Result<Self, Error> {
-        // SAFETY: what is named on the command line is one of ours: it has no constructors of its own.
+        // SAFETY: the command line names a library of ours, which has no constructors.
         let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(file) }?));
         // SAFETY: the functions are declared as in `c/lookup.c`.
         unsafe {
@@ -52,7 +52,7 @@ impl Loops {
     }
 
     pub fn lpm(&self, name: &str, addresses: &[u32], rounds: u64) -> u64 {
-        // SAFETY: the table of that name is one of LPM; as many addresses as are counted.
+        // SAFETY: the table of that name is an LPM table, and the count is the number of addresses.
         unsafe {
             (self.lpm)(c_name(name).as_ptr(), addresses.as_ptr().cast(), addresses.len(), rounds)
         }
@@ -66,27 +66,27 @@ impl Loops {
     }
 
     pub fn hash(&self, name: &str, keys: &[Key], rounds: u64) -> u64 {
-        // SAFETY: the table of that name has such keys; as many as are counted.
+        // SAFETY: the table of that name has keys of this type, and the count is their number.
         unsafe { (self.hash)(c_name(name).as_ptr(), keys.as_ptr().cast(), keys.len(), rounds) }
     }
 
     pub fn acl(&self, name: &str, headers: &[Header], rounds: u64) -> u64 {
-        // SAFETY: the list of that name reads less of each than there is; as many as are counted.
+        // SAFETY: the list of that name reads only within a header, and the count is their number.
         unsafe { (self.acl)(c_name(name).as_ptr(), headers.as_ptr().cast(), headers.len(), rounds) }
     }
 
     pub fn pool(&self, name: &str, rounds: u64) -> u64 {
-        // SAFETY: the pool of that name is one of packets.
+        // SAFETY: the pool of that name is a packet pool.
         unsafe { (self.pool)(c_name(name).as_ptr(), rounds) }
     }
 
     pub fn ring(&self, name: &str, packets: &mut Packets, rounds: u64) -> u64 {
-        // SAFETY: the ring of that name has pointers, and room for these.
+        // SAFETY: the ring of that name holds pointers, and has room for these.
         unsafe { (self.ring)(c_name(name).as_ptr(), packets.as_mut_ptr(), rounds) }
     }
 
     pub fn ring_single(&self, name: &str, packets: &mut Packets, rounds: u64) -> u64 {
-        // SAFETY: as above; nobody else uses it.
+        // SAFETY: as above; nothing else uses the ring.
         unsafe { (self.ring_single)(c_name(name).as_ptr(), packets.as_mut_ptr(), rounds) }
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The loops through the safe API. `../c/lookup.c` has the same ones.
+//! The loops through the safe API. `../c/lookup.c` has the same loops in C.
 
 use std::sync::atomic::{Ordering, compiler_fence};
 
@@ -9,22 +9,22 @@ use dpdk::lpm::Lpm;
 use dpdk::ring::Ring;
 use dpdk::{Burst, Mbuf, Mempool};
 
-/// Keys that are looked up at once.
+/// Keys per lookup call.
 pub const BATCH: usize = 64;
-/// Packets that are taken, given back, put in and taken out at once.
+/// Packets per call to a pool or a ring.
 pub const PACKETS: usize = 32;
-/// What stands for a key that is not there.
+/// The value for a missing key.
 pub const MISSED: u32 = 0x00ff_ffff;
 
-/// A key of 16 bytes, as a flow of IPv4 has it.
+/// A key of 16 bytes, the size of an IPv4 flow's key.
 pub type Key = [u32; 4];
-/// The first bytes of a packet behind its Ethernet header.
+/// The first bytes of a packet after its Ethernet header.
 pub type Header = [u8; 64];
 
 /// The lists of [`acl`].
 pub type Rules = Acl<'static, Built, 5>;
 
-/// Keeps the compiler from taking one batch's lookups for another's.
+/// Keeps the compiler from merging the lookups of several batches.
 fn barrier() {
     compiler_fence(Ordering::SeqCst);
 }
@@ -39,7 +39,7 @@ pub fn lpm(table: &Lpm<'_>, addresses: &[u32], rounds: u64) -> u64 {
     for _ in 0..rounds {
         for batch in addresses.chunks_exact(BATCH) {
             let mut hops = [0; BATCH];
-            // As many places as addresses: it cannot fail.
+            // The lengths are equal: it cannot fail.
             let _ = table.lookup_bulk(batch, &mut hops, MISSED);
             sum += sum_of(&hops);
             barrier();
@@ -73,7 +73,7 @@ pub fn hash(table: &Hash<'_, Key, u32>, keys: &[Key], rounds: u64) -> u64 {
     for _ in 0..rounds {
         for batch in keys.chunks_exact(BATCH) {
             let mut values = [0; BATCH];
-            // As many places as keys: it cannot fail.
+            // The lengths are equal: it cannot fail.
             let _ = table.lookup_bulk(batch, &mut values, MISSED);
             sum += sum_of(&values);
             barrier();
@@ -88,7 +88,7 @@ pub fn acl(rules: &Rules, headers: &[Header], rounds: u64) -> u64 {
     for _ in 0..rounds {
         for batch in headers.chunks_exact(BATCH) {
             let mut verdicts = [[None; 1]; BATCH];
-            // As many verdicts as headers, each of which is long enough.
+            // The lengths are equal, and each header is long enough.
             let _ = rules.classify_slices(batch, &mut verdicts);
             let found = verdicts.map(|[verdict]| verdict.map_or(0, |verdict| verdict.get()));
             sum += sum_of(&found);

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `lookup-bench [EAL options] -- [--library BUILD=FILE.so]...`: answers a request of JSON on each line of standard
-//! input by a line of JSON, until there are no more.
+//! `lookup-bench [EAL options] -- [--library BUILD=FILE.so]...`: reads one JSON request per line
+//! from standard input, and answers each with one line of JSON, until the input ends.
 //!
-//! - `{"do":"cells"}`: which cells there are, the arms, and how many operations a round of each cell has;
-//! - `{"do":"run","cell":CELL,"arm":ARM,"rounds":N}` or `"ms":N` in place of rounds: one window.
+//! - `{"do":"cells"}`: lists the cells, the arms, and the number of operations in a round of each
+//!   cell;
+//! - `{"do":"run","cell":CELL,"arm":ARM,"rounds":N}`, or with `"ms":N` in place of rounds: runs one
+//!   window.
 //!
-//! Whoever asks decides the order and how often; nothing is timed but the loops.
+//! The client decides the order and the number of requests. Only the loops are timed.
 
 mod c;
 mod loops;
@@ -22,7 +24,7 @@ use c::Loops;
 use loops::PACKETS;
 use tables::{ACL, HASH, LOOKUPS, LPM, POOL, RING, Tables};
 
-/// The loops, and how many operations a round of each has.
+/// The loops, each with the number of operations in a round.
 const CELLS: [(&str, usize); 7] = [
     ("lpm", LOOKUPS),
     ("lpm-x4", LOOKUPS),
@@ -34,7 +36,7 @@ const CELLS: [(&str, usize); 7] = [
 ];
 /// The loops through the safe API.
 const RUST: &str = "rust";
-/// Rounds of a window at most.
+/// Most rounds of a window.
 const MOST_ROUNDS: u64 = 1 << 32;
 const WARM: u64 = 2;
 
@@ -63,7 +65,7 @@ fn start() -> Result<(), String> {
     for line in std::io::stdin().lock().lines() {
         let line = line.map_err(|error| format!("standard input: {error}"))?;
         let answer = bench.answer(&line).unwrap_or_else(|reason| json!({ "error": reason }));
-        // Whoever asked is gone: so is the work.
+        // The client is gone, so there is no more work.
         if writeln!(out, "{answer}").and_then(|()| out.flush()).is_err() {
             break;
         }
@@ -158,7 +160,7 @@ impl Bench {
     }
 }
 
-/// The cycles of so many rounds, and what they found.
+/// Returns the cycles of this many rounds, and the sum of what they found.
 fn rounds_of(
     cell: &str,
     library: Option<&Loops>,
@@ -170,7 +172,7 @@ fn rounds_of(
     if cell.starts_with("ring") {
         pool.fill(&mut burst, PACKETS).map_err(|error| error.to_string())?;
     }
-    // C has packets of its own making: any pointers.
+    // The C side makes its own packets: any pointers do.
     let mut packets = [std::ptr::null_mut(); PACKETS];
     let begin = tsc::now();
     let sum = match (cell, library) {

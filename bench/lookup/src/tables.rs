@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The tables that all loops use, and what is looked up in them, drawn from a seed.
+//! The tables that all loops use and the keys that are looked up, generated from a seed.
 
 use std::num::NonZeroU32;
 
@@ -15,7 +15,7 @@ use crate::loops::{Header, Key, PACKETS, Rules};
 const ROUTES: u32 = 2000;
 /// Keys in the hash table.
 const KEYS: u32 = 50_000;
-/// Rules in the list.
+/// Rules in the access-control list.
 const RULES: u32 = 200;
 /// Keys that are looked up, again and again.
 pub const LOOKUPS: usize = 4096;
@@ -38,8 +38,8 @@ pub struct Tables {
     pub ring: Ring<'static, Mbuf<'static>>,
 }
 
-/// xorshift64*: the same numbers in every run. The figures in docs/benchmarks.md are of tables that it drew, so it is not
-/// exchanged for `packet::random`.
+/// xorshift64*: the same numbers in every run. The results in docs/benchmarks.md are for tables
+/// that it generated, so do not replace it by `packet::random`.
 struct Numbers(u64);
 
 impl Numbers {
@@ -74,7 +74,7 @@ impl Tables {
     }
 }
 
-/// An eighth of the addresses have no route, or a short one by chance.
+/// An eighth of the addresses have no route, except that some match a short one by chance.
 fn routes(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Lpm<'static>, Vec<u32>), Failed> {
     let config = LpmConfig { max_routes: ROUTES, groups: 512, ..LpmConfig::named(LPM) };
     let mut lpm = Lpm::new(eal, &config)?;
@@ -94,12 +94,12 @@ fn routes(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Lpm<'static>, Vec
     Ok((lpm, (0..LOOKUPS).map(address).collect()))
 }
 
-/// An eighth of the keys that are looked up is not there.
+/// An eighth of the keys that are looked up are not in the table.
 fn keys(
     eal: &'static Eal,
     numbers: &mut Numbers,
 ) -> Result<(Hash<'static, Key, u32>, Vec<Key>), Failed> {
-    // C takes 64 keys in one call; so does the safe API when there are no further buckets.
+    // C looks up 64 keys per call; so does the safe API if the table is not extendable.
     let config = HashConfig { capacity: 2 * KEYS, extendable: false, ..HashConfig::named(HASH) };
     let mut table = Hash::new(eal, &config)?;
     let mut key = || [numbers.next(), numbers.next(), numbers.next(), 17];
@@ -114,10 +114,10 @@ fn keys(
     Ok((table, (0..LOOKUPS).map(looked_up).collect()))
 }
 
-/// Rules about addresses and ports, and headers that match one each.
+/// Rules on addresses and ports, and headers that match one rule each.
 fn rules(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Rules, Vec<Header>), Failed> {
     let config = AclConfig { max_rules: RULES, ..AclConfig::named(ACL) };
-    // C does not look behind options.
+    // The C side does not support IP options.
     let layout = IPV4_5TUPLE.at_fixed_places();
     let mut acl: Acl<'static, _, 5> = Acl::new(eal, &layout, &config)?;
     let mut drawn = Vec::new();
@@ -150,7 +150,7 @@ fn rules(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Rules, Vec<Header>
     Ok((acl.build()?, (0..LOOKUPS).map(header).collect()))
 }
 
-/// Some number of so many bits.
+/// A number of `bits` bits; the others are 0.
 fn numbers_below(bits: u8, from: u32) -> u32 {
     from.wrapping_mul(0x9e37_79b9).checked_shr(32 - u32::from(bits)).unwrap_or(0)
 }

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The same work by each library, as its documentation does it, and by the peers' accessors with RFC 1624 by hand.
+//! The same work with each library, as its documentation shows it, and with the libraries'
+//! accessors and RFC 1624 by hand.
 //!
-//! All of them look at the EtherType, at whether the headers are there, and at what the library looks at by itself.
+//! All of them check the EtherType, that the headers are complete, and what the library checks
+//! itself.
 
 use etherparse::{Ethernet2Header, Ipv4Header, UdpHeader};
 use packet::MacAddr;
@@ -17,10 +19,10 @@ use smoltcp::wire::{EthernetAddress, EthernetFrame, EthernetProtocol, Ipv4Packet
 use crate::by_hand::{updated, updated_udp, words};
 use crate::frames::Nat;
 
-/// Translates all frames and tells how many it could.
+/// Translates all frames and returns how many it could.
 pub type Sweep = fn(&mut [&mut [u8]], &Nat) -> usize;
 
-/// A way to do it.
+/// An arm: one way to translate frames.
 pub struct Arm {
     /// Its name in the output.
     pub name: &'static str,
@@ -30,7 +32,7 @@ pub struct Arm {
     pub ports: Sweep,
 }
 
-/// One function of the loop for each arm and cell, each with its own copy of the code.
+/// Makes a function with the loop for each arm and cell, so that each has its own copy of the code.
 macro_rules! arm {
     ($name:literal, $address:path, $ports:path) => {{
         #[inline(never)]
@@ -45,7 +47,7 @@ macro_rules! arm {
     }};
 }
 
-/// All of them; ours first.
+/// All arms; ours first.
 pub const ARMS: &[Arm] = &[
     arm!("linerate", linerate_address, linerate_ports),
     arm!("smoltcp", smoltcp_address, smoltcp_ports),
@@ -178,7 +180,7 @@ fn pnet_ports(frame: &mut [u8], nat: &Nat) -> Option<()> {
     let (source, destination) = (ip.get_source(), ip.get_destination());
     let mut udp = MutableUdpPacket::new(ip.payload_mut())?;
     udp.set_destination(nat.port);
-    // It gives 0, which RFC 768 has for none.
+    // It returns 0, which in RFC 768 means no checksum.
     let sum = pnet_udp::ipv4_checksum(&udp.to_immutable(), &source, &destination);
     udp.set_checksum(if sum == 0 { 0xffff } else { sum });
     Some(())
@@ -221,13 +223,13 @@ fn pnet_ports_by_hand(frame: &mut [u8], nat: &Nat) -> Option<()> {
     Some(())
 }
 
-/// The headers of etherparse are copies: changed, they are written back.
+/// etherparse's headers are copies: they are changed and then written back.
 #[inline(always)]
 fn etherparse_address(frame: &mut [u8], nat: &Nat) -> Option<()> {
     etherparse_ip(frame, nat).map(|_| ())
 }
 
-/// Returns the header and how many bytes of the frame all headers take so far.
+/// Returns the header, and the length of all headers so far.
 #[inline(always)]
 fn etherparse_ip(frame: &mut [u8], nat: &Nat) -> Option<(Ipv4Header, usize)> {
     let (mut ethernet, rest) = Ethernet2Header::from_slice(frame).ok()?;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a user of a library without incremental checksums writes beside it: RFC 1624, equation 3, word by word.
+//! What a user of a library without incremental checksums must write: RFC 1624, equation 3, word by
+//! word.
 
-/// The checksum after words at even offsets changed.
+/// Returns the checksum after words at even offsets have changed.
 #[inline]
 pub fn updated<const N: usize>(checksum: u16, old: [u16; N], new: [u16; N]) -> u16 {
     let mut sum = u32::from(!checksum);
@@ -18,7 +19,7 @@ pub fn words([a, b, c, d]: [u8; 4]) -> [u16; 2] {
     [u16::from_be_bytes([a, b]), u16::from_be_bytes([c, d])]
 }
 
-/// UDP's: none stays none, and 0 is written as ones.
+/// UDP's checksum: none stays none, and 0 is written as all ones.
 #[inline]
 pub fn updated_udp(checksum: u16, old: ([u8; 4], u16), new: ([u8; 4], u16)) -> u16 {
     if checksum == 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The frames that all arms translate, and what they are to be afterwards.
+//! The frames that all arms translate, and their expected contents afterwards.
 
 use std::net::Ipv4Addr;
 
@@ -8,9 +8,9 @@ use packet::ethernet::Ethernet;
 use packet::ipv4::Ipv4;
 use packet::udp::Udp;
 
-/// Frames of a sweep.
+/// Frames per sweep.
 pub const COUNT: usize = 256;
-/// Bytes between two frames: none shares a line of the cache.
+/// Bytes from one frame to the next: no two share a cache line.
 const SLOT: usize = 1536;
 
 /// What is measured.
@@ -19,7 +19,7 @@ pub struct Cell {
     pub name: &'static str,
     /// Length of the frames in bytes, without FCS.
     pub len: usize,
-    /// Whether the port changes as well, and with it UDP's checksum; otherwise UDP has none.
+    /// True if the port changes too, and with it UDP's checksum; otherwise UDP has no checksum.
     pub ports: bool,
 }
 
@@ -30,7 +30,7 @@ pub const CELLS: &[Cell] = &[
     Cell { name: "address and port, 1514 bytes", len: 1514, ports: true },
 ];
 
-/// What a frame's addresses become.
+/// The new addresses of a frame.
 pub struct Nat {
     /// Ethernet destination.
     pub next_hop: [u8; 6],
@@ -38,12 +38,12 @@ pub struct Nat {
     pub own: [u8; 6],
     /// IPv4 destination.
     pub address: [u8; 4],
-    /// UDP destination port, where that changes.
+    /// UDP destination port, if that changes.
     pub port: u16,
 }
 
 impl Nat {
-    /// In each sweep another one, so that there is something to do.
+    /// Different in each sweep, so that every sweep changes the frames.
     pub fn of_sweep(sweep: u32) -> Self {
         let [_, a, b, c] = sweep.wrapping_mul(0x9e37_79b1).to_be_bytes();
         Nat {
@@ -55,14 +55,14 @@ impl Nat {
     }
 }
 
-/// One arm's copy.
+/// An arm's copy of the frames.
 pub struct Frames {
     bytes: Vec<u8>,
     len: usize,
 }
 
 impl Frames {
-    /// As they arrive.
+    /// The frames as they arrive.
     pub fn new(cell: &Cell) -> Self {
         let mut bytes = vec![0; COUNT * SLOT];
         for (n, slot) in bytes.chunks_exact_mut(SLOT).enumerate() {
@@ -71,12 +71,12 @@ impl Frames {
         Frames { bytes, len: cell.len }
     }
 
-    /// One slice for each, as of packets in a burst.
+    /// One slice per frame, like the packets of a burst.
     pub fn list(&mut self) -> Vec<&mut [u8]> {
         self.bytes.chunks_exact_mut(SLOT).map(|slot| &mut slot[..self.len]).collect()
     }
 
-    /// Whether they are what the last translation makes of them.
+    /// Checks that the frames are the result of the last translation.
     pub fn check(&self, cell: &Cell, last: &Nat) -> Result<(), String> {
         let mut wanted = vec![0; cell.len];
         for (n, slot) in self.bytes.chunks_exact(SLOT).enumerate() {
@@ -90,7 +90,7 @@ impl Frames {
     }
 }
 
-/// Frame `n` with these addresses, all checksums made anew.
+/// Writes frame `n` with these addresses, with all checksums computed from scratch.
 fn write(frame: &mut [u8], n: u32, with_checksum: bool, nat: &Nat) {
     let len = frame.len() as u16;
     frame[14] = 0x45;

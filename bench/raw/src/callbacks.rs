@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `callback-cost`: what a callback costs that is a closure, beside one of DPDK's kind.
+//! `callback-cost`: compares the cost of a callback that is a closure with that of a C-style DPDK
+//! callback.
 //!
 //!     callback-cost [EAL options] --vdev net_ring0 -- none|raw|closure|empty-raw|empty-closure POLLS
 //!
-//! Sends 32 packets to itself and receives them, so many times, with a callback on reception that adds up
-//! their lengths. `raw` is what C's would be: a function on pointers, with its state behind another. `empty-..`
-//! polls an empty queue. `scripts/count-callbacks` counts the instructions.
+//! Sends 32 packets to itself and receives them, POLLS times, with a receive callback that adds up
+//! their lengths. `raw` is a C-style callback: a function on pointers, with a pointer to its state.
+//! `empty-..` polls an empty queue. `scripts/count-callbacks` counts the instructions.
 
 use std::ffi::c_void;
 use std::process::ExitCode;
@@ -14,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, RxConfig, RxQueue, TxConfig};
 use dpdk_sys::{layout, rte_mbuf};
 
-/// What the callbacks add up, where the other side can see it.
+/// The sum of the callbacks, where the compiler must keep it.
 static BYTES: AtomicU64 = AtomicU64::new(0);
 
 fn main() -> ExitCode {
@@ -101,7 +102,7 @@ unsafe extern "C" fn raw(
     _room: u16,
     state: *mut c_void,
 ) -> u16 {
-    // SAFETY: DPDK hands over so many packets, and the pointer that it was given.
+    // SAFETY: DPDK passes this many packets, and the pointer that it was given.
     unsafe {
         let mut bytes = *state.cast::<u64>();
         for index in 0..usize::from(received) {

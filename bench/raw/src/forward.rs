@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The loop on raw pointers: what a C programmer would write, in Rust's syntax.
+//! The loop on raw pointers, as a C programmer would write it, in Rust.
 //!
-//! Every function here is unsafe for the same reason, told at [`run`]; inside, nothing checks it.
+//! Every function here is unsafe for the same reason, given at [`run`]; the functions themselves
+//! check nothing.
 
 use std::ffi::c_void;
 
@@ -34,7 +35,7 @@ impl<'f> Lane<'f> {
         addresses: Option<Addresses>,
         figures: &'f QueueFigures,
     ) -> Self {
-        // SAFETY: the table has an entry for each port that DPDK can have.
+        // SAFETY: the table has an entry for each possible DPDK port.
         let entry = |port: u16| unsafe {
             (&raw const dpdk_sys::rte_eth_fp_ops)
                 .cast::<u8>()
@@ -58,7 +59,7 @@ impl<'f> Lane<'f> {
 
 type BurstFn = unsafe extern "C" fn(*mut c_void, *mut *mut rte_mbuf, u16) -> u16;
 
-/// Volatile: another thread may replace what the table holds, as the compiler must know.
+/// Volatile: another thread may change the table, and the compiler must know that.
 #[inline(always)]
 unsafe fn read<T: Copy>(base: *const u8, offset: usize) -> T {
     // SAFETY: the caller names a field of a port's entry, by the offset that C gives.
@@ -88,10 +89,10 @@ unsafe fn receive(lane: &Lane<'_>, packets: *mut *mut rte_mbuf) -> usize {
     }
 }
 
-/// Offers packets once and frees what the driver does not take.
+/// Offers packets once and frees those that the driver does not accept.
 #[inline(always)]
 unsafe fn offer(lane: &mut Lane<'_>, packets: *mut *mut rte_mbuf, n: usize) {
-    // SAFETY: as in `receive`; the packets are this loop's until the driver has taken them.
+    // SAFETY: as in `receive`; the packets belong to this loop until the driver has accepted them.
     unsafe {
         let queue: *mut c_void = read::<*mut *mut c_void>(lane.tx, layout::FP_TXQ_DATA).read();
         let callbacks = read::<*mut *mut c_void>(lane.tx, layout::FP_TXQ_CLBK).read_volatile();
@@ -109,7 +110,7 @@ unsafe fn offer(lane: &mut Lane<'_>, packets: *mut *mut rte_mbuf, n: usize) {
     }
 }
 
-/// Callbacks have freed what they did not leave to be offered.
+/// Callbacks have already freed the packets that they did not leave to be offered.
 #[cold]
 unsafe fn free_rest(
     lane: &mut Lane<'_>,
@@ -120,15 +121,15 @@ unsafe fn free_rest(
 ) {
     lane.dropped += (n - sent) as u64;
     for index in sent..offered {
-        // SAFETY: what the driver did not take is this loop's still.
+        // SAFETY: packets that the driver did not accept still belong to this loop.
         unsafe { dpdk_sys::lr_pktmbuf_free(*packets.add(index)) };
     }
 }
 
-/// As many packets as l2fwd asks at once whether they may be written.
+/// Number of packets that l2fwd checks together for whether they are writable.
 const GROUP: usize = 8;
 
-/// Writes the addresses of every packet, as far as they are nobody else's and long enough.
+/// Writes the addresses of every packet that is not shared and is long enough.
 #[inline(always)]
 unsafe fn write_all(packets: *mut *mut rte_mbuf, n: usize, addresses: (u64, u32)) {
     let mut index = 0;
@@ -151,7 +152,7 @@ unsafe fn write_all(packets: *mut *mut rte_mbuf, n: usize, addresses: (u64, u32)
     }
 }
 
-/// One by one; what is shared or too short stays as it is.
+/// One by one; shared and short packets stay unchanged.
 #[inline(never)]
 unsafe fn write_rest(packets: *mut *mut rte_mbuf, from: usize, n: usize, addresses: (u64, u32)) {
     for index in from..n {
@@ -167,7 +168,7 @@ unsafe fn write_rest(packets: *mut *mut rte_mbuf, from: usize, n: usize, address
 
 const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
 
-/// Whether a packet is nobody else's and long enough.
+/// Returns true if a packet is not shared and is long enough.
 #[inline(always)]
 unsafe fn is_own(mbuf: *const rte_mbuf) -> bool {
     // SAFETY: a valid mbuf.
@@ -178,7 +179,7 @@ unsafe fn is_own(mbuf: *const rte_mbuf) -> bool {
     }
 }
 
-/// Whether all are nobody else's and long enough: l2fwd's question, asked its way.
+/// Returns true if all packets are not shared and are long enough, with the same check as l2fwd.
 #[inline(always)]
 unsafe fn all_own(group: &[*mut rte_mbuf; GROUP]) -> bool {
     #[cfg(target_arch = "x86_64")]
@@ -198,7 +199,7 @@ mod sse2 {
 
     use super::{Addresses, GROUP, SHARED, layout, rte_mbuf};
 
-    /// The layout of every release so far, which the numbers below are for.
+    /// True for the mbuf layout of every release so far, for which the numbers below are.
     pub(super) const FITS: bool = layout::MBUF_REFCNT == 18
         && layout::MBUF_OL_FLAGS == 24
         && layout::MBUF_DATA_LEN == 40
@@ -223,7 +224,7 @@ mod sse2 {
 
 #[inline(always)]
 unsafe fn write_one(mbuf: *mut rte_mbuf, (front, back): (u64, u32)) {
-    // SAFETY: a valid mbuf; nobody else has it, and its data is as long as it says.
+    // SAFETY: a valid mbuf that is not shared, and its data is as long as it says.
     unsafe {
         let data = field::<*mut u8>(mbuf, layout::MBUF_BUF_ADDR)
             .add(usize::from(field::<u16>(mbuf, layout::MBUF_DATA_OFF)));
@@ -258,11 +259,11 @@ unsafe fn flush(lane: &mut Lane<'_>) {
     }
 }
 
-/// Forwards until told to stop: each burst as it came, or through a buffer drained every 100 us.
+/// Forwards until `stop`: each burst as it came, or through a buffer that is flushed every 100 us.
 ///
 /// # Safety
-/// The lanes' ports are started with queue 0 each way, which nobody else uses meanwhile; no lane's
-/// packets are held by anybody who writes to them.
+/// The lanes' ports are started with queue 0 in each direction, which nothing else uses meanwhile;
+/// nothing else writes to the lanes' packets.
 pub unsafe fn run<const BURST_FORWARDING: bool>(lanes: &mut [Lane<'_>], stop: &Stop) {
     let mut meter = Meter::start(lanes.iter().map(|lane| lane.figures));
     let interval = tsc::hz().div_ceil(1_000_000) * 100;

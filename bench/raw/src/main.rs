@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `raw-l2fwd`: l2fwd with its packet path on raw pointers, on one lcore.
 //!
-//! Command line, pool, ports, figures and addresses are l2fwd's own; only what happens to packets is
-//! written again, in `forward.rs`, over `dpdk_sys` instead of `dpdk`. It asks the same
-//! questions of each packet, writes the same bytes and keeps the same figures, so that the ratio of l2fwd
-//! to this program is what the safe API costs. Runts and shared packets, which l2fwd handles, it passes on
-//! as they are: it is for `make bench` only.
+//! Command line, pool, ports, statistics and addresses are those of l2fwd; only the packet path is
+//! written again, in `forward.rs`, with `dpdk_sys` instead of `dpdk`. It makes the same checks of
+//! each packet, writes the same bytes and keeps the same statistics, so that the ratio of l2fwd's
+//! time to this program's is the cost of the safe API. l2fwd handles runts and shared packets,
+//! which this program forwards unchanged: it is for `make bench` only.
 
 mod forward;
 
@@ -57,8 +57,9 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         let addresses = options.mac_updating.then_some(both);
         lanes.push(Lane::new(path.rx_port, path.tx_port, addresses, figures));
     }
-    // SAFETY: the ports of the lanes are started with queue 0 each way and stay so until below; nobody
-    // else has their queues, for `Port::queues` is not called; this is the only thread that polls.
+    // SAFETY: the ports of the lanes are started with queue 0 in each direction and stay so until
+    // below; nothing else has their queues, because `Port::queues` is not called; only this thread
+    // polls.
     unsafe {
         if options.burst_forwarding {
             forward::run::<true>(&mut lanes, &stop);

@@ -166,6 +166,7 @@ pub const RTE_MAX_REGEXDEV_DEVS: u32 = 32;
 pub const RTE_MAX_LCORE_FREQS: u32 = 64;
 pub const RTE_MAX_VIRTIO_CRYPTO: u32 = 32;
 pub const RTE_LOGTYPE_USER1: u32 = 24;
+pub const RTE_LOG_ERR: u32 = 4;
 pub const RTE_LOG_INFO: u32 = 7;
 pub const RTE_MAX_THREAD_NAME_LEN: u32 = 16;
 pub const RTE_ACL_MAX_CATEGORIES: u32 = 16;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What libclang told bindgen must be what the C compiler does; a mismatch would be silent corruption,
-//! so it does not compile. That each field is as wide as Rust takes it for, `layout.c` asserts.
+//! bindgen's layouts, from libclang, must equal those of the C compiler; a mismatch would silently
+//! corrupt memory, so it is a compile-time error. `layout.c` asserts that each field has the width
+//! that Rust assumes.
 
 use core::mem::{offset_of, size_of};
 
@@ -19,9 +20,9 @@ const _: () = {
     assert!(size_of::<rte_eth_fp_ops>() == layout::FP_OPS_SIZE);
     assert!(size_of::<rte_mempool>() == layout::MEMPOOL_SIZE);
     assert!(size_of::<rte_mempool_cache>() == layout::CACHE_STRIDE);
-    // Tables are indexed by what DPDK counts in these.
+    // Tables are indexed by numbers that DPDK keeps in these fields.
     assert!(layout::MAX_ETHPORTS <= u16::MAX as usize && layout::MAX_LCORE < u32::MAX as usize);
-    // The native code takes these for bits of one field, and apart.
+    // The native code treats these as bits of one field that do not overlap.
     assert!(layout::MBUF_F_INDIRECT.is_power_of_two() && layout::MBUF_F_EXTERNAL.is_power_of_two());
     assert!(layout::MBUF_F_INDIRECT != layout::MBUF_F_EXTERNAL);
 };
@@ -48,7 +49,7 @@ same! {
     rte_mbuf_ext_shared_info { refcnt = SHINFO_REFCNT }
 }
 
-// Later releases keep most of these in anonymous unions.
+// Later releases have most of these in anonymous unions.
 #[cfg(not(dpdk_24_11))]
 same! {
     rte_mbuf {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! One name for functions that releases call differently.
+//! One name for functions that have different names in different releases.
 
 use core::ffi::{c_char, c_int};
 
@@ -8,7 +8,7 @@ use crate::rte_tel_data;
 /// `rte_tel_data_add_dict_u64`, which later releases call `_uint`.
 ///
 /// # Safety
-/// `data` is a telemetry dictionary in the making, `name` a C string.
+/// `data` is a telemetry dictionary that is being built, `name` a C string.
 pub unsafe fn tel_data_add_dict_u64(
     data: *mut rte_tel_data,
     name: *const c_char,
@@ -26,7 +26,7 @@ pub unsafe fn tel_data_add_dict_u64(
 /// `rte_tel_data_add_array_u64`, which later releases call `_uint`.
 ///
 /// # Safety
-/// `data` is a telemetry array of unsigned numbers in the making.
+/// `data` is a telemetry array of unsigned numbers that is being built.
 pub unsafe fn tel_data_add_array_u64(data: *mut rte_tel_data, value: u64) -> c_int {
     // SAFETY: the contract is the caller's.
     unsafe {

@@ -3,7 +3,7 @@
 //!
 //! - the crate root holds bindgen's output: functions, structs and constants under their C names;
 //! - [`layout`] holds sizes, offsets and flags as the C compiler sees them. The native fast path of
-//!   `linerate-dpdk` uses these and never a struct path, because between releases fields move into
+//!   `linerate-dpdk` uses these and no struct fields, because between releases fields move into
 //!   anonymous unions (`rte_mbuf`, 24.11) or are reordered (`rte_eth_fp_ops`, 25.11);
 //! - functions named `lr_*` are the C shim (`shim.h`) over header-only functions.
 //!

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Writes what ports receive into a pcapng file: `capture [EAL options] -- --write FILE [--snap BYTES] [--packets N]`
 //!
-//! A worker lcore polls; a closure on each queue copies packets into a ring; the main lcore writes them. Neither waits for
-//! the other: what finds the ring full is counted as lost, in the file as well. Wireshark and capinfos read it.
+//! A worker lcore polls; a closure on each queue copies packets into a ring; the main lcore writes
+//! them. Neither waits for the other: packets that find the ring full are counted as lost, in the
+//! file as well. Wireshark and capinfos read the file.
 //!
 //! ```text
 //! $ capture --no-pci --no-huge -m 128 -l 0,1 --vdev net_null0 -- --packets 1000 --snap 64 --write out.pcapng
@@ -46,7 +47,7 @@ fn run() -> Result<()> {
         port.rx[0].add_callback(move |packets| tap.capture(packets.iter()))?;
     }
 
-    // With the queues the taps end. A thread that this one spawned would share its CPU.
+    // The taps end with the queues. A thread that this one spawned would share its CPU.
     eal.scope(|scope| -> Result<()> {
         let until = &until;
         scope.launch(worker, move || {

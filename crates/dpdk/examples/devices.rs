@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Attaches devices and says what became of each: `devices [EAL options] -- DEVICE...`
+//! Attaches devices and prints the result for each: `devices [EAL options] -- DEVICE...`
 //!
-//! Which drivers a program has depends on how it was linked; this shows it. It ends with 1 when one was refused.
+//! The available drivers depend on how a program was linked; this shows them. The exit status is 1
+//! if a device was refused.
 //! ```text
 //! $ devices --no-huge --no-pci -- net_null0 net_ring0 net_memif0
 //! net_null0: driver net_null

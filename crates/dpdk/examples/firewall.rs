@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Forwards what the rules allow: `firewall [EAL options] -- [--packets N] --rule RULE...`
 //!
-//! A rule is `ACTION,SOURCE/LENGTH,DESTINATION/LENGTH,PROTOCOL,PORTS`: `allow` or `deny`, networks of IPv4, a number or
-//! `any`, and destination ports `LOW-HIGH` or `any`. The first that matches decides. What no rule matches is denied;
-//! so are packets that are not IPv4, and fragments without ports.
-//! Ports are pairs, one alone echoes.
+//! A rule is `ACTION,SOURCE/LENGTH,DESTINATION/LENGTH,PROTOCOL,PORTS`: `allow` or `deny`, IPv4
+//! networks, a protocol number or `any`, and destination ports `LOW-HIGH` or `any`. The first
+//! matching rule decides. Packets that match no rule are denied; so are packets that are not IPv4,
+//! and fragments without ports. Ports are forwarded in pairs; a single port echoes.
 //!
 //! ```text
 //! $ frames dns.pcap
@@ -30,7 +30,7 @@ use dpdk::{Burst, Eal, Port};
 const ETHERNET: usize = 14;
 const BURST: usize = 32;
 
-/// What a rule does, and its text for the counts.
+/// A rule's action, and its text for the counters.
 struct Action {
     allow: bool,
     rule: String,
@@ -72,7 +72,7 @@ fn compile<'eal>(eal: &'eal Eal, texts: Vec<String>) -> Result<(Acl<'eal, Built,
     let mut actions = Vec::new();
     for (index, rule) in texts.into_iter().enumerate() {
         let (allow, fields) = fields(&rule).map_err(|error| format!("--rule {rule}: {error}"))?;
-        // The verdict is the rule's place, from 1; the highest priority wins, so it falls.
+        // The verdict is the rule's position, from 1; the highest priority wins, so it decreases.
         let number = NonZeroU32::MIN.saturating_add(index as u32);
         acl.add(&Rule::new(number, MAX_PRIORITY - index as i32, fields))?;
         actions.push(Action { allow, rule, packets: 0 });
@@ -107,7 +107,7 @@ fn run() -> Result<()> {
             let mut burst = Burst::<BURST>::new();
             until.count(queues[index].rx[0].receive(&mut burst));
             let mut verdicts = [[None; 1]; BURST];
-            // Looks at all of them at once; what has no ports matches nothing.
+            // Classifies all packets at once; those without ports match nothing.
             acl.classify_burst(&burst, ETHERNET, &mut verdicts);
             let mut verdicts = verdicts.into_iter().flatten();
             burst.retain(|packet| {

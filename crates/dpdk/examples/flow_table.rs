@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Counts the packets of each flow of IPv4: `flow_table [EAL options] -- [--packets N] [--flows N] [--show N]`
+//! Counts the packets of each IPv4 flow: `flow_table [EAL options] -- [--packets N] [--flows N] [--show N]`
 //!
-//! A flow is addresses, ports and protocol. The table (`--flows`, 1024 unless told) maps it to an index of a vector of
-//! counters. Packets go out where they came in; at the end the largest flows (`--show`, 10 unless told) are printed.
+//! A flow is identified by addresses, ports and protocol. The table (`--flows`, by default 1024)
+//! maps it to an index into a vector of counters. Packets leave on the port on which they came; at
+//! the end the largest flows (`--show`, by default 10) are printed.
 //!
 //! ```text
 //! $ frames dns.pcap
@@ -33,7 +34,7 @@ struct Counters {
     bytes: u64,
 }
 
-/// The flow of a frame, if it is of IPv4. What has no ports (ICMP, later fragments) has zeros.
+/// The flow of a frame, if it is IPv4. Packets without ports (ICMP, later fragments) have zeros.
 fn flow(frame: &[u8]) -> Option<Flow> {
     let (ethernet, rest) = Ethernet::split(frame).ok()?;
     if ethernet.ether_type() != ethernet::ETHERTYPE_IPV4 {

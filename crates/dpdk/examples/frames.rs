@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Writes frames into a capture file, for other examples to read: `frames FILE`
+//! Writes frames into a capture file, which other examples can read: `frames FILE`
 //!
-//! They are of ten flows of UDP, from the ports 1000 to 1009 of 192.0.2.1 to port 53 of 198.51.100.1. It needs no DPDK.
+//! They belong to ten UDP flows, from ports 1000 to 1009 of 192.0.2.1 to port 53 of 198.51.100.1.
+//! Needs no DPDK.
 //!
 //! ```text
 //! $ frames dns.pcap
@@ -23,7 +24,7 @@ use packet::writer::FrameWriter;
 
 const SOURCE: [u8; 4] = [192, 0, 2, 1];
 const DESTINATION: [u8; 4] = [198, 51, 100, 1];
-/// Of successive frames: ten flows, one of which has two frames and another three.
+/// The flows of successive frames: ten flows, one of which has two frames and another three.
 const PORTS: [u128; 13] =
     [1000, 1001, 1002, 1003, 1004, 1005, 1006, 1007, 1008, 1009, 1003, 1004, 1003];
 
@@ -56,7 +57,7 @@ fn run() -> Result<()> {
     Ok(())
 }
 
-/// A file of Ethernet frames in the machine's byte order.
+/// A file of Ethernet frames in native byte order.
 fn write(path: &str, frames: &[Vec<u8>]) -> std::io::Result<()> {
     let mut file = std::io::BufWriter::new(std::fs::File::create(path)?);
     // Magic, version 2.4, zone, accuracy, longest frame, Ethernet.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Routes IPv4 by the longest prefix: `router [EAL options] -- [--packets N] --route NETWORK/LENGTH,PORT,MAC...`
+//! Routes IPv4 by the longest matching prefix: `router [EAL options] -- [--packets N] --route NETWORK/LENGTH,PORT,MAC...`
 //!
-//! A route leads to the neighbour with the address MAC, behind a port. The time to live is taken down, the checksum
-//! follows, and the frame gets the addresses of its new link.
+//! A route leads through a port to the neighbour with the address MAC. The time to live is
+//! decremented, the checksum is updated, and the frame gets the addresses of its new link.
 //!
 //! ```text
 //! $ frames dns.pcap
@@ -28,15 +28,15 @@ use packet::MacAddr;
 use packet::ethernet::{self, Ethernet};
 use packet::ipv4::Ipv4;
 
-/// Where a route leads.
+/// The next hop of a route.
 struct Hop {
     port: usize,
     neighbour: MacAddr,
-    /// Of our port.
+    /// The address of our port.
     own: MacAddr,
 }
 
-/// Why a packet was not sent on.
+/// Why a packet was not forwarded.
 #[derive(Clone, Copy)]
 enum Reason {
     NotIpv4,
@@ -47,7 +47,7 @@ enum Reason {
 
 const REASONS: [&str; 4] = ["not IPv4", "malformed", "without a route", "out of time"];
 
-/// Adds a route whose next hop has the number `hop`, and says where it leads.
+/// Adds a route whose next hop has the number `hop`, and returns the next hop.
 fn add(routes: &mut Lpm<'_>, hop: usize, text: &str, macs: &[MacAddr]) -> Result<Hop> {
     let words: Vec<_> = text.split(',').collect();
     let [network, port, neighbour] = words[..] else {
@@ -60,13 +60,13 @@ fn add(routes: &mut Lpm<'_>, hop: usize, text: &str, macs: &[MacAddr]) -> Result
     Ok(Hop { port, neighbour: neighbour.parse()?, own })
 }
 
-/// Finds the next hop of a packet and prepares it for the way there.
+/// Finds a packet's next hop and prepares the packet for it.
 fn route(
     packet: &mut Mbuf<'_>,
     routes: &Lpm<'_>,
     hops: &[Hop],
 ) -> std::result::Result<usize, Reason> {
-    // A packet that was just received is nobody else's, so its bytes can be written.
+    // A packet that was just received is not shared, so its bytes can be written.
     let frame = packet.data_mut().ok_or(Reason::Malformed)?;
     let (ethernet, rest) = Ethernet::split_mut(frame).map_err(|_| Reason::Malformed)?;
     if ethernet.ether_type() != ethernet::ETHERTYPE_IPV4 {

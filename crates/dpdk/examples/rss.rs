@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Spreads each port's flows over all lcores: `rss [EAL options] -- [--packets N]`
 //!
-//! Each port gets as many queues as there are lcores, or as the device has, and each lcore polls one queue of each port.
-//! The device chooses the queue by a hash of a packet's addresses and ports (RSS), so that a flow stays on its lcore.
-//! Packets go out where they came in, with the addresses swapped.
+//! Each port gets as many queues as there are lcores, or as the device supports, and each lcore
+//! polls one queue of each port. The device chooses the queue by a hash of a packet's addresses and
+//! ports (RSS), so that a flow stays on its lcore. Packets leave on the port on which they came,
+//! with the addresses swapped.
 //!
 //! ```text
 //! $ rss --no-pci --no-huge -m 128 -l 0,1 --vdev net_null0 -- --packets 1000000 # which has no flows: who polls more gets more
@@ -20,7 +21,7 @@ use common::{Options, Result, Until};
 use dpdk::{Burst, Eal, Lcore, RxQueue, TxQueue};
 use packet::ethernet::Ethernet;
 
-/// A queue each way of one port, and what came through.
+/// A receive and a transmit queue of one port, and their counters.
 struct Lane<'port> {
     rx: RxQueue<'port>,
     tx: TxQueue<'port>,
@@ -28,7 +29,7 @@ struct Lane<'port> {
     sent: u64,
 }
 
-/// Polls the lanes of an lcore until the end.
+/// Polls an lcore's lanes until the end.
 fn poll(lanes: &mut [Lane<'_>], until: &Until) {
     while until.more() {
         for lane in lanes.iter_mut() {
@@ -60,7 +61,7 @@ fn run() -> Result<()> {
     let pool = common::pool(&eal, lcores.len())?;
     let mut ports = common::start(&eal, &pool, lcores.len())?;
 
-    // Queue 0 of each port to the first lcore, queue 1 to the next, ...
+    // Queue 0 of each port goes to the first lcore, queue 1 to the next, ...
     let mut jobs: Vec<(Lcore, Vec<Lane<'_>>)> = lcores.iter().map(|&l| (l, Vec::new())).collect();
     for port in &mut ports {
         for (job, (rx, tx)) in jobs.iter_mut().zip(port.queues().pairs()) {

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How long packets stay in the program, as DPDK's `rxtx_callbacks`: `rxtx_callbacks [EAL options] -- [--packets N]`
+//! Measures how long packets stay in the program, like DPDK's `rxtx_callbacks`:
+//! `rxtx_callbacks [EAL options] -- [--packets N]`
 //!
-//! A closure on each receive queue writes the time into a field of the packet's own; one on each transmit queue reads
-//! it. The loop between them knows nothing of it.
+//! A closure on each receive queue writes the time into a dynamic field of the packet; one on each
+//! transmit queue reads it. The loop between them is not involved.
 //!
 //! ```text
 //! $ rxtx_callbacks --no-pci --no-huge -m 128 -l 0 --vdev net_null0 -- --packets 1000000
@@ -19,7 +20,7 @@ use common::{Options, Result};
 use dpdk::dynfield::DynField;
 use dpdk::{Burst, Eal, Port, tsc};
 
-/// Cycles that packets took. Written by one lcore.
+/// Cycles that packets spent in the program. Written by one lcore.
 #[derive(Default)]
 struct Latency {
     packets: AtomicU64,

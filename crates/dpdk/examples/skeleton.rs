@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The least forwarder, as DPDK's `skeleton`: `skeleton [EAL options] -- [--packets N]`
+//! The simplest forwarder, like DPDK's `skeleton`: `skeleton [EAL options] -- [--packets N]`
 //!
-//! Ports are pairs: what comes in at one goes out at the other. One port alone echoes.
+//! Ports are forwarded in pairs: packets received on one leave on the other. A single port echoes.
 //!
 //! ```text
 //! $ skeleton --no-pci --no-huge -m 128 -l 0 --vdev net_null0 -- --packets 1000000
@@ -38,7 +38,7 @@ fn run() -> Result<()> {
             counts[index].0 += received;
             let peer = common::peer(index, queues.len());
             counts[peer].1 += queues[peer].tx[0].send(&mut burst);
-            // What the driver did not take is freed here, with the burst.
+            // Packets that the driver did not accept are freed here, with the burst.
         }
     }
     drop(queues); // The compiler wants it: no queue outlives its port's start.

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A forwarder that answers questions: `telemetry [EAL options] -- [--packets N]`
+//! A forwarder with its own telemetry commands: `telemetry [EAL options] -- [--packets N]`
 //!
-//! `/example/packets` on the process's telemetry socket gives packets by port, `/example/packets,PORT` those of one.
-//! `dpdk-telemetry.py` asks, beside all of DPDK's own commands (`/ethdev/stats,0`). Ports are pairs, one alone echoes.
+//! On the process's telemetry socket, `/example/packets` returns packets by port,
+//! `/example/packets,PORT` those of one port. `dpdk-telemetry.py` can ask for them, and for all of
+//! DPDK's own commands (`/ethdev/stats,0`). Ports are forwarded in pairs; a single port echoes.
 //!
 //! ```text
 //! $ telemetry --no-pci --no-huge -m 128 -l 0 --vdev net_null0 &
@@ -22,7 +23,7 @@ use common::{Options, Result};
 use dpdk::telemetry::Value;
 use dpdk::{Burst, Eal, Port};
 
-/// What one port did. The lcore writes, DPDK's telemetry threads read.
+/// The counters of one port. The lcore writes, DPDK's telemetry threads read.
 #[derive(Default)]
 #[repr(align(64))] // A line of its own: readers disturb no other port.
 struct Counts {
@@ -37,7 +38,7 @@ impl Counts {
     }
 }
 
-/// One writer, so a load and a store do; a locked addition costs some 20 cycles.
+/// There is one writer, so a load and a store suffice; an atomic addition costs some 20 cycles.
 fn add(count: &AtomicU64, packets: usize) {
     count.store(count.load(Relaxed) + packets as u64, Relaxed);
 }
@@ -51,7 +52,7 @@ fn run() -> Result<()> {
     let until = Options::new(arguments)?.until()?;
     let pool = common::pool(&eal, 1)?;
     let mut ports = common::start(&eal, &pool, 1)?;
-    // A handler lives as long as the process, so it shares the counts.
+    // A handler lives as long as the process, so it shares ownership of the counters.
     let counts: Arc<[Counts]> = ports.iter().map(|_| Counts::default()).collect();
     let shared = Arc::clone(&counts);
     let help = "Packets by port; parameter: a port (an index), or none for all";

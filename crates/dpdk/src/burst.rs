@@ -12,7 +12,7 @@ use crate::fast;
 use crate::mbuf::Mbuf;
 use crate::mempool::{Exhausted, Mempool};
 
-/// Up to `N` packets in order of arrival. Owns them: what is still inside is freed on drop.
+/// Up to `N` packets in order of arrival. It owns them: packets still inside are freed on drop.
 ///
 /// `N` is at most 65,535, the most that DPDK's burst functions can count.
 ///
@@ -60,7 +60,7 @@ impl<'m, const N: usize> Burst<'m, N> {
         Self { slots: [const { MaybeUninit::uninit() }; N], len: 0 }
     }
 
-    /// Packets inside.
+    /// The number of packets inside.
     #[inline]
     #[must_use]
     pub fn len(&self) -> usize {
@@ -81,7 +81,7 @@ impl<'m, const N: usize> Burst<'m, N> {
         self.len == N
     }
 
-    /// Packets that fit beside those inside.
+    /// The number of packets that can be added.
     #[inline]
     #[must_use]
     pub fn spare(&self) -> usize {
@@ -132,12 +132,12 @@ impl<'m, const N: usize> Burst<'m, N> {
         self.as_mut_slice().iter_mut()
     }
 
-    /// Takes the packets out, in order. The burst is empty afterwards; packets that the iterator did
-    /// not give out are freed when it is dropped.
+    /// Takes the packets out, in order. The burst is empty afterwards; packets that the iterator
+    /// has not returned are freed when it is dropped.
     #[inline]
     pub fn drain(&mut self) -> Drain<'_, 'm> {
         let len = self.len;
-        // First, so that a forgotten iterator leaks and never frees twice.
+        // First, so that a forgotten iterator leaks the packets and never frees them twice.
         self.len = 0;
         // SAFETY: these slots were initialised; the burst no longer counts them, so the iterator owns
         // what is in them.
@@ -145,7 +145,8 @@ impl<'m, const N: usize> Burst<'m, N> {
         Drain { slots: slots.iter_mut() }
     }
 
-    /// Moves packets from the front of `other` behind those inside, as many as there is room for.
+    /// Moves packets from the front of `other` to the end of this burst, as many as there is room
+    /// for.
     #[inline]
     pub fn append<const M: usize>(&mut self, other: &mut Burst<'m, M>) {
         let n = self.spare().min(other.len);
@@ -195,7 +196,7 @@ impl<'m, const N: usize> Burst<'m, N> {
         self.truncate(0);
     }
 
-    /// Out of line: most bursts are empty when they are dropped.
+    /// Out of line, because most bursts are empty when they are dropped.
     #[inline(never)]
     fn free_from(&mut self, first: usize) {
         let freed = self.len - first;
@@ -217,8 +218,8 @@ impl<'m, const N: usize> Burst<'m, N> {
         unsafe { self.raw_ptr().add(self.len) }
     }
 
-    /// Says how many packets are inside: more when some were written behind the last, fewer when some
-    /// at the end were given away.
+    /// Sets the number of packets inside: larger after packets were written after the last, smaller
+    /// after packets at the end were given away.
     ///
     /// # Safety
     /// The first `len` slots hold mbufs that are valid for `'m` and that nobody else owns; `len <= N`.
@@ -248,7 +249,7 @@ impl<'m, const N: usize> Burst<'m, N> {
     /// They are initialised.
     #[cold]
     unsafe fn move_to_front(&mut self, n: usize) {
-        // A driver that takes nothing is asked again and again: nothing is moved then.
+        // Nothing is moved for 0: a driver that takes nothing is called again and again.
         if n > 0 {
             let slots = self.slots.as_mut_ptr();
             // SAFETY: both ranges lie inside the array.
@@ -258,8 +259,8 @@ impl<'m, const N: usize> Burst<'m, N> {
 }
 
 impl<'eal> Mempool<'eal> {
-    /// Puts `n` empty mbufs into the spare room of `burst`, or none at all (`rte_pktmbuf_alloc_bulk`). `n` is cut to the spare
-    /// room.
+    /// Puts `n` empty mbufs into the spare room of `burst`, or none (`rte_pktmbuf_alloc_bulk`). `n`
+    /// is limited to the spare room.
     ///
     /// # Errors
     /// [`Exhausted`] when the pool has fewer than that.

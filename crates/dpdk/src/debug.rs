@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `Debug` for handles: shows their kind, not the data behind their pointers. It waits for no lock.
+//! `Debug` for handles: prints what they are, not the data behind their pointers. It waits for no
+//! lock.
 
 /// Implements `Debug`: `impl_debug!([GENERICS] Type<ARGUMENTS>, this => field: value of this, ...)`.
 macro_rules! impl_debug {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The environment abstraction layer: DPDK's beginning and end.
+//! The environment abstraction layer: starting and ending DPDK.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, CString, OsStr, OsString, c_char, c_int};
@@ -27,10 +27,14 @@ pub enum EalError {
     /// An argument holds a NUL byte.
     #[error("EAL argument {0:?} holds a NUL byte")]
     Nul(String),
+    /// Other users can put files into EAL's run-time directory.
+    #[error("run-time directory {0}")]
+    Runtime(#[source] std::io::Error),
     /// `rte_eal_init` failed; it has printed its reasons to standard error.
     #[error("EAL did not start: {0}; its messages are above (options: {1})")]
     Init(Errno, String),
-    /// The process was started as a secondary one (`--proc-type`): its ports and pools would be another's.
+    /// The process was started as a secondary one (`--proc-type`): its ports and pools would be
+    /// another process's.
     #[error(
         "this is a secondary process, and only primary ones are supported: leave --proc-type out"
     )]
@@ -44,8 +48,8 @@ pub enum EalError {
 
 /// DPDK, running. One per process.
 ///
-/// Dropping it stops and closes every port and removes what EAL keeps outside the process. It stays on the thread that made it (the
-/// main lcore), but may be shared: `&Eal` is `Send`.
+/// Dropping it stops and closes every port and removes EAL's files and sockets. It stays on the
+/// thread that made it (the main lcore), but may be shared: `&Eal` is `Send`.
 pub struct Eal {
     /// Ports that a `Port` exists for.
     pub(crate) taken: Mutex<BTreeSet<u16>>,
@@ -61,26 +65,28 @@ unsafe impl Sync for Eal {}
 
 static INITIALISED: AtomicBool = AtomicBool::new(false);
 
-/// What EAL was given for good: the strings, and the array that it permutes. Kept where a leak detector
-/// finds it, for it is not lost.
+/// The arguments that EAL keeps: the strings, and the array that it permutes. Stored here so that a
+/// leak detector finds them: they are not leaked.
 static ARGUMENTS: OnceLock<(Vec<AtomicPtr<c_char>>, AtomicPtr<*mut c_char>)> = OnceLock::new();
 
 impl Eal {
-    /// Starts DPDK (`rte_eal_init`). `arguments` begin with the program's name, as `std::env::args_os()` does. Returns the
-    /// arguments that EAL left over: those after `--`, without the program's name.
+    /// Starts DPDK (`rte_eal_init`). `arguments` begin with the program's name, as
+    /// `std::env::args_os()` does. Returns the arguments that EAL did not consume: those after
+    /// `--`, without the program's name.
     ///
     /// # Errors
-    /// See [`EalError`]. After a failure DPDK cannot be started again in this process, except after [`EalError::Nul`],
-    /// which has not reached DPDK.
+    /// See [`EalError`]. After a failure DPDK cannot be started again in this process, except after [`EalError::Nul`]
+    /// and [`EalError::Runtime`], which have not reached DPDK.
     ///
     /// # Panics
     /// Never.
     ///
     /// # Exits
-    /// DPDK itself ends the process, with success, after `--help`, and before 25.11 after `--version`. From 25.11 on it
-    /// also does, with status 234, for an option that it does not know, one that lacks its value, and one that is given
-    /// twice. Then it has said which, and a line follows on standard error that begins with the program's name and has
-    /// all options.
+    /// DPDK itself ends the process, with success, after `--help`, and before 25.11 after
+    /// `--version`. From 25.11 on it also ends the process, with status 234, for an unknown option,
+    /// one without its value, and one that is given twice. It has then printed which option is
+    /// wrong; a line that begins with the program's name follows on standard error, and lists all
+    /// options.
     pub fn init<I>(arguments: I) -> Result<(Self, Vec<OsString>), EalError>
     where
         I: IntoIterator,
@@ -96,11 +102,12 @@ impl Eal {
         if strings.is_empty() {
             strings.push(CString::default());
         }
+        host::make_runtime_directory().map_err(EalError::Runtime)?;
         if INITIALISED.swap(true, Ordering::SeqCst) {
             return Err(EalError::AlreadyInitialised);
         }
-        // EAL keeps and permutes the pointers, and reads the strings later: they are given away for
-        // good, once per process.
+        // EAL keeps and permutes the pointers, and reads the strings later: they are given to it
+        // for ever, once per process.
         let mut argv: Vec<*mut c_char> = strings.into_iter().map(CString::into_raw).collect();
         let kept = argv.iter().map(|string| AtomicPtr::new(*string)).collect();
         let argc = argv.len() as c_int;
@@ -126,8 +133,8 @@ impl Eal {
         }
         let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
         guard_telemetry(&eal.runtime_dir(), &allowed).map_err(EalError::Telemetry)?;
-        // EAL has put what it did not consume last (getopt permutes); `consumed` is the index of the
-        // last argument that it did, the `--` where there is one.
+        // EAL moves the arguments that it did not consume to the end (getopt permutes); `consumed`
+        // is the index of the last one that it did consume, the `--` if there is one.
         let rest = argv[..argc as usize]
             .iter()
             .skip(consumed as usize + 1)
@@ -190,16 +197,17 @@ impl Eal {
         port::valid_ports()
     }
 
-    /// The one of [`ports`](Self::ports) whose device has this name, such as `net_memif0` or a PCI address; `None` when none has
-    /// (`rte_eth_dev_get_port_by_name`).
+    /// The port whose device has this name, such as `net_memif0` or a PCI address; `None` if there
+    /// is none among [`ports`](Self::ports) (`rte_eth_dev_get_port_by_name`).
     #[must_use]
     pub fn port_named(&self, name: &str) -> Option<PortId> {
         let _alone = port::lock();
         port::valid_ports().into_iter().find(|id| id.name_locked().as_deref() == Some(name))
     }
 
-    /// Writes a line to DPDK's log at level INFO, as an application (`RTE_LOGTYPE_USER1`): it goes
-    /// where `--log-level` and `--syslog` say (`rte_log`). A NUL byte ends the line. Not for the packet path.
+    /// Writes a line to DPDK's log at level INFO, with the type of an application
+    /// (`RTE_LOGTYPE_USER1`). `--log-level` and `--syslog` decide where it goes (`rte_log`). A NUL
+    /// byte ends the line. Not for the packet path.
     pub fn log_info(&self, line: &str) {
         let most = c_int::try_from(line.len()).unwrap_or(c_int::MAX);
         // SAFETY: a constant format with one string, of which no more is read than there is.
@@ -220,7 +228,7 @@ impl Eal {
         runtime_dir()
     }
 
-    /// Returns true if packet memory is in huge pages (`rte_eal_has_hugepages`): not so with
+    /// Returns true if packet memory is in huge pages (`rte_eal_has_hugepages`); false with
     /// `--no-huge`.
     #[must_use]
     pub fn has_hugepages(&self) -> bool {
@@ -230,7 +238,7 @@ impl Eal {
 }
 
 /// Removes the files of a secondary process in its primary's directory: sockets, and copies of its
-/// memory lists, whose names contain its id as a word.
+/// memory lists, whose names contain its process ID as a word.
 fn remove_own_of_secondary(dir: &Path) {
     let id = std::process::id().to_string();
     let lists = std::fs::read_dir(dir).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -264,9 +272,10 @@ impl Drop for Eal {
         let forgotten =
             std::mem::take(self.taken.get_mut().unwrap_or_else(|poison| poison.into_inner()));
         let runtime_dir = self.runtime_dir();
-        // EAL leaves its sockets until the process exits, and the directory for ever. Telemetry's go
-        // first, lest somebody connects and asks about a port that is being closed; the one that EAL
-        // talks to other processes by is needed while ports close, and drivers remove their ports' own.
+        // EAL leaves its sockets until the process exits, and the directory for ever. Telemetry's
+        // socket is removed first, so that no client can connect and ask about a port that is being
+        // closed. The socket for other processes is needed while ports close. Drivers remove their
+        // ports' own sockets.
         for socket in sockets::own(&runtime_dir) {
             let name = socket.file_name().unwrap_or_default();
             if name.as_bytes().starts_with(b"dpdk_telemetry") {
@@ -291,10 +300,11 @@ impl Drop for Eal {
             }
         }
         drop(alone);
-        // rte_eal_cleanup is not called: it unmaps DPDK's memory while EAL's interrupt thread and the
-        // threads of telemetry clients go on reading it (seen: a crash at the end of a forwarder that
-        // somebody was watching). The kernel takes the memory back when the process exits.
-        // A directory that other processes share holds files and sockets of theirs and stays.
+        // rte_eal_cleanup is not called: it unmaps DPDK's memory while EAL's interrupt thread and
+        // the threads of telemetry clients still read it (seen: a forwarder crashed at its end
+        // while a telemetry client was connected). The kernel frees the memory when the process
+        // exits. A directory that other processes share holds files and sockets of theirs and
+        // stays.
         for socket in sockets::own(&runtime_dir) {
             let _ = std::fs::remove_file(socket);
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! EAL may end the process instead of returning: from 25.11 on it does so when it does not know an option, for example.
-//! It then says what it did not like, but not whose options those are, nor what all of them were.
+//! EAL may end the process instead of returning: from 25.11 on it does so for an unknown option,
+//! for example. It then prints what was wrong, but neither which program's options they were nor
+//! all of them.
 
 use std::cell::Cell;
 use std::ffi::{c_int, c_void};
@@ -14,15 +15,15 @@ thread_local! {
     static STARTING: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The message when the process ends.
+/// The message to print if the process ends.
 static LAST_WORDS: OnceLock<String> = OnceLock::new();
 
-/// While it lives, the process does not end on this thread by `exit` with a failure without the last words having
-/// been written to standard error.
+/// While it lives, a call of `exit` with a failure on this thread first writes the last words to
+/// standard error.
 pub(crate) struct Starting(PhantomData<*mut ()>);
 
 impl Starting {
-    /// Once in a process; later last words are not heard.
+    /// Takes effect once in a process; later calls change nothing.
     pub(crate) fn with(last_words: String) -> Self {
         if LAST_WORDS.set(last_words).is_ok() {
             on_failed_exit(speak);

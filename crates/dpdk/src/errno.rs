@@ -3,13 +3,13 @@
 
 use std::fmt;
 
-/// A positive `errno` value as DPDK returned it (as `-errno` or in `rte_errno`). Its `Display` is the
-/// system's text and the number, and its `Debug` too: a `main` that returns an error prints that. DPDK's own two
-/// (`E_RTE_SECONDARY`, `E_RTE_NO_CONFIG`) say what `rte_strerror` says.
+/// A positive `errno` value as DPDK returned it (as `-errno` or in `rte_errno`). Its `Display` is
+/// the system's text and the number; so is its `Debug`, which a `main` that returns an error
+/// prints. DPDK's own two (`E_RTE_SECONDARY`, `E_RTE_NO_CONFIG`) have the text of `rte_strerror`.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Errno(pub i32);
 
-/// Those of Linux that DPDK answers most.
+/// Linux error numbers that DPDK returns most often.
 impl Errno {
     /// No such device, table or entry.
     pub const ENOENT: Self = Self(2);

@@ -41,7 +41,7 @@ impl Lcore {
         (0..set.__bits.len() * bits).filter(is_set).collect()
     }
 
-    /// The lcore that the calling thread is, if it is one (`rte_lcore_id`).
+    /// The calling thread's lcore, if it is one (`rte_lcore_id`).
     #[must_use]
     pub fn current() -> Option<Self> {
         let id = current_id();
@@ -73,7 +73,7 @@ fn ask() -> u32 {
     id
 }
 
-/// After `rte_eal_init` the calling thread has become the main lcore.
+/// Called after `rte_eal_init`, which has made the calling thread the main lcore.
 pub(crate) fn forget_current() {
     CURRENT.set(UNKNOWN);
 }
@@ -108,7 +108,8 @@ pub enum LaunchError {
     /// Scopes belong to the thread that called `Eal::init`.
     #[error("work can only be launched from the main lcore's thread")]
     NotMain,
-    /// The lcore runs something already. When that has returned, also within the scope, it takes other work.
+    /// The lcore still runs other work. When that has returned, even within the scope, it accepts
+    /// new work.
     #[error("lcore {} still runs earlier work: launch again when that has ended", .0.id())]
     Busy(Lcore),
     /// DPDK refused.

@@ -4,8 +4,8 @@
 //! # Lifecycle
 //! [`Eal::init`] starts DPDK, once per process. Everything else borrows from the [`Eal`]: pools of
 //! packet buffers ([`Mempool`]), ports ([`Port`], whose state is part of its type), and the buffers
-//! themselves ([`Mbuf`]). Dropping the `Eal` closes the ports; the borrow checker sees to it that nothing
-//! is left that could notice.
+//! themselves ([`Mbuf`]). Dropping the `Eal` closes the ports; the borrow checker ensures that
+//! nothing is left that could still use them.
 //!
 //! # Threads
 //! Work runs on lcores, launched in a scope ([`Eal::scope`]) as with `std::thread::scope`. Queues are
@@ -17,17 +17,18 @@
 //! pools, freeing chained or shared mbufs, lookups in hash tables, ACLs, FIBs and IPv6 routes.
 //!
 //! # Linking
-//! DPDK is linked by its shared libraries, and drivers are loaded from where the installed DPDK keeps them. With the
-//! feature `static` the program has all of it inside, every driver included, and needs no file of DPDK where it runs; the
-//! libraries that drivers use (libpcap, libibverbs, ...) stay shared. Debian's libdpdk-dev has what it takes.
+//! DPDK is linked by its shared libraries, and drivers are loaded from the installed DPDK's
+//! directory. With the feature `static` the program contains all of DPDK, every driver included,
+//! and needs no file of DPDK where it runs; the libraries that drivers use (libpcap, libibverbs,
+//! ...) stay shared. Debian's libdpdk-dev has what this needs.
 //!
-//! Plugins that are given to such a program by EAL's `-d` find DPDK's functions only if it shows them. Its own build script
-//! says so:
+//! Plugins that are loaded into such a program by EAL's `-d` find DPDK's functions only if the
+//! program exports them, by its own build script:
 //! ```no_run
 //! println!("cargo::rustc-link-arg-bins=-Wl,--export-dynamic");
 //! ```
 //!
-//! 22.11 and later are supported; 22.11, 24.11 and 25.11 are tested.
+//! DPDK 22.11 and later are supported; 22.11, 24.11 and 25.11 are tested.
 //!
 //! # A forwarder
 //! ```standalone_crate
@@ -61,17 +62,19 @@
 //! # Ok(())
 //! # }
 //! ```
-//! It runs without a network card, root or hugepages by `--no-pci --no-huge -m 128 -l 0 --vdev net_ring0`. The README lists
-//! what has to be installed, and other devices; `examples/` has a firewall, a router, a flow table and more.
+//! With the EAL options `--no-pci --no-huge -m 128 -l 0 --vdev net_ring0`, it runs without a network
+//! card, root or hugepages. The README lists what must be installed, and other devices; `examples/`
+//! has a firewall, a router, a flow table and more.
 //!
 //! # Packets
-//! A packet has one owner: a [`Burst`], a queue of the driver, a [`ring`], or a variable. Sending takes it out of the
-//! burst, dropping it gives it back to its pool, so none is lost, freed twice or used after it was sent. A packet
-//! with several owners is a [`SharedMbuf`], which is read-only.
+//! A packet has one owner: a [`Burst`], a queue of the driver, a [`ring`], or a variable. Sending
+//! moves it out of the burst, dropping it returns it to its pool; so none is lost, freed twice or
+//! used after it was sent. A packet with several owners is a [`SharedMbuf`], which is read-only.
 //!
 //! # Several queues
-//! As many [`RxConfig`]s as lcores give the port as many queues; the device spreads flows over them ([`Rss`]). Each
-//! [`RxQueue`] then moves to its lcore, with the [`TxQueue`] of its number where both are wanted ([`Queues::pairs`]):
+//! Give the port one [`RxConfig`] for each lcore: it then has as many queues, and the device
+//! spreads flows over them ([`Rss`]). Each [`RxQueue`] then moves to its lcore, together with the
+//! [`TxQueue`] of the same number if the lcore sends too ([`Queues::pairs`]):
 //! ```standalone_crate
 //! # use dpdk::{Burst, Eal, Mempool, PoolConfig, PortConfig, Queues, RxConfig};
 //! # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -111,14 +114,14 @@
 //! - a packet, pool, table or port that outlives the [`Eal`];
 //! - using a packet after it was sent, and writing to one that has several owners;
 //! - starting a port that was not configured, classifying by rules that were not built ([`acl`]);
-//! - holding what was read of a table ([`qsbr`]) across the moment at which it may be freed.
+//! - keeping a reference to a value read from a table ([`qsbr`]) when the table may be freed.
 //!
 //! # Later versions
-//! Enums of errors are `#[non_exhaustive]`: a `match` of them has an arm for the rest. Configurations get more fields: end their
-//! literals with `..PortConfig::default()`, or where one needs a name or a pool with what makes it of that:
-//! `..PoolConfig::named("packets")`, `..RxConfig::new(&pool)`.
+//! Error enums are `#[non_exhaustive]`: a `match` needs an arm for the rest. Configurations may get
+//! more fields: end their literals with `..PortConfig::default()`, or, if a name or a pool is
+//! required, with a constructor: `..PoolConfig::named("packets")`, `..RxConfig::new(&pool)`.
 //!
-//! # Where what is
+//! # Overview
 //! | what | where | C |
 //! |---|---|---|
 //! | callbacks | [`RxQueue::add_callback`], [`TxQueue::add_callback`] | `rte_eth_add_rx_callback` |
@@ -167,7 +170,7 @@ pub mod tsc;
 pub use burst::{Burst, Drain};
 pub use eal::{Eal, EalError};
 pub use errno::Errno;
-pub use heap::trim_heap;
+pub use heap::{map_large_blocks, trim_heap};
 pub use lcore::{LaunchError, Lcore, Scope};
 pub use mbuf::{
     Checksum, ExternalBuffer, ForeignError, ForeignMemory, HeapBuffer, HeapError, IpOffload,

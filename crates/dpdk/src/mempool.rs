@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Pools of packet buffers.
 //!
-//! A pool lives until the [`Eal`] ends. That is deliberate: buffers travel into drivers, rings and
-//! other lcores' caches, where no count could tell cheaply that the last one is back; with the pool's
-//! life tied to the `Eal`, an mbuf cannot outlive its pool by construction.
+//! A pool lives until the [`Eal`] ends. That is deliberate: buffers move into drivers, rings and
+//! other lcores' caches, and it would be costly to find out when the last one is back. Because the
+//! pool lives as long as the `Eal`, an mbuf cannot outlive its pool.
 
 use std::ffi::{CStr, c_char};
 use std::marker::PhantomData;
@@ -17,10 +17,11 @@ use crate::errno::Errno;
 use crate::names::c_name;
 use crate::numa::socket_id;
 
-/// The smallest buffer that [`Mempool::packet_pool`] makes. That a header of up to 64 bytes lies inside
-/// each received buffer rests on it; see [`Mbuf::header_mut`](crate::Mbuf::header_mut).
+/// The smallest buffer that [`Mempool::packet_pool`] makes.
+/// [`Mbuf::header_mut`](crate::Mbuf::header_mut) relies on it: a header of up to 64 bytes lies
+/// inside every received buffer.
 const LEAST_ROOM: u16 = layout::PKTMBUF_HEADROOM + LEAST_DATA;
-/// Bytes that every mbuf has behind its headroom.
+/// Bytes that every mbuf has after its headroom.
 pub(crate) const LEAST_DATA: u16 = 64;
 
 /// Why a pool was not made.
@@ -35,7 +36,7 @@ pub enum MempoolError {
         /// The most bytes.
         most: usize,
     },
-    /// Too small for the smallest frame behind the headroom.
+    /// The buffers are too small for headroom and the smallest frame.
     #[error(
         "mempool {name:?} with mbufs of {data_room} bytes: at least {LEAST_ROOM} are needed (headroom and 64)"
     )]
@@ -47,11 +48,11 @@ pub enum MempoolError {
     },
     /// EAL was configured for pools that only one thread may use.
     #[error(
-        "the mempool backend {0:?} is for one thread: leave --mbuf-pool-ops-name out, or name ring_mp_mc"
+        "the mempool backend {0:?} is for one thread only: leave --mbuf-pool-ops-name out, or use ring_mp_mc"
     )]
     OneThread(String),
-    /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory, `EINVAL` for a cache
-    /// that does not fit.
+    /// DPDK refused: `EEXIST` for a name in use, `ENOMEM` for too little memory, `EINVAL` for an
+    /// invalid cache size.
     #[error(
         "mempool {name:?} with {count} mbufs of {data_room} bytes: {errno}; choose another name, or give EAL more \
          memory (-m, --socket-mem): each mbuf takes about 200 bytes more; a cache is 512 at most, and of two thirds of \
@@ -69,7 +70,7 @@ pub enum MempoolError {
     },
 }
 
-/// The pool had fewer free mbufs than asked for; none was taken.
+/// The pool had fewer free mbufs than requested; none was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the mempool has too few free mbufs")]
 pub struct Exhausted;
@@ -79,11 +80,12 @@ pub struct Exhausted;
 pub struct PoolConfig {
     /// Unique in the process, at most 25 bytes.
     pub name: String,
-    /// Number of mbufs; 2^n - 1 uses memory best. Enough are what the rings of all queues hold (`descriptors` of each
-    /// [`RxConfig`](crate::RxConfig) and [`TxConfig`](crate::TxConfig)), `cache` for each lcore, and what is being
-    /// worked on: where a pool runs out, its ports receive nothing.
+    /// Number of mbufs; 2^n - 1 uses memory best. The sum of these is enough: the rings of all
+    /// queues (`descriptors` of each [`RxConfig`](crate::RxConfig) and
+    /// [`TxConfig`](crate::TxConfig)), `cache` for each lcore, and the packets that the program
+    /// holds. When a pool runs out, its ports receive nothing.
     pub count: u32,
-    /// Mbufs that each lcore keeps for itself, at most 512 and two thirds of `count`; 0 for none.
+    /// Mbufs in each lcore's own cache, at most 512 and two thirds of `count`; 0 for none.
     pub cache: u32,
     /// Bytes of each mbuf's buffer, the headroom of 128 included; 192 or more.
     pub data_room: u16,
@@ -99,7 +101,7 @@ impl PoolConfig {
     }
 }
 
-/// A pool of packet buffers. Cheap to copy: it stands for a pool that lives as long as the [`Eal`].
+/// A pool of packet buffers. Cheap to copy: it refers to a pool that lives as long as the [`Eal`].
 ///
 /// ```standalone_crate
 /// use dpdk::{Burst, Mempool, PoolConfig};
@@ -131,22 +133,24 @@ unsafe impl Send for Mempool<'_> {}
 // SAFETY: as above.
 unsafe impl Sync for Mempool<'_> {}
 
-/// Returns true if DPDK would keep each mbuf inside one small page without need: if devices use
-/// virtual addresses, memory that is contiguous for the CPU is contiguous for them.
+/// Returns true if DPDK would keep each mbuf inside one small page although it need not: if devices
+/// use virtual addresses, memory that is contiguous for the CPU is contiguous for them.
 fn pages_are_small(eal: &Eal) -> bool {
     // SAFETY: reads EAL's configuration.
     !eal.has_hugepages() && unsafe { dpdk_sys::rte_eal_iova_mode() } == dpdk_sys::RTE_IOVA_VA
 }
 
-/// The backend's name says when it is a ring for one producer or consumer (`ring_sp_sc`), which the user
-/// of EAL's `--mbuf-pool-ops-name` may have asked for: a pool is for every thread.
+/// Returns true if the backend is a ring for one producer or consumer, which its name shows
+/// (`ring_sp_sc`). EAL's `--mbuf-pool-ops-name` may request one, but a pool here is for every
+/// thread.
 fn is_for_one_thread(ops: &CStr) -> bool {
     ops.to_str().is_ok_and(|name| name.split('_').any(|word| word == "sp" || word == "sc"))
 }
 
-/// `rte_pktmbuf_pool_create` without its alignment to pages. An mbuf of the usual size takes more than
-/// half a page of 4 KiB: one on each page, their first lines share one set of the first-level cache,
-/// which holds eight of them, and a burst of 32 always misses.
+/// `rte_pktmbuf_pool_create` without its alignment to pages. An mbuf of the usual size takes more
+/// than half a page of 4 KiB, so each would be on a page of its own. Their first cache lines would
+/// then share one set of the first-level cache, which holds eight, and a burst of 32 would always
+/// miss.
 ///
 /// # Safety
 /// EAL runs.
@@ -198,7 +202,7 @@ impl<'eal> Mempool<'eal> {
     /// # Errors
     /// See [`MempoolError`].
     pub fn packet_pool(eal: &'eal Eal, config: &PoolConfig) -> Result<Self, MempoolError> {
-        // Its entry in DPDK's lists begins with MP_, and is a ring.
+        // DPDK lists the pool as MP_ and its name, in the list of rings too.
         const NAME: usize = layout::RING_NAME_SIZE - 1 - "MP_".len();
         let name = c_name(&config.name, NAME, |name, most| MempoolError::Name { name, most })?;
         if config.data_room < LEAST_ROOM {
@@ -256,7 +260,7 @@ impl<'eal> Mempool<'eal> {
         unsafe { dpdk_sys::lr_pktmbuf_data_room_size(self.raw.as_ptr()) }
     }
 
-    /// Mbufs that each lcore keeps for itself.
+    /// Mbufs in each lcore's own cache.
     #[must_use]
     pub fn cache(&self) -> u32 {
         // SAFETY: the pool lives; the field never changes.
@@ -265,8 +269,8 @@ impl<'eal> Mempool<'eal> {
         }
     }
 
-    /// Mbufs that are free now, those in the lcores' caches included (`rte_mempool_avail_count`). Slow, and only
-    /// exact when nothing else uses the pool.
+    /// The number of mbufs that are free now, including the lcores' caches
+    /// (`rte_mempool_avail_count`). Slow, and only exact while nothing else uses the pool.
     #[must_use]
     pub fn available(&self) -> usize {
         // SAFETY: the pool lives.
@@ -281,18 +285,19 @@ impl<'eal> Mempool<'eal> {
         unsafe { dpdk_sys::rte_mempool_in_use_count(self.raw.as_ptr()) as usize }
     }
 
-    /// Mbufs that the pool was made with.
+    /// The number of mbufs that the pool was made with.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.available() + self.in_use()
     }
 
-    /// Returns true if every mbuf is back (`rte_mempool_full`), so none was lost. As exact as
+    /// Returns true if every mbuf is back (`rte_mempool_full`): none was lost. As exact as
     /// [`available`](Self::available).
     ///
-    /// Devices hold mbufs as well: those that they receive into, and those that they were given to send. When a driver
-    /// gives them back is its own affair. Of DPDK 22.11, net_tap does when [`Eal::detach`] closes its port and not when it stops,
-    /// and net_ring never gives back what was sent into it and not received again; net_null keeps none.
+    /// Devices hold mbufs as well: those that they receive into, and those that they were given to
+    /// send. Each driver returns them at its own time. In DPDK 22.11, net_tap does so when
+    /// [`Eal::detach`] closes its port and not when the port stops. net_ring never returns packets
+    /// that were sent into it and not received again. net_null keeps none.
     #[must_use]
     pub fn is_full(&self) -> bool {
         self.in_use() == 0

@@ -3,8 +3,8 @@
 
 use std::ffi::CString;
 
-/// A name as C takes it: 1 to `most` bytes and no NUL byte, else `refused` of it and `most`. DPDK cuts some longer ones, and takes
-/// two things for one.
+/// A name for C: 1 to `most` bytes and no NUL byte; otherwise the error that `refused` makes of the
+/// name and `most`. DPDK cuts some longer names, and would take two objects for the same one.
 pub(crate) fn c_name<E>(
     name: &str,
     most: usize,

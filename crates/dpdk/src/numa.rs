@@ -3,7 +3,7 @@
 
 use std::ffi::c_int;
 
-/// A node's number; `SOCKET_ID_ANY` for whichever has memory.
+/// A node's number; `SOCKET_ID_ANY` for any node that has memory.
 pub(crate) fn socket_id(socket: Option<u32>) -> c_int {
     socket.map_or(-1, |socket| socket as c_int)
 }

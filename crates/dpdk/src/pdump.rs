@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `dpdk-dumpcap` and `dpdk-pdump` on this process (`rte_pdump_init`).
+//! Captures by `dpdk-dumpcap` and `dpdk-pdump` on this process's ports (`rte_pdump_init`).
 //!
-//! These are secondary processes. They ask a thread of DPDK's in this one to put callbacks on queues, which copy
-//! packets into a ring that they share, and later to take them off. Polls go on meanwhile: DPDK changes the
-//! lists under its lock and frees nothing, and bursts here read them as C's do.
+//! These are secondary processes. They ask a DPDK thread of this process to add callbacks to
+//! queues, which copy packets into a ring that the processes share, and to remove them later.
+//! Polling goes on meanwhile: DPDK changes the callback lists under its lock and frees nothing, and
+//! bursts read them here as they do in C.
 
 use std::sync::Mutex;
 
@@ -16,10 +17,10 @@ use crate::sockets;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum PdumpError {
-    /// Memory without huge pages is this process's alone.
+    /// Without huge pages, other processes cannot map this one's memory.
     #[error("dpdk-dumpcap needs packet memory in files of hugetlbfs: start without --no-huge")]
     NoHugepages,
-    /// There is nothing that another process could find this one by.
+    /// Other processes cannot find this one.
     #[error("dpdk-dumpcap cannot reach this process: start without --in-memory and --no-shconf")]
     Alone,
     /// DPDK refused.
@@ -31,12 +32,12 @@ pub enum PdumpError {
 static ON: Mutex<bool> = Mutex::new(false);
 
 impl Eal {
-    /// Lets `dpdk-dumpcap` and `dpdk-pdump` capture on this process's ports (`rte_pdump_init`), from now until DPDK
-    /// ends. It takes 4 MiB of DPDK's memory for counters, and costs nothing while nobody captures. Once is enough;
-    /// more often does nothing.
+    /// Lets `dpdk-dumpcap` and `dpdk-pdump` capture on this process's ports (`rte_pdump_init`),
+    /// from now until DPDK ends. It takes 4 MiB of DPDK's memory for counters, and costs nothing
+    /// while nobody captures. Further calls do nothing.
     ///
-    /// It is never switched off: `rte_pdump_uninit` would free the counters under polls of queues on which
-    /// somebody captures.
+    /// It is never switched off: `rte_pdump_uninit` would free the counters while threads poll
+    /// queues that are being captured.
     ///
     /// # Errors
     /// See [`PdumpError`]. A program that works without it may go on.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! One of something for each NUMA node that lcores are on.
+//! A value for each NUMA node that lcores are on.
 
 use crate::eal::Eal;
 use crate::lcore::Lcore;
@@ -27,11 +27,11 @@ pub struct PerSocket<T> {
 }
 
 impl<T> PerSocket<T> {
-    /// Makes one for each NUMA node that lcores of this process are on; `None` is a node that the system
-    /// does not name. The main lcore's comes first.
+    /// Makes a value for each NUMA node that lcores of this process are on; `None` is a node that
+    /// the system does not report. The main lcore's is made first.
     ///
     /// # Errors
-    /// The first error of `make`; what was made before is dropped.
+    /// The first error of `make`; values made before are dropped.
     pub fn try_new<E>(
         eal: &Eal,
         mut make: impl FnMut(Option<u32>) -> Result<T, E>,
@@ -54,7 +54,7 @@ impl<T> PerSocket<T> {
         &other.unwrap_or(&self.first).1
     }
 
-    /// All, each with its node.
+    /// All values, each with its node.
     pub fn iter(&self) -> impl Iterator<Item = (Option<u32>, &T)> {
         std::iter::once(&self.first).chain(&self.others).map(|(socket, table)| (*socket, table))
     }

@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::sync::OnceLock;
 
-/// A release of DPDK. Releases compare as they followed each other.
+/// A release of DPDK. Releases are ordered by date.
 ///
 /// ```
 /// use dpdk::Release;
@@ -40,7 +40,7 @@ impl Release {
     }
 }
 
-/// Version of the DPDK library that runs, as it calls itself (`rte_version`).
+/// The version string of the running DPDK library (`rte_version`).
 #[must_use]
 pub fn version() -> String {
     // SAFETY: returns a static C string.

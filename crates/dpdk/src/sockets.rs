@@ -12,12 +12,12 @@ use std::path::{Path, PathBuf};
 
 /// The socket files in `dir` that this process has bound and holds open.
 ///
-/// The kernel writes its table a page at a time. While other programs make and close sockets, a line may be there
-/// twice, or be left out: so the table is read twice, and each path is returned once.
+/// The kernel writes the table page by page. While other programs open and close sockets, a line
+/// may appear twice or be missing: so the table is read twice, and each path is returned once.
 pub(crate) fn own(dir: &Path) -> Vec<PathBuf> {
     let held = host::own_sockets().unwrap_or_default();
     let held = held.into_iter().map(|(_, inode)| inode).collect();
-    // Bytes: paths, and names of other programs' sockets, need be no UTF-8.
+    // Bytes: paths, and names of other programs' sockets, need not be UTF-8.
     let read = || fs::read("/proc/net/unix").unwrap_or_default();
     within(dir, &held, &[read(), read()])
 }

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Commands of the process's telemetry socket (`dpdk-telemetry.py` reads it).
+//! Commands of the process's telemetry socket, which `dpdk-telemetry.py` queries.
 //!
-//! One thread of DPDK's answers all clients, one after the other, for as long as the process lives; handlers are
-//! therefore `'static`, `Send` and `Sync`, and must be quick. A command cannot be taken back.
+//! One DPDK thread answers all clients, one after the other, as long as the process lives. So
+//! handlers are `'static`, `Send` and `Sync`, and must be quick. A command cannot be removed.
 //!
-//! DPDK's own commands (`/ethdev/info` and others) end the program on parameters that they do not expect, such as a port
-//! 65536. So requests are examined first, in every program that has an [`Eal`]: DPDK's commands for ports, memory, pools
-//! and rings are answered where their parameters are harmless, and by `null` otherwise; its commands for other devices, and
-//! those of C code in the program, always by `null`. What is registered here gets any parameters. DPDK's older socket (`telemetry`) is removed.
+//! DPDK's own commands (`/ethdev/info` and others) crash the program on unexpected parameters, such
+//! as port 65536. So in every program that has an [`Eal`], requests are checked first. DPDK's
+//! commands for ports, memory, pools and rings are answered if their parameters are harmless, and
+//! by `null` otherwise; its commands for other devices, and those of C code in the program, always
+//! by `null`. Commands registered here get any parameters. DPDK's older socket (`telemetry`) is
+//! removed.
 
 use std::collections::HashMap;
 use std::ffi::{CStr, CString, c_char, c_int};
@@ -46,7 +48,7 @@ pub enum RegisterError {
 
 type Handler = Arc<dyn Fn(&str) -> Option<Value> + Send + Sync>;
 
-/// DPDK calls back with the command's name and no data of ours; this is where the name leads.
+/// DPDK calls back with the command's name and no data of ours: this maps the name to its handler.
 static HANDLERS: Mutex<Option<HashMap<CString, Handler>>> = Mutex::new(None);
 
 /// Registers commands; see [`Eal::telemetry`].
@@ -80,10 +82,10 @@ impl Eal {
 }
 
 impl Telemetry<'_> {
-    /// Answers `command` (such as `/linerate/clock`) by `handler` (`rte_telemetry_register_cmd`), which gets what follows the
-    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters. So is a value that
-    /// [does not fit](Value::fits), of which DPDK would leave out a part and say nothing. A command that was
-    /// registered here before gets the new handler.
+    /// Answers `command` (such as `/linerate/clock`) by `handler` (`rte_telemetry_register_cmd`).
+    /// The handler gets the text after the command's comma, or an empty text. `None` is answered as
+    /// `null`, for bad parameters. So is a value that [does not fit](Value::fits), of which DPDK
+    /// would silently omit a part. A command that was registered here before gets the new handler.
     ///
     /// # Errors
     /// See [`RegisterError`].
@@ -101,7 +103,8 @@ impl Telemetry<'_> {
         let handlers = all.get_or_insert_default();
         if let Some(known) = handlers.get_mut(&name) {
             let before = std::mem::replace(known, Arc::new(handler));
-            // Code of the program is not dropped under the lock, which every answer needs.
+            // The old handler is code of the program: it is not dropped under the lock, which every
+            // answer needs.
             drop(all);
             drop(before);
             return Ok(());
@@ -116,8 +119,8 @@ impl Telemetry<'_> {
         Ok(())
     }
 
-    /// Registers `/linerate/clock`: `tsc_hz`, cycles per second, and `clock_cost_cycles`, the measured
-    /// cost of one reading.
+    /// Registers `/linerate/clock`, which returns `tsc_hz`, cycles per second, and
+    /// `clock_cost_cycles`, the measured cost of reading the TSC once.
     ///
     /// # Errors
     /// See [`RegisterError`].
@@ -174,7 +177,7 @@ unsafe extern "C" fn answer(
 }
 
 /// Lists and dictionaries inside an answer. DPDK ignores the content of a refused answer and does
-/// not free its parts: they are freed with this.
+/// not free its parts: dropping this frees them.
 struct Made(Vec<*mut rte_tel_data>);
 
 impl Drop for Made {
@@ -198,7 +201,7 @@ impl Made {
         Some(data)
     }
 
-    /// Writes a value into telemetry data; `None` when it does not fit.
+    /// Writes a value into telemetry data; `None` if it does not fit.
     ///
     /// # Safety
     /// `data` is fresh telemetry data.
@@ -238,8 +241,8 @@ impl Made {
 
     /// Adds a list or dictionary to a list.
     ///
-    /// DPDK 22.11 can print a list of dictionaries but lets only lists in. So the container goes in while
-    /// it is an empty list, and is made what it is to be afterwards.
+    /// DPDK 22.11 can print a list of dictionaries but accepts only lists as its items. So the
+    /// container is added while it is an empty list, and gets its real type afterwards.
     ///
     /// # Safety
     /// `data` is a list of containers in the making.

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! DPDK's telemetry socket, guarded: its own handlers crash on unexpected parameters.
 //!
-//! `crates/telemetry/src/arguments.rs` decides which requests pass. This module has what that needs
-//! of this process: where DPDK answers, which commands are the program's, and the lock of ports,
-//! which DPDK's handlers do not take.
+//! `crates/telemetry/src/arguments.rs` decides which requests pass. This module provides what it
+//! needs from this process: the address of DPDK's socket, the program's own commands, and the lock
+//! of ports, which DPDK's handlers do not take.
 
 use std::io;
 use std::path::Path;
@@ -15,16 +15,17 @@ use ::telemetry::{Program, guard};
 use crate::lcore::{self, Lcore};
 use crate::{port, sockets, telemetry};
 
-/// DPDK's name for its socket; a number follows where another process has it.
+/// DPDK's name for its socket; a number is appended if another process uses the name.
 const SOCKET: &str = "dpdk_telemetry.v2";
 /// And for the one of the interface before, which nothing here examines.
 const OLD_SOCKET: &str = "telemetry";
 
-/// How long DPDK's own commands wait for ports that are being changed. Then they are answered by
+/// How long DPDK's own commands wait for ports that are being changed. After that the answer is
 /// null.
 const PATIENCE: Duration = Duration::from_secs(3);
-/// How long after its start a program, and after it came a port, may still be about to set queues up. Statistics of a port
-/// without queues are waited for no longer: a program that leaves a port alone would be waited for by every question.
+/// For this long after the program's start, or after a port was created, the program may still be
+/// about to set up queues. Later, requests for statistics do not wait for a port without queues:
+/// otherwise every request would wait for a port that the program never sets up.
 const BEGINNING: Duration = Duration::from_secs(5);
 /// How long the lock is left to other threads while a port gets its queues.
 const PAUSE: Duration = Duration::from_millis(2);
@@ -63,7 +64,7 @@ impl Guarded {
         Self { since: Instant::now() }
     }
 
-    /// Whether the port may get its queues soon.
+    /// Returns true if the port may get its queues soon.
     fn is_beginning(&self, port: u16) -> bool {
         self.since.elapsed() < BEGINNING || port::began_within(port, BEGINNING)
     }

@@ -3,7 +3,8 @@
 
 pub use measure::clock::{cost, now};
 
-/// Cycles per second, as DPDK found out (`rte_get_tsc_hz`). 0 before [`Eal::init`](crate::Eal::init).
+/// Cycles per second, as DPDK determined it (`rte_get_tsc_hz`). 0 before
+/// [`Eal::init`](crate::Eal::init).
 #[must_use]
 pub fn hz() -> u64 {
     // SAFETY: reads a global that is written once, by rte_eal_init.

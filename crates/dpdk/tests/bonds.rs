@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A bond sends on queues of other ports, where no guard looks at packets: it is not configured beside a driver that needs one.
+//! A bond sends on queues of other ports, where no guard checks packets: configuration fails if a
+//! driver that needs a guard is present.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;

@@ -9,7 +9,7 @@ use std::process::Command;
 
 use dpdk::{Burst, Mempool, PoolConfig};
 
-/// Set in the process that is to end.
+/// Set in the process that must end.
 const VICTIM: &str = "LINERATE_TEST_PANICS";
 
 #[test]

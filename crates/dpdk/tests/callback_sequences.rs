@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random sequences of callbacks: added to and removed from three queues each way, run by bursts that pass, dropped with
-//! their queues or left behind by forgotten ones, while ports stop and start. Each runs in its turn and sees what those before it
-//! have left; each is dropped once, and one that was left behind neither runs again nor is dropped. At the end the pool
-//! is full but for what such ones have kept, and DPDK's heap has what it had.
+//! Random sequences of callbacks: added to and removed from three queues in each direction, run by
+//! bursts, dropped with their queues or leaked with forgotten ones, while ports stop and start.
+//! Callbacks run in order, and each sees what its predecessors have left; each is dropped once, and
+//! a leaked one neither runs again nor is dropped. At the end the pool is full except for packets
+//! kept by leaked ones, and DPDK's heap holds as much as before.
 //!
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
@@ -18,12 +19,12 @@ use proptest::prelude::*;
 use support::holdings::Holdings;
 use support::property::for_all;
 
-/// Packets of a burst.
+/// Packets per burst.
 const BURST: usize = 8;
-/// More than a case keeps in its rings, which have room for 1023.
+/// More than a case keeps in its rings, which hold 1023.
 const MBUFS: u32 = 4095;
 
-/// The port of a queue by its place in the list of ports, and its number there.
+/// A queue: its port's index in the list of ports, and its number there.
 const PLACES: [(usize, usize); 3] = [(0, 0), (1, 0), (1, 1)];
 
 #[test]
@@ -31,11 +32,11 @@ fn each_runs_in_its_turn_and_is_dropped_once() {
     let eal = support::eal(&["net_ring0", "net_null0,size=64"]);
     let config = PoolConfig { count: MBUFS, cache: 64, ..PoolConfig::named("packets") };
     let pool = Mempool::packet_pool(&eal, &config).unwrap();
-    // What configuring a port takes, it takes once.
+    // Memory that DPDK allocates once for a port's first configuration.
     drop(ports(&eal, &pool));
     let before = Holdings::now();
     let left_behind = Cell::new(0);
-    for_all(250, &prop::collection::vec(session(), 1..6), |sessions| {
+    for_all(10..=250, &prop::collection::vec(session(), 1..6), |sessions| {
         let mut ports = ports(&eal, &pool);
         support::empty(&mut ports[0].queues().rx[0]); // After a case that failed.
         let mut state = State {
@@ -75,11 +76,11 @@ fn ports<'e>(eal: &'e Eal, pool: &Mempool<'e>) -> Ports<'e> {
     vec![one, support::started_with(eal, pool, "net_null0", 2)]
 }
 
-/// From when queues are handed out until they are gone.
+/// From handing out queues until they are gone.
 #[derive(Clone, Debug)]
 struct Session {
     steps: Vec<Step>,
-    /// A bit for each queue: it is forgotten, not dropped.
+    /// One bit per queue: it is forgotten, not dropped.
     forget: u8,
     restart: bool,
 }
@@ -96,7 +97,7 @@ enum Way {
     Tx,
 }
 
-/// A queue: its place in `PLACES`, and which of the two.
+/// A queue: its index in `PLACES`, and its direction.
 type At = (usize, Way);
 
 fn index((place, way): At) -> usize {
@@ -108,12 +109,12 @@ fn index((place, way): At) -> usize {
 enum Action {
     Look,
     Truncate(usize),
-    /// Takes the last one out.
+    /// Removes the last packet.
     Keep,
-    /// Puts back what it has kept, as far as there is room, and takes the first one out.
+    /// Returns the packets that it has kept, as far as there is room, and removes the first one.
     Exchange,
     Reverse,
-    /// Frees every other one.
+    /// Frees every second packet.
     Halve,
 }
 
@@ -121,7 +122,7 @@ enum Action {
 enum Step {
     Add(At, Action),
     Remove(At, usize),
-    /// Of another queue than it is on.
+    /// The identifier belongs to another queue.
     RemoveElsewhere(At, At, usize),
     Send(usize, usize),
     Receive(usize, usize),
@@ -146,14 +147,14 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What callbacks tell of themselves, by number.
+/// Events of callbacks, by their numbers.
 #[derive(Default)]
 struct Told {
     ran: Vec<u64>,
     dropped: Vec<u64>,
 }
 
-/// Tells when it is dropped, and so when its closure is.
+/// Records when it is dropped, which happens with its closure.
 struct Number(u64, Arc<Mutex<Told>>);
 
 impl Drop for Number {
@@ -162,7 +163,7 @@ impl Drop for Number {
     }
 }
 
-/// A callback as it ought to be.
+/// The expected state of a callback.
 struct Added {
     id: CallbackId,
     number: u64,
@@ -173,17 +174,17 @@ struct Added {
 struct State<'e> {
     pool: Mempool<'e>,
     told: Arc<Mutex<Told>>,
-    /// Those on each queue, in their order.
+    /// The callbacks of each queue, in order.
     all: [Vec<Added>; 2 * PLACES.len()],
-    /// Packets inside the ring, by number.
+    /// Packets in the ring, by number.
     ring: VecDeque<u64>,
-    /// Packets of callbacks that were left behind.
+    /// Packets kept by leaked callbacks.
     kept_for_ever: usize,
-    /// The next number, of a callback or a packet.
+    /// The next number for a callback or a packet.
     next: u64,
 }
 
-/// What a callback does, to numbers.
+/// A callback's effect on packet numbers.
 fn model(action: Action, kept: &mut Vec<u64>, packets: &mut Vec<u64>, room: usize) {
     match action {
         Action::Look => {}
@@ -208,7 +209,7 @@ fn model(action: Action, kept: &mut Vec<u64>, packets: &mut Vec<u64>, room: usiz
     }
 }
 
-/// The same to packets.
+/// The same effect on packets.
 fn act<'m>(action: Action, kept: &mut Vec<Mbuf<'m>>, packets: &mut Packets<'_, 'm>) {
     match action {
         Action::Look => assert_eq!(packets.iter().count(), packets.len()),
@@ -256,7 +257,7 @@ fn number(packet: &Mbuf<'_>) -> u64 {
 }
 
 impl State<'_> {
-    /// All that is somewhere is accounted for.
+    /// Checks that all packets and callbacks are accounted for.
     fn check(&self) -> Result<(), TestCaseError> {
         let kept: usize = self.all.iter().flatten().map(|added| added.kept.len()).sum();
         prop_assert_eq!(self.pool.in_use(), self.ring.len() + kept + self.kept_for_ever);
@@ -293,7 +294,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Those that were dropped since this was asked.
+    /// Those that were dropped since the last call.
     fn dropped(&self) -> Vec<u64> {
         std::mem::take(&mut self.told.lock().unwrap().dropped)
     }
@@ -318,14 +319,14 @@ impl State<'_> {
         self.all[index(at)].push(Added { id: id.unwrap(), number, action, kept: Vec::new() });
     }
 
-    /// What becomes of packets on a queue, all of whose callbacks ran in their order.
+    /// What happens to packets on a queue after all its callbacks have run in order.
     fn pass(&mut self, at: At, packets: &mut Vec<u64>, room: usize) -> Result<(), TestCaseError> {
         let list = &mut self.all[index(at)];
         let expected: Vec<u64> = list.iter().map(|added| added.number).collect();
         prop_assert_eq!(std::mem::take(&mut self.told.lock().unwrap().ran), expected);
         for added in list {
             model(added.action, &mut added.kept, packets, room);
-            // What is to be sent cannot be kept, but taken out and freed.
+            // Packets to be sent cannot be kept, only removed and freed.
             if at.1 == Way::Tx {
                 added.kept.clear();
             }
@@ -348,7 +349,7 @@ impl State<'_> {
             prop_assert!(burst.push(mbuf).is_ok());
         }
         let sent = queue.send(&mut burst);
-        // They run for an empty burst, too, as in C.
+        // Callbacks also run for an empty burst, as in C.
         self.pass((place, Way::Tx), &mut packets, n)?;
         prop_assert_eq!((sent, burst.len()), (packets.len(), 0));
         if place == 0 {
@@ -364,7 +365,7 @@ impl State<'_> {
         queue: &mut RxQueue<'_>,
     ) -> Result<(), TestCaseError> {
         let mut burst = Burst::<BURST>::new();
-        // Behind others, which callbacks do not see.
+        // After others, which callbacks do not see.
         self.pool.fill(&mut burst, BURST - n).unwrap();
         let before = burst.len();
         let received = queue.receive(&mut burst);
@@ -372,7 +373,7 @@ impl State<'_> {
             prop_assert_eq!(self.told.lock().unwrap().ran.len(), 0, "a full burst polls nothing");
             return Ok(());
         }
-        // The null device has always as many as are asked for.
+        // The null device always has as many packets as requested.
         let waiting = if place == 0 { self.ring.len().min(n) } else { n };
         let mut packets: Vec<u64> = match place {
             0 => self.ring.drain(..waiting).collect(),
@@ -388,7 +389,7 @@ impl State<'_> {
         Ok(())
     }
 
-    /// Drops or forgets the queues. Returns the packets that are left behind with callbacks of those.
+    /// Drops or forgets the queues. Returns the packets that forgotten queues' callbacks have kept.
     fn end(&mut self, forget: u8, queues: Vec<Queues<'_>>) -> Result<usize, TestCaseError> {
         let mut left = 0;
         for (port, queues) in queues.into_iter().enumerate() {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The native burst functions run RX and TX callbacks as C's inline functions do. A forwarder that
-//! skipped them would be faster for the wrong reason, and invisible to dpdk-dumpcap.
+//! The native burst functions run RX and TX callbacks as C's inline functions do. Otherwise a
+//! forwarder would seem faster than it is, and would be invisible to dpdk-dumpcap.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -17,7 +17,7 @@ struct Seen {
     rx_packets: AtomicU64,
     tx_calls: AtomicU64,
     tx_packets: AtomicU64,
-    /// Packets that the TX callback is to free, from the end of each burst.
+    /// Number of packets that the TX callback frees, from the end of each burst.
     tx_drop: AtomicU64,
 }
 
@@ -49,7 +49,7 @@ unsafe extern "C" fn on_tx(
     seen.tx_packets.fetch_add(u64::from(offered), SeqCst);
     let kept = offered - seen.tx_drop.load(SeqCst) as u16;
     for index in kept..offered {
-        // SAFETY: the callback owns the packets that it does not pass on.
+        // SAFETY: the callback owns the packets that it removes.
         unsafe { dpdk_sys::lr_pktmbuf_free(*packets.add(usize::from(index))) };
     }
     kept
@@ -82,13 +82,13 @@ fn callbacks_run() {
     assert_eq!((seen.rx_calls.load(SeqCst), seen.rx_packets.load(SeqCst)), (2, 10));
     assert_eq!((seen.tx_calls.load(SeqCst), seen.tx_packets.load(SeqCst)), (1, 10));
 
-    // A callback that drops: its packets are neither sent nor left, nor freed a second time.
+    // Packets dropped by a callback are neither sent nor left over, and not freed twice.
     seen.tx_drop.store(3, SeqCst);
     assert_eq!(queues.tx[0].send(&mut burst), 7);
     assert!(burst.is_empty());
     assert_eq!(pool.in_use(), 7);
 
-    // SAFETY: nobody polls the queues now.
+    // SAFETY: nothing polls the queues now.
     unsafe {
         assert_eq!(dpdk_sys::rte_eth_remove_rx_callback(id, 0, rx_callback), 0);
         assert_eq!(dpdk_sys::rte_eth_remove_tx_callback(id, 0, tx_callback), 0);

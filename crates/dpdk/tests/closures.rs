@@ -33,7 +33,7 @@ fn closures_on_queues() {
     assert!(pool.is_full(), "{} mbufs are missing", pool.in_use());
 }
 
-/// A burst of packets of 60 bytes that begin with their number.
+/// A burst of 60-byte packets that begin with their number.
 fn numbered<'m>(pool: &Mempool<'m>, count: u8) -> Burst<'m, 32> {
     let mut burst = Burst::new();
     for number in 0..count {
@@ -88,7 +88,7 @@ fn received_packets_are_changed_dropped_and_reordered(
     assert_eq!(queues.rx[0].receive(&mut burst), 5);
     assert_eq!(numbers(&burst), [107, 105, 104, 102, 101]);
     burst.clear();
-    // Behind what is inside already, of which the callback sees nothing.
+    // After the packets already in the burst, which the callback does not see.
     assert!(burst.push(packet(pool, 50)).is_ok());
     queues.tx[0].send(&mut numbered(pool, 3));
     assert_eq!(queues.rx[0].receive(&mut burst), 2);
@@ -102,7 +102,7 @@ fn received_packets_are_changed_dropped_and_reordered(
     assert_eq!(polls.load(SeqCst), 3);
 }
 
-/// Every other packet waits for the next poll.
+/// Every second packet waits for the next poll.
 fn received_packets_are_kept_and_added(port: &mut Port<'_, Started>, pool: &Mempool<'_>) {
     let room = Mutex::new(Vec::new());
     let room = &room;
@@ -131,14 +131,14 @@ fn received_packets_are_kept_and_added(port: &mut Port<'_, Started>, pool: &Memp
     assert_eq!(numbers(&burst), [1, 3, 0, 2, 4]);
     assert_eq!(*room.lock().unwrap(), [(5, 27), (0, 30)]);
     burst.clear();
-    // No more than the poll has room for.
+    // At most as many as the poll has room for.
     queues.tx[0].send(&mut numbered(pool, 5));
     let mut small = Burst::<1>::new();
     assert_eq!(queues.rx[0].receive(&mut small), 0, "it waits");
     assert_eq!(queues.rx[0].receive(&mut small), 1);
     small.clear();
     support::empty(&mut queues.rx[0]);
-    // What the closure has kept goes with it.
+    // Packets that the closure has kept are dropped with it.
     queues.tx[0].send(&mut numbered(pool, 1));
     assert_eq!(queues.rx[0].receive(&mut small), 0);
     assert_eq!(pool.in_use(), 1);
@@ -169,7 +169,7 @@ fn packets_to_be_sent_are_dropped_and_reordered(port: &mut Port<'_, Started>, po
     queues.rx[0].receive(&mut burst);
     assert_eq!(burst.len(), 6);
     burst.clear();
-    // Nothing is left: nothing is offered.
+    // No packet is left, so none is offered.
     queues.tx[0].add_callback(|packets| packets.clear()).unwrap();
     burst = numbered(pool, 6);
     assert_eq!(queues.tx[0].send(&mut burst), 0);
@@ -232,11 +232,11 @@ impl Drop for Panics {
 fn a_panic_in_a_drop_leaves_none_on_the_list(port: &mut Port<'_, Started>) {
     let gone: [Arc<AtomicBool>; 2] = Default::default();
     {
-        // Gone at the end of this block, while those that borrow it are dropped before.
+        // Dropped at the end of this block, after those that borrow it.
         let calls = AtomicU64::new(0);
         let calls = &calls;
         let mut queues = port.queues();
-        // On either side, for they come off one after the other.
+        // On both sides, because they are removed one after the other.
         let [first, last] = [Sets(gone[0].clone()), Sets(gone[1].clone())];
         let count = |sets: &Sets| {
             calls.fetch_add(1 + u64::from(sets.0.load(SeqCst)), SeqCst);
@@ -251,7 +251,7 @@ fn a_panic_in_a_drop_leaves_none_on_the_list(port: &mut Port<'_, Started>) {
         assert!(catch_unwind(AssertUnwindSafe(|| drop(queue))).is_err());
         assert!(gone.iter().all(|gone| gone.load(SeqCst)), "the others are dropped all the same");
         drop(queues);
-        // Would call what it ought to have taken off.
+        // This would call a callback that should have been removed.
         let mut queues = port.queues();
         queues.rx[0].receive(&mut Burst::<32>::new());
         assert_eq!(calls.load(SeqCst), 2);
@@ -261,7 +261,7 @@ fn a_panic_in_a_drop_leaves_none_on_the_list(port: &mut Port<'_, Started>) {
 fn those_of_a_forgotten_queue_never_run_again(port: &mut Port<'_, Started>, pool: &Mempool<'_>) {
     let gone = Arc::<AtomicBool>::default();
     {
-        // Gone at the end of this block, whatever becomes of the closures that borrow it.
+        // Dropped at the end of this block, whatever happens to the closures that borrow it.
         let calls = AtomicU64::new(0);
         let calls = &calls;
         let mut queues = port.queues();
@@ -305,12 +305,12 @@ unsafe extern "C" fn foreign(
     received
 }
 
-/// Callbacks in C keep their place between closures, and stay when these go.
+/// C callbacks keep their position between closures, and stay when closures are removed.
 fn those_of_others_stay(port: &mut Port<'_, Started>, pool: &Mempool<'_>) {
     let id = port.id().index();
     let mut queues = port.queues();
     let first = queues.rx[0].add_callback(|packets| packets.truncate(5)).unwrap();
-    // SAFETY: the port is configured, and the function lives for ever.
+    // SAFETY: the port is configured, and the function is static.
     let record =
         unsafe { dpdk_sys::rte_eth_add_rx_callback(id, 0, Some(foreign), std::ptr::null_mut()) };
     assert!(!record.is_null());
@@ -326,7 +326,7 @@ fn those_of_others_stay(port: &mut Port<'_, Started>, pool: &Mempool<'_>) {
     assert_eq!(seen(&mut queues), (8, 2));
     drop(queues);
     assert_eq!(seen(&mut port.queues()), (8, 8));
-    // SAFETY: nobody polls; the record is ours.
+    // SAFETY: nothing polls; the record is ours.
     unsafe {
         assert_eq!(dpdk_sys::rte_eth_remove_rx_callback(id, 0, record), 0);
         dpdk_sys::rte_free(record.cast_mut().cast());
@@ -352,10 +352,11 @@ fn they_go_where_their_queue_goes(eal: &Eal, port: &mut Port<'_, Started>) {
     assert_eq!(last.load(SeqCst), 1000);
 }
 
-/// The port is stopped, started again and handed to somebody else; DPDK keeps its lists meanwhile.
+/// The port is stopped, started again and given to another owner; DPDK keeps its lists meanwhile.
 fn those_of_a_forgotten_queue_do_not_outlive_a_stop(eal: &Eal, pool: &Mempool<'_>) {
     let lists = || {
-        // SAFETY: the port exists; C's bursts run what is in its lists. Nobody else polls it.
+        // SAFETY: the port exists; C's bursts run the callbacks in its lists. Nothing else polls
+        // it.
         let received = unsafe {
             let mut packets = [std::ptr::null_mut(); 32];
             dpdk_sys::lr_eth_rx_burst(0, 0, packets.as_mut_ptr(), 32)
@@ -388,8 +389,8 @@ fn those_of_a_forgotten_queue_do_not_outlive_a_stop(eal: &Eal, pool: &Mempool<'_
     drop(port);
 }
 
-/// What one port receives is sent on by another port's queue, inside the callback; dropping the one drops the
-/// other.
+/// A callback of one port sends received packets on another port's queue; dropping one queue drops
+/// the other.
 fn one_may_own_another_queue(eal: &Eal, pool: &Mempool<'_>) {
     let mut one = support::started(eal, pool, "net_ring0");
     let mut other = support::started(eal, pool, "net_ring1");

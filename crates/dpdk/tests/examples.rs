@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The examples, each on frames whose fate is known. A port of net_pcap reads frames from a file and writes what
-//! is sent to another; a port of net_ring gives back what it is sent.
+//! Runs the examples on frames with known results. A net_pcap port reads frames from a file and
+//! writes sent frames to another; a net_ring port returns the frames that it is sent.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 #[path = "support/built.rs"]
@@ -166,7 +166,7 @@ fn frames_are_those_that_heads_of_examples_speak_of() {
     assert!(said.status.success(), "{said:?}");
     let file_says = format!("{}: 13 frames of UDP", file.display());
     assert!(String::from_utf8_lossy(&said.stdout).starts_with(&file_says), "{said:?}");
-    // All but the sum and the payload, which are the writer's own.
+    // All but the checksum and the payload, which the writer chooses.
     let headers = |frames: &[Frame]| -> Vec<Vec<u8>> {
         frames.iter().map(|frame| [&frame.0[..18], &frame.0[26..40]].concat()).collect()
     };
@@ -192,7 +192,7 @@ fn mistakes_are_named() {
     assert!(error.contains("--rule deny,1.2.3.4,0.0.0.0/0,any,any: a network is"), "{error}");
     let error = wrong("router", &["--route", "10.0.0.0/8,3,02:00:00:00:00:01"]);
     assert!(error.contains("there is no port 3"), "{error}");
-    // In words for people, not as `Debug` has it.
+    // Written for people, not in `Debug` format.
     let capture = ["--write", "/nowhere/out.pcapng"];
     assert!(wrong("capture", &capture).contains("error: no lcore beside the main one"));
     let error = Program::new("capture", &ten()).lcores(2).fail(&capture);

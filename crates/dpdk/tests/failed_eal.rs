@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A start of DPDK that fails says why, and is the process's only one: DPDK leaves half of itself
-//! behind.
+//! A failed start of DPDK reports the reason. It is the process's only start, because DPDK does not
+//! clean up after it.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 use std::process::{Command, Output};
@@ -13,7 +13,7 @@ const OPTION: &str = "LINERATE_TEST_OPTION";
 fn a_failed_start_is_an_error_and_the_last() {
     let nul = Eal::init(["test", "--no-huge\0"]).unwrap_err();
     assert!(matches!(nul, EalError::Nul(_)), "{nul}: refused before DPDK saw it");
-    // Every release refuses this by an answer.
+    // Every release returns an error for these.
     let arguments = ["test", "--no-huge", "--no-pci", "--lcores", "0", "--main-lcore", "1"];
     let error = Eal::init(arguments).unwrap_err();
     assert!(matches!(error, EalError::Init(..)), "{error}");
@@ -22,7 +22,7 @@ fn a_failed_start_is_an_error_and_the_last() {
     assert!(matches!(again, Err(EalError::AlreadyInitialised)));
 }
 
-/// A program that starts DPDK with this option, and what comes of it.
+/// Runs a program that starts DPDK with this option, and returns its output.
 fn started_with(option: &str) -> Output {
     let test = "an_unknown_option_is_named_and_the_others_told";
     Command::new(std::env::current_exe().unwrap())
@@ -32,7 +32,7 @@ fn started_with(option: &str) -> Output {
         .unwrap()
 }
 
-/// By an error, or where DPDK ends the process instead (25.11), on the way out.
+/// With an error, or in release 25.11, which ends the process itself, on exit.
 #[test]
 fn an_unknown_option_is_named_and_the_others_told() {
     if let Some(option) = std::env::var_os(OPTION) {

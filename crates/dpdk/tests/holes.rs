@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Holes that other Rust libraries over DPDK have, each shown to be closed here. docs/safety.md lists
-//! them. What does not even compile is in ownership.rs; this is what runs.
+//! Soundness holes that other Rust libraries for DPDK have, each shown to be closed here.
+//! docs/safety.md lists them. Cases that do not compile are in ownership.rs; this file has those
+//! that run.
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
@@ -29,11 +30,11 @@ fn holes_are_closed() {
     every_mbuf_is_there_once(&pool);
 }
 
-/// The pool is full, and of different mbufs: one that was freed twice would come out twice.
+/// The pool is full, and all mbufs are different: one that was freed twice would be returned twice.
 fn every_mbuf_is_there_once(pool: &Mempool<'_>) {
     assert!(pool.is_full());
     let all: Vec<Mbuf<'_>> = std::iter::from_fn(|| pool.alloc()).collect();
-    // Another lcore's cache keeps what it holds.
+    // Another lcore's cache keeps its mbufs.
     assert_eq!(all.len(), pool.capacity() - pool.available());
     assert!(all.len() >= 1900);
     let places: BTreeSet<*const u8> = all.iter().map(|mbuf| mbuf.data().as_ptr()).collect();
@@ -42,8 +43,8 @@ fn every_mbuf_is_there_once(pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// What the driver took is the driver's: dropping the burst afterwards must not free it again, whether
-/// the driver took all, some or nothing.
+/// Packets that the driver accepted belong to it: dropping the burst afterwards must not free them
+/// again, whether the driver accepted all, some or none.
 fn no_double_free_after_tx_burst(eal: &Eal, pool: &Mempool<'_>) {
     let mut port = support::started(eal, pool, "net_ring0");
     let mut queues = port.queues();
@@ -68,7 +69,7 @@ fn no_double_free_after_tx_burst(eal: &Eal, pool: &Mempool<'_>) {
     every_mbuf_is_there_once(pool);
 }
 
-/// `true` where a type has the trait: an inherent constant is preferred to one of a trait.
+/// `true` if a type implements the trait: an inherent constant takes precedence over a trait's.
 macro_rules! has {
     ($type:ty: $($bound:tt)+) => {{
         #[allow(dead_code)] // Where the type has the trait.
@@ -95,7 +96,7 @@ fn no_queue_is_copy_clone_or_sync() {
     assert!(has!(Mempool<'static>: Send) && has!(Mempool<'static>: Sync));
 }
 
-/// net_null claims 9000 bytes in buffers that have room for 2048.
+/// net_null claims 9000 bytes in buffers of 2048.
 fn no_slice_is_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
     const ROOM: usize = 2048;
     let mut port = support::started(eal, pool, "net_null0");
@@ -158,7 +159,8 @@ fn no_slice_is_longer_than_its_buffer(eal: &Eal, pool: &Mempool<'_>) {
     }
 }
 
-/// Nobody writes what somebody else reads, by whatever way a packet came to have two owners.
+/// A packet with two owners is never written by one while the other reads it, however it came to
+/// have two.
 fn no_mutable_view_of_a_shared_mbuf(eal: &Eal, pool: &Mempool<'_>) {
     let mut original = pool.alloc().unwrap();
     original.append(60).unwrap().fill(7);
@@ -174,7 +176,7 @@ fn no_mutable_view_of_a_shared_mbuf(eal: &Eal, pool: &Mempool<'_>) {
     drop(reader);
     let shared = shared.unshare().unwrap_err();
 
-    // A clone stays one on its way over a port.
+    // A clone stays a clone when it passes a port.
     let mut port = support::started(eal, pool, "net_ring0");
     let mut queues = port.queues();
     let mut burst = Burst::<1>::new();
@@ -187,7 +189,7 @@ fn no_mutable_view_of_a_shared_mbuf(eal: &Eal, pool: &Mempool<'_>) {
     let mut original = shared.unshare().ok().unwrap();
     original.data_mut().unwrap().fill(8);
 
-    // Chained behind a header of its own, only the header can be written.
+    // After a header of its own, only the header can be written.
     let shared = original.share();
     let mut packet = pool.alloc().unwrap();
     packet.append(14).unwrap().fill(1);
@@ -216,7 +218,7 @@ fn refuses_writing(mbuf: &mut Mbuf<'_>) {
     assert!(mbuf.segment_data_mut().all(|bytes| bytes.is_none()));
 }
 
-/// What the driver did not take is freed with whatever holds it, also when that is unwound.
+/// Packets that the driver refused are freed with their container, also by unwinding.
 fn no_leak_of_unsent_packets(eal: &Eal, pool: &Mempool<'_>) {
     let mut port = support::started(eal, pool, "net_ring0");
     let mut queues = port.queues();
@@ -261,7 +263,7 @@ fn no_leak_of_unsent_packets(eal: &Eal, pool: &Mempool<'_>) {
     assert!(unwound.is_err());
     assert_eq!(pool.in_use(), in_ring, "dropped by unwinding");
 
-    // A failure in the middle leaves nothing behind.
+    // A failure in the middle leaks nothing.
     let mut long = pool.alloc().unwrap();
     for _ in 0..9 {
         assert!(long.append(2048).is_some());
@@ -279,7 +281,8 @@ fn no_leak_of_unsent_packets(eal: &Eal, pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// Owners are counted in 16 bits. Leaking them is safe in Rust, so the count must not come round.
+/// Reference counts have 16 bits. Leaking owners is safe in Rust, so the count must not wrap
+/// around.
 fn no_count_of_owners_runs_over(pool: &Mempool<'_>) {
     let mut mbuf = pool.alloc().unwrap();
     mbuf.chain(pool.alloc().unwrap()).ok().unwrap();
@@ -302,8 +305,8 @@ fn no_count_of_owners_runs_over(pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// Lcores that share one owner add and drop others at the same time. (C's inline function stores 2
-/// where it finds 1.) Lcores, because other threads inherit the main lcore's one CPU.
+/// Lcores that share one packet add and drop owners at the same time. (C's inline function stores 2
+/// if it finds 1.) Lcores are used because other threads inherit the main lcore's single CPU.
 fn no_count_of_owners_is_lost_between_threads(eal: &Eal, pool: &Mempool<'_>) {
     for _ in 0..20 {
         let mut mbuf = pool.alloc().unwrap();
@@ -328,7 +331,7 @@ fn no_count_of_owners_is_lost_between_threads(eal: &Eal, pool: &Mempool<'_>) {
     }
 }
 
-/// An owner that only C knows of, such as a driver that keeps what it received.
+/// An owner that only C knows, such as a driver that keeps a received packet.
 fn refuses_changes_beside_a_foreign_owner(pool: &Mempool<'_>) {
     let mut mbuf = pool.alloc().unwrap();
     mbuf.append(60).unwrap().fill(5);

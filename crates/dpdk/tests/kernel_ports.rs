@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Ports on interfaces of the kernel's, in a network namespace of the test's own: net_af_packet, net_tap, net_af_xdp.
-//! For root; skipped with a reason otherwise.
+//! Ports on network interfaces, in a network namespace of its own: net_af_packet, net_tap,
+//! net_af_xdp. Needs root; otherwise it is skipped with a reason.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 #[path = "support/devices.rs"]
@@ -56,7 +56,8 @@ fn both_ways<'eal>(pool: &Mempool<'eal>, a: &mut Port<'eal, Started>, b: &mut Po
     cross(pool, &mut far, &mut near, 200);
 }
 
-/// The kernel ends it when the process ends, however that comes: the interface's flag is nobody's to clear then.
+/// The kernel ends the mode when the process ends, in any way: nothing then has to clear the
+/// interface's flag.
 fn promiscuous_mode_goes_with_the_port(control: &PortControl<'_>) {
     let shown = || {
         let shown = ip("-o -d link show va");
@@ -69,7 +70,7 @@ fn promiscuous_mode_goes_with_the_port(control: &PortControl<'_>) {
     }
     control.set_promiscuous(false).unwrap();
     assert_eq!((shown(), control.promiscuous().unwrap()), ((false, false), false));
-    // What somebody else has set stays.
+    // A mode set by another program stays.
     ip("link set va promisc on");
     for on in [true, false] {
         control.set_promiscuous(on).unwrap();
@@ -85,7 +86,7 @@ fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     let mut a = start(eal, pool, &sized.frame_size(1024).qdisc_bypass(true));
     let mut b = start(eal, pool, &AfPacket::new("net_af_packet_b", "vb"));
     both_ways(pool, &mut a, &mut b);
-    // What the port does the interface does.
+    // The interface follows the port's settings.
     let control = a.control();
     let mac = [2, 0, 0, 0, 0, 9];
     control.set_mac(mac).unwrap();
@@ -104,7 +105,7 @@ fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     assert!(ip("-o -d link show va").contains("promiscuity 0"));
     remove(eal, b);
     tags_fit(eal, pool);
-    // The kernel spreads connections over queues; the driver has no RSS to be told about.
+    // The kernel spreads connections over queues; the driver offers no RSS settings.
     let two = eal.attach_vdev(&AfPacket::new("net_af_packet_2", "va").queue_pairs(2)).unwrap();
     let rss = Rss { key: Some(vec![1; 40]), ..Rss::default() };
     let config = PortConfig { rss, ..queues(pool, 2) };
@@ -113,7 +114,7 @@ fn af_packet(eal: &Eal, pool: &Mempool<'_>) {
     remove(eal, port.start().unwrap());
 }
 
-/// Sends packets in one burst, and receives so many of the test's own at the other end.
+/// Sends packets in one burst, and receives `count` of the test's packets at the other end.
 fn exchange<'m>(
     packets: Vec<Mbuf<'m>>,
     from: &mut Queues<'m>,
@@ -137,8 +138,8 @@ fn exchange<'m>(
     seen
 }
 
-/// The driver puts a tag into a packet after it has found that it fits. In a slot of 1024 bytes there are 32 that are not
-/// the packet's.
+/// The driver inserts a tag into a packet after checking that the packet fits. In a slot of 1024
+/// bytes, 32 are not available for the packet.
 fn tags_fit(eal: &Eal, pool: &Mempool<'_>) {
     const FITS: usize = 1024 - 32;
     let slots = AfPacket::new("net_af_packet_t", "va").block_size(8192).frame_count(128);
@@ -146,7 +147,8 @@ fn tags_fit(eal: &Eal, pool: &Mempool<'_>) {
     let mut far = start(eal, pool, &AfPacket::new("net_af_packet_u", "vb"));
     assert!(near.control().wait_link(PATIENCE).unwrap().up);
     let (mut from, mut to) = (near.queues(), far.queues());
-    // Each of them takes a slot: were a tag put behind one's end, the next would not be sent, or the program end.
+    // Each takes a slot: if a tag exceeded one, the next would not be sent, or the program would
+    // crash.
     for round in 0..5 {
         let mut packets: Vec<_> = (0..30).map(|_| frame(pool, FITS, round)).collect();
         for at in [7, 29] {
@@ -208,8 +210,9 @@ fn tap(eal: &Eal, pool: &Mempool<'_>) {
     assert!(!ip("-o link").contains("edge0"));
 }
 
-/// The buffers that DPDK's driver gives the kernel to receive into it never takes back (`reserve_fill_queue`, 2048
-/// of them), nor those that were being sent. They are of a pool of their own here, and no more than those.
+/// DPDK's driver never takes back the buffers that it gives the kernel for receiving
+/// (`reserve_fill_queue`, 2048 of them), nor those that were being sent. Here they are in a pool of
+/// their own, and no more than those are missing.
 fn af_xdp(eal: &Eal, pool: &Mempool<'_>) -> Option<PortId> {
     let config = PoolConfig { count: 8191, ..PoolConfig::named("af_xdp") };
     let kept = Mempool::packet_pool(eal, &config).unwrap();
@@ -218,7 +221,7 @@ fn af_xdp(eal: &Eal, pool: &Mempool<'_>) -> Option<PortId> {
     left
 }
 
-/// The port, where its queues cannot be set up: it then stays to the end.
+/// A port whose queues cannot be set up stays until the end.
 fn af_xdp_receives_into<'eal>(
     eal: &'eal Eal,
     pool: &Mempool<'eal>,
@@ -232,14 +235,15 @@ fn af_xdp_receives_into<'eal>(
             return None;
         }
     };
-    // What a queue of it has made is freed when it fails, and would be once more with the port.
+    // The driver frees what a queue has allocated when its setup fails, and would free it again
+    // with the port.
     let config = PoolConfig { count: 511, ..PoolConfig::named("too few") };
     let few = Mempool::packet_pool(eal, &config).unwrap();
     let port = eal.take_port(id).unwrap();
     let failed = port.configure(&queues(&few, 1)).map(drop).unwrap_err().to_string();
     assert!(failed.contains("rte_eth_rx_queue_setup"), "{failed}");
     let refused = eal.detach(eal.take_port(id).unwrap()).unwrap_err().to_string();
-    assert!(refused.contains("configure it with success first"), "{refused}");
+    assert!(refused.contains("configure the port successfully first"), "{refused}");
     let port = eal.take_port(id).unwrap().configure(&queues(kept, 1));
     let mut port = match port.and_then(Port::start) {
         Ok(port) => port,
@@ -252,14 +256,15 @@ fn af_xdp_receives_into<'eal>(
     both_ways(pool, &mut port, &mut peer);
     whatever_is_sent_is_whole(eal, kept, &mut port, &mut peer);
     remove(eal, peer);
-    // Its queue is the driver's until it goes: another would fail, and be freed twice.
+    // The driver keeps its queue until it is detached: another setup would fail, and free it twice.
     let again = port.stop().unwrap().unconfigure().configure(&queues(kept, 1)).unwrap_err();
     assert!(again.to_string().contains("detach it, and attach it again"), "{again}");
     eal.detach(eal.take_port(id).unwrap()).unwrap();
     None
 }
 
-/// The driver copies a packet's length from its first segment, into a buffer of whatever length.
+/// The driver copies as many bytes as the packet has, from its first segment, into a buffer of any
+/// length.
 fn whatever_is_sent_is_whole<'eal>(
     eal: &'eal Eal,
     kept: &Mempool<'eal>,
@@ -294,7 +299,7 @@ fn whatever_is_sent_is_whole<'eal>(
         let seen = exchange(packets, &mut from, &mut to, 5);
         let seen: Vec<_> = seen.iter().map(|it| (it.packet_len(), it.data()[14])).collect();
         assert_eq!(seen, [(50, 0), (60, 2), (70, 3), (80, 4), (90, 5)]);
-        // Without a buffer to copy into it waits, and what is behind it too.
+        // Without a buffer to copy into, it waits, and so do the packets after it.
         let mut all: Vec<_> = std::iter::from_fn(|| kept.alloc()).collect();
         let mut burst = Burst::<4>::new();
         let mut first = frame(&large, 20, 6);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Whatever has memory and a name of DPDK's gives both back: random sequences in which rings, tables, lists and buffers
-//! are made, used and dropped, in any order and under few names; some are as large as DPDK's memory, or larger. What is
-//! refused leaves nothing behind, and at the end DPDK has given out what it had at the beginning.
+//! Everything that has memory and a name in DPDK returns both: random sequences in which rings,
+//! tables, lists and buffers are made, used and dropped, in any order and with few names; some are
+//! as large as DPDK's memory, or larger. Refused ones leave nothing behind, and at the end DPDK has
+//! allocated as much as at the beginning.
 //!
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
@@ -27,7 +28,7 @@ use support::property::for_all;
 fn names_and_memory_are_given_back() {
     let eal = support::quiet_eal(&[]);
     let (made, refused) = (Cell::new(0), Cell::new(0));
-    for_all(150, &prop::collection::vec(step(), 1..40), |steps| {
+    for_all(10..=150, &prop::collection::vec(step(), 1..40), |steps| {
         let before = Holdings::now();
         let qsbr = Qsbr::new(1);
         let reader = qsbr.register().unwrap();
@@ -79,7 +80,7 @@ impl Kind {
         Self::Foreign,
     ];
 
-    /// Whether two of them with one name are refused.
+    /// True if DPDK refuses two of them with the same name.
     fn shares_names_with(self, other: Self) -> bool {
         let class = |kind| match kind {
             Self::SharedHash => Self::Hash,
@@ -91,23 +92,23 @@ impl Kind {
     }
 }
 
-/// How much memory something asks for.
+/// The amount of memory that is requested.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Size {
     Small,
-    /// Megabytes: about as much as there is, so that it may be refused in the middle.
+    /// Megabytes: about as much as is available, so that it may be refused in the middle.
     Large,
-    /// More than there is.
+    /// More than is available.
     Absurd,
 }
 
 #[derive(Clone, Debug)]
 enum Step {
     Make(Kind, u8, Size),
-    /// Puts so many things into one of those that are there.
+    /// Inserts this many items into an existing object.
     Use(usize, u8),
     Drop(usize),
-    /// The reader goes online and stays so, says that it is quiescent, or goes offline.
+    /// The reader goes and stays online, is quiescent, or goes offline.
     Online,
     Offline,
 }
@@ -125,7 +126,7 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Something that has memory of DPDK's.
+/// An object that has memory from DPDK.
 enum Thing<'e> {
     Ring(Ring<'e, Box<(u64, Arc<()>)>>),
     Hash(Hash<'e, [u64; 16], u32>),
@@ -160,12 +161,12 @@ struct State<'e> {
     qsbr: &'e Qsbr,
     counted: &'e Arc<()>,
     held: Vec<Held<'e>>,
-    /// Last, so that it may still be online when the others go.
+    /// Last, so that it may still be online when the others are dropped.
     reader: Reader<'e>,
 }
 
 impl<'e> State<'e> {
-    /// Whether something was made, or refused.
+    /// Returns true if something was made, false if it was refused.
     fn take(&mut self, step: Step) -> Result<Option<bool>, TestCaseError> {
         match step {
             Step::Make(kind, name, size) => {
@@ -211,7 +212,7 @@ impl<'e> State<'e> {
             groups: of(4, 1000, 1 << 20),
             ..LpmConfig::named(name.clone())
         };
-        // Only the walked tree is small: the others begin with 2^24 entries.
+        // Only the walked tree is small: the other kinds begin with 2^24 entries.
         let fib = |widest| {
             let table = |next_hop| FibType::Table { next_hop, groups: 10 };
             FibConfig {
@@ -256,7 +257,7 @@ impl<'e> State<'e> {
                 let len = of(100, 100 << 20, 1 << 31);
                 HeapBuffer::zeroed(eal, len as usize, None).ok().map(Thing::Heap)
             }
-            // Not on DPDK's heap, so that it can always be had.
+            // Not on DPDK's heap, so that it is always available.
             Kind::Foreign => {
                 let counted = Arc::clone(self.counted);
                 let bytes = Lent { bytes: vec![1; 100], _counted: counted };
@@ -266,7 +267,7 @@ impl<'e> State<'e> {
         }
     }
 
-    /// Puts something in, takes something out, makes another thing of it.
+    /// Inserts something, removes something, or converts the object.
     fn fill(&self, thing: Thing<'e>, number: u8) -> Option<Thing<'e>> {
         let (key, prefix) = (u32::from(number) % 31, u32::from(number) << 24 | 1);
         let (v4, v6) = (prefix.into(), (u128::from(prefix) << 96 | 1).into());
@@ -309,7 +310,7 @@ impl<'e> State<'e> {
             },
             Thing::SharedLpm(mut routes) => {
                 let mut writer = routes.split().0;
-                // Into one group, and out of it again.
+                // Into a group, and out again.
                 match number % 3 {
                     0 => _ = writer.remove(v4, 32),
                     _ => _ = writer.add(v4, 32, 1).is_ok() && writer.remove(v4, 32).is_ok(),
@@ -364,7 +365,7 @@ impl<'e> State<'e> {
     }
 }
 
-/// Bytes of the program's own, which something counts.
+/// The program's own bytes, which are counted.
 struct Lent {
     bytes: Vec<u8>,
     _counted: Arc<()>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Programs that break an ownership rule do not compile, and for that reason only.
+//! Programs that break an ownership rule do not compile, and fail only because of it.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 use std::path::Path;

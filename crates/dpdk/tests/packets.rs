@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets, bursts and pools: nothing leaks, nothing is freed twice, what is shared is read-only.
+//! Packets, bursts and pools: nothing leaks, nothing is freed twice, shared packets are read-only.
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
@@ -57,7 +57,7 @@ fn room(eal: &Eal) {
     assert!(matches!(refused, Err(MempoolError::Room { data_room: 191, .. })));
 }
 
-/// Mbufs that begin one page each would all use the same few lines of the cache.
+/// If each mbuf began at the start of a page, all would use the same few cache lines.
 fn mbufs_lie_side_by_side(pool: &Mempool<'_>) {
     let mut held = Burst::<32>::new();
     assert!(pool.fill(&mut held, 32).is_ok());
@@ -144,7 +144,7 @@ fn drain_frees_what_is_not_taken(pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// Packets as numbers, one a packet.
+/// The packets' numbers as a list, one per packet.
 fn numbered<'m>(pool: &Mempool<'m>, numbers: &[u8]) -> Burst<'m, 32> {
     let mut burst = Burst::new();
     pool.fill(&mut burst, numbers.len()).unwrap();
@@ -159,28 +159,32 @@ fn numbers(burst: &Burst<'_, 32>) -> Vec<u8> {
 }
 
 fn retain_is_that_of_a_vec(pool: &Mempool<'_>) {
-    for_all(500, &(prop::collection::vec(any::<u8>(), 0..=32), any::<u8>(), 0..40usize), |case| {
-        let (mut model, mask, most) = case;
-        let mut burst = numbered(pool, &model);
-        let keep = |seen: &mut Vec<u8>, number: &mut u8| {
-            seen.push(*number);
-            *number = number.wrapping_add(1);
-            *number & mask == 0
-        };
-        let (mut asked, mut expected) = (Vec::new(), Vec::new());
-        burst.retain(|packet| keep(&mut asked, &mut packet.data_mut().unwrap()[0]));
-        model.retain_mut(|number| keep(&mut expected, number));
-        prop_assert_eq!(asked, expected);
-        prop_assert_eq!(numbers(&burst), &model[..]);
-        prop_assert_eq!(pool.in_use(), model.len());
-        burst.truncate(most);
-        model.truncate(most);
-        prop_assert_eq!(numbers(&burst), &model[..]);
-        prop_assert_eq!(pool.in_use(), model.len());
-        drop(burst);
-        prop_assert!(pool.is_full());
-        Ok(())
-    });
+    for_all(
+        10..=500,
+        &(prop::collection::vec(any::<u8>(), 0..=32), any::<u8>(), 0..40usize),
+        |case| {
+            let (mut model, mask, most) = case;
+            let mut burst = numbered(pool, &model);
+            let keep = |seen: &mut Vec<u8>, number: &mut u8| {
+                seen.push(*number);
+                *number = number.wrapping_add(1);
+                *number & mask == 0
+            };
+            let (mut asked, mut expected) = (Vec::new(), Vec::new());
+            burst.retain(|packet| keep(&mut asked, &mut packet.data_mut().unwrap()[0]));
+            model.retain_mut(|number| keep(&mut expected, number));
+            prop_assert_eq!(asked, expected);
+            prop_assert_eq!(numbers(&burst), &model[..]);
+            prop_assert_eq!(pool.in_use(), model.len());
+            burst.truncate(most);
+            model.truncate(most);
+            prop_assert_eq!(numbers(&burst), &model[..]);
+            prop_assert_eq!(pool.in_use(), model.len());
+            drop(burst);
+            prop_assert!(pool.is_full());
+            Ok(())
+        },
+    );
 }
 
 fn a_panic_in_retain_keeps_every_packet(pool: &Mempool<'_>) {
@@ -225,7 +229,7 @@ fn operation() -> impl Strategy<Value = Operation> {
     ]
 }
 
-/// Whatever is done, every packet is in exactly one place.
+/// After any operation, every packet is in exactly one place.
 fn random_operations(pool: &Mempool<'_>) {
     TestRunner::new(Config { cases: 200, failure_persistence: None, ..Config::default() })
         .run(&prop::collection::vec(operation(), 0..200), |operations| {
@@ -259,7 +263,7 @@ fn random_operations(pool: &Mempool<'_>) {
         .unwrap();
 }
 
-/// Threads that are no lcore bypass the caches.
+/// Threads that are not lcores bypass the caches.
 fn other_threads_free_too(pool: &Mempool<'_>) {
     let mbufs: Vec<_> = std::iter::repeat_with(|| pool.alloc().unwrap()).take(300).collect();
     std::thread::scope(|scope| {

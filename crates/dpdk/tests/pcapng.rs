@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Captures: what passes is in the file, byte by byte, and whatever is not is counted. One test, because
-//! DPDK starts once in a process.
+//! Captures: packets are in the file byte by byte, and those that are not are counted. One test,
+//! because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 #[path = "support/pcapng.rs"]
@@ -30,13 +30,13 @@ fn captures() {
     assert!(pool.is_full());
 }
 
-/// Where a capture is written to, that can be looked at.
+/// The destination of a capture, which the test can read.
 #[derive(Clone, Default)]
 struct Shared(Arc<Mutex<Vec<u8>>>);
 
 impl Write for Shared {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        // Little by little, as a pipe may take it.
+        // In small pieces, as a pipe may take it.
         let some = &bytes[..bytes.len().min(1000)];
         self.0.lock().unwrap().extend_from_slice(some);
         Ok(some.len())
@@ -75,7 +75,7 @@ fn packet<'m>(pool: &Mempool<'m>, bytes: &[u8]) -> Mbuf<'m> {
     mbuf
 }
 
-/// `len` bytes that differ from those of other seeds.
+/// `len` bytes that differ for each seed.
 fn bytes(seed: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| (at * 7 + seed * 13) as u8).collect()
 }
@@ -102,7 +102,7 @@ fn what_passes_is_in_the_file(eal: &Eal, pool: &Mempool<'_>) {
     let mut queues = port.queues();
     queues.rx[0].add_callback(move |packets| received.capture(packets.iter())).unwrap();
     queues.tx[0].add_callback(move |packets| sent.capture(packets.iter())).unwrap();
-    // Every length modulo 4, and more than one turn of the ring would hold at once.
+    // Every length modulo 4, and more than the ring can hold at once.
     let frames: Vec<Vec<u8>> = (0..3000).map(|seed| bytes(seed, 60 + seed % 1400)).collect();
     let mut burst = Burst::<32>::new();
     let mut written = 0;
@@ -152,7 +152,8 @@ fn what_passes_is_in_the_file(eal: &Eal, pool: &Mempool<'_>) {
         }
     }
     assert!(packets.is_sorted_by_key(|packet| packet.nanoseconds));
-    // The TSC's rate is known to a few parts in a million, of the seconds that this took.
+    // The TSC's frequency is known to a few parts per million, which is applied to the seconds that
+    // this took.
     let near = started - 1_000_000..ended + 1_000_000;
     assert!(packets.iter().all(|packet| near.contains(&packet.nanoseconds)));
 }
@@ -185,9 +186,9 @@ fn segments_and_tags_are_put_together(eal: &Eal, pool: &Mempool<'_>) {
         (dpdk_sys::RTE_MBUF_F_RX_VLAN_STRIPPED, dpdk_sys::RTE_MBUF_F_RX_QINQ_STRIPPED);
     let single = tagged(packet(pool, &frame), u64::from(vlan));
     let double = tagged(packet(pool, &frame), u64::from(vlan) | u64::from(qinq));
-    // Of two tags the device has taken out the outer one: the inner one is where it was.
+    // The device has removed the outer of two tags: the inner one is in its original place.
     let outer = tagged(packet(pool, &frame), qinq.into());
-    // Nothing to put a tag behind.
+    // Too short to insert a tag.
     let runt = tagged(packet(pool, &frame[..11]), u64::from(vlan));
     let to_be_tagged = tagged(packet(pool, &frame), dpdk_sys::RTE_MBUF_F_TX_VLAN);
     let out = Shared::default();
@@ -228,7 +229,7 @@ fn segments_and_tags_are_put_together(eal: &Eal, pool: &Mempool<'_>) {
     assert!(small.is_full());
 }
 
-/// As a device leaves it that has taken tags out.
+/// Like a device that has removed tags.
 fn tagged(packet: Mbuf<'_>, flags: u64) -> Mbuf<'_> {
     // SAFETY: an `Mbuf` is a pointer to an mbuf, which is valid and ours and has these fields.
     unsafe {
@@ -244,7 +245,7 @@ fn what_finds_no_room_is_counted(pool: &Mempool<'_>) {
     let out = Shared::default();
     let mut file = file(&out);
     let lan = file.add_interface(&Interface::named("lan")).unwrap();
-    // As small as it gets: two packets of 65,535 bytes.
+    // The smallest possible: two packets of 65,535 bytes.
     let config = TapConfig { ring: 0, ..TapConfig::default() };
     let mut tap = file.tap(lan, 0, Direction::Sent, &config).unwrap();
     let frame = packet(pool, &bytes(1, 1000));
@@ -264,7 +265,7 @@ fn what_finds_no_room_is_counted(pool: &Mempool<'_>) {
     assert!(matches!(statistics, Block::Statistics { seen, dropped: 5, .. } if seen == fit + 6));
 }
 
-/// Taps on threads of their own, that are dropped while others are at work.
+/// Taps on their own threads, which are dropped while others are working.
 fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
     const EACH: u32 = 5000;
     let out = Shared::default();
@@ -278,11 +279,13 @@ fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
         let work: Vec<_> = (0..)
             .zip(taps)
             .map(|(queue, mut tap)| {
+                // One for all: threads that take packets from a pool wait for each other by spinning, on a
+                // busy machine for seconds.
+                let mut frame = packet(pool, &bytes(queue, 64));
                 scope.spawn(move || {
                     for number in 0..EACH {
-                        let mut frame = bytes(queue, 64);
-                        frame[..4].copy_from_slice(&number.to_be_bytes());
-                        tap.capture([&packet(pool, &frame)]);
+                        frame.resize(64).unwrap()[..4].copy_from_slice(&number.to_be_bytes());
+                        tap.capture([&frame]);
                     }
                 })
             })
@@ -290,7 +293,8 @@ fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
         let collecting = scope.spawn(|| {
             while !done.load(SeqCst) {
                 file.collect().unwrap();
-                // The others wait for each other by spinning: who has nothing to do must not keep them from a CPU.
+                // The others spin while they wait for each other: an idle thread must not take
+                // their CPU.
                 std::thread::yield_now();
             }
         });
@@ -303,7 +307,7 @@ fn several_threads_capture_into_one_file(pool: &Mempool<'_>) {
     let packets = out.packets();
     assert_eq!(packets.len() as u64, figures.captured);
     for queue in 0..3 {
-        // Where some are missing, the next one says so.
+        // If packets are missing, the next one reports it.
         let mut next = 0;
         for packet in packets.iter().filter(|packet| packet.queue == queue) {
             let number = u32::from_be_bytes(packet.bytes[..4].try_into().unwrap());
@@ -319,7 +323,7 @@ fn errors_name_the_file(pool: &Mempool<'_>) {
     assert!(matches!(error, PcapngError::Create { .. }));
     assert!(error.to_string().starts_with("capture file /nonexistent/a.pcapng: No such file"));
 
-    // A disk without room for another byte.
+    // A disk that is full.
     let mut full = Pcapng::create("/dev/full", &PcapngConfig::named("test")).unwrap();
     let lan = full.add_interface(&Interface::named("lan")).unwrap();
     let mut tap = full.tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap();
@@ -332,7 +336,7 @@ fn errors_name_the_file(pool: &Mempool<'_>) {
     let lan = one.add_interface(&Interface::named("lan")).unwrap();
     let error = file(&other).tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap_err();
     assert!(matches!(error, PcapngError::Interface(_)), "{error}");
-    // A tap whose file is gone fills its ring, and that is all.
+    // A tap whose file is gone only fills its ring.
     let mut tap = one.tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap();
     drop(one);
     let frame = packet(pool, &bytes(0, 1000));

@@ -23,7 +23,7 @@ fn ports_and_queues() {
         "net_ring0",
         "net_null0,size=100",
         "net_null9,size=9000",
-        // Late releases keep seven bytes of a name.
+        // Recent releases keep only seven bytes of a name.
         "net_ring1,nodeaction=sib-a:0:CREATE,nodeaction=sib-b:0:CREATE",
     ]);
     let pool = Mempool::packet_pool(
@@ -60,7 +60,7 @@ fn a_port_says_where_it_is_and_how_fast(eal: &Eal, pool: &Mempool<'_>) {
         format!("{:?}", port.control()),
         format!("PortControl {{ id: {:?}, .. }}", port.id())
     );
-    // A virtual device is where the lcore is that made it.
+    // A virtual device is on the NUMA node of the lcore that created it.
     assert_eq!(port.id().socket(), eal.main_lcore().socket());
     eal.log_info("a line of an application, with % and {}");
     eal.log_info("no line: \0");
@@ -76,7 +76,7 @@ fn claims(eal: &Eal) {
     drop(eal.take_port(id).unwrap());
 }
 
-/// Whoever owns a port in DPDK's books, as bonding does with its members, keeps it.
+/// A port with an owner, such as a bonding device's member, cannot be taken.
 fn ports_of_others_are_not_taken(eal: &Eal) {
     let id = eal.ports()[0];
     let mut owner = dpdk_sys::rte_eth_dev_owner { id: 0, name: [0; 64] };
@@ -92,7 +92,7 @@ fn ports_of_others_are_not_taken(eal: &Eal) {
     drop(eal.take_port(id).unwrap());
 }
 
-/// To remove it would take the other port away from whoever has it.
+/// Removing it would also remove the other port, which is in use.
 fn a_device_with_other_ports_stays(eal: &Eal) {
     let before = eal.ports();
     let siblings: Vec<_> = before
@@ -269,7 +269,7 @@ fn unsafe_devices_are_refused(eal: &Eal) {
     assert!(matches!(error, PortError::NoQueues(_)), "{error}");
 }
 
-/// Questions from another thread while a port comes and goes.
+/// Queries from another thread while a port comes and goes.
 fn questions_meet_no_port_half_gone(eal: &Eal, pool: &Mempool<'_>) {
     let done = AtomicBool::new(false);
     let control = eal.take_port(eal.ports()[0]).unwrap().control();
@@ -291,7 +291,7 @@ fn questions_meet_no_port_half_gone(eal: &Eal, pool: &Mempool<'_>) {
     });
 }
 
-/// A device that waits for its other end keeps nobody from going on.
+/// A device that waits for its peer does not block other threads.
 fn whoever_asks_for_a_link_need_not_wait(eal: &Eal, pool: &Mempool<'_>) {
     let port = started(eal, pool, "net_ring0");
     let control = port.control();
@@ -308,7 +308,7 @@ fn whoever_asks_for_a_link_need_not_wait(eal: &Eal, pool: &Mempool<'_>) {
         }
         assert_eq!(control.try_link().unwrap(), None);
         assert!(!attaching.is_finished());
-        // It says nothing and leaves, and the device gives up.
+        // A client connects and leaves without a word, and the device gives up.
         while std::os::unix::net::UnixStream::connect(&socket).is_err() {
             std::thread::yield_now();
         }
@@ -366,7 +366,7 @@ fn scopes(eal: &Eal) {
     });
 }
 
-/// Launches work when it is dropped, or would.
+/// Tries to launch work when it is dropped.
 struct Again<'scope, 'env> {
     scope: &'scope Scope<'scope, 'env>,
     lcore: Lcore,
@@ -380,7 +380,7 @@ impl Drop for Again<'_, '_> {
     }
 }
 
-/// Within one scope, when the work before has returned.
+/// Within one scope, after the previous work has returned.
 fn an_lcore_takes_other_work(eal: &Eal) {
     let Some(&lcore) = eal.workers().first() else { return };
     let (runs, end) = (AtomicU64::new(0), Instant::now() + PATIENCE);
@@ -405,7 +405,8 @@ fn refused_work_may_launch_when_it_is_dropped(eal: &Eal) {
     let Some(&lcore) = eal.workers().first() else { return };
     let (busy, is_busy) = mpsc::channel();
     let ends = AtomicBool::new(false);
-    // Launching is for this thread, which would wait for itself: another looks after it.
+    // Work can be launched only on this thread, which might wait for itself: another one watches
+    // the time.
     let watch = std::thread::spawn(move || {
         if is_busy.recv_timeout(PATIENCE) != Ok(true) {
             eprintln!("work that was refused waits for ever, or was not refused");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Tables that are replaced while they are read. DPDK need not run for it.
+//! Tables that are replaced while they are read. DPDK need not be running.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,8 +8,8 @@ use std::sync::{Arc, Barrier};
 
 use dpdk::qsbr::{Qsbr, Replaceable};
 
-/// Two equal numbers until it is dropped. Miri and the sanitizers see a read of freed memory; this sees it
-/// elsewhere.
+/// Two numbers that are equal until it is dropped. Miri and the sanitizers detect a read of freed
+/// memory; this detects it without them.
 struct Pair {
     numbers: [u64; 2],
     alive: Arc<AtomicUsize>,
@@ -44,7 +44,7 @@ fn readers_meet_whole_tables_while_two_writers_replace_them() {
                 let mut reader = qsbr.register().unwrap();
                 loop {
                     let mut online = reader.online();
-                    // One of them goes offline all the time.
+                    // One of them keeps going offline.
                     for _ in 0..[1, 100, 1000][index] {
                         let first = table.read(&online);
                         let second = table.read(&online);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! DPDK starts once in a process. That is a fact about the process and not about any value in it, so no
-//! type can know it: a second start is an error at run time, whoever asks and whenever.
+//! DPDK starts once per process. That is a property of the process and not of any value in it, so
+//! the type system cannot express it: a second start is an error at run time, at any time and from
+//! any place.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;

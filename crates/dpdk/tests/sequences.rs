@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random sequences of everything that moves packets: allocate, write, carry bytes of others, share, clone,
-//! take a part of, copy, chain, split, make one, shorten, ask the device for something, send to a driver
-//! that takes some, receive, free. After each step every mbuf of the pool and every owner of other bytes is
-//! accounted for, every packet holds the bytes that were put into it and the value that its dynamic field was
-//! given, and what is asked of a device lies in a first segment that nobody shares; at the end the pool is full.
+//! Random sequences of all operations on packets: allocate, write, attach external bytes, share,
+//! clone, take a part, copy, chain, split, linearise, shorten, request offloads, send to a driver
+//! that accepts some, receive, free. After each step, every mbuf of the pool and every owner of
+//! external bytes is accounted for, every packet holds the bytes that were written and the value of
+//! its dynamic field, and the headers of an offload request are in a first segment that is not
+//! shared. At the end the pool is full.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -23,7 +24,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use support::Packet;
 
-/// More than the ring holds (1023), so that it refuses some.
+/// More than the ring holds (1023), so that the driver refuses some.
 const MBUFS: u32 = 1400;
 const ROOM: usize = 300;
 const BURST: usize = 200;
@@ -71,7 +72,7 @@ fn every_packet_is_in_one_place() {
         prop_assert!(pool.is_full());
         Ok(())
     };
-    // More than the ring holds, which random sequences send most times, but not always.
+    // More than the ring holds, which random sequences reach often, but not always.
     let most = BURST - 1;
     let full = MBUFS as usize / most;
     run((0..full).flat_map(|_| [Step::Fill(most), Step::Send(most)]).collect()).unwrap();
@@ -133,23 +134,23 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// What an mbuf ought to be. Its reference count is that of its `Rc`: one for each packet that it is a
-/// segment of, and one for each clone of it.
+/// The expected state of an mbuf. Its reference count is that of its `Rc`: one for each packet that
+/// contains it, and one for each clone of it.
 struct Segment<'l> {
     live: &'l Cell<usize>,
     bytes: RefCell<Vec<u8>>,
     of: Bytes<'l>,
-    /// The value of its dynamic field, once it has one.
+    /// The value of its dynamic field, if it was set.
     value: Cell<Option<u64>>,
 }
 
-/// Whose bytes a segment has.
+/// Where a segment's bytes are.
 #[derive(Clone)]
 enum Bytes<'l> {
     Own,
-    /// Those of another mbuf, which is held for the count.
+    /// In another mbuf, which is held for its reference count.
     Of(#[allow(dead_code)] Rc<Segment<'l>>),
-    /// Some outside of all mbufs, which are counted by who holds this.
+    /// Outside of all mbufs, counted by this reference.
     External(Rc<()>),
 }
 
@@ -159,7 +160,7 @@ impl<'l> Segment<'l> {
         Rc::new(Self { live, bytes: RefCell::new(bytes), of, value: Cell::new(None) })
     }
 
-    /// A clone's, of some of the bytes.
+    /// A clone of the bytes in `range`.
     fn part(self: &Rc<Self>, range: Range<usize>) -> Rc<Self> {
         let of = match &self.of {
             Bytes::Own => Bytes::Of(Rc::clone(self)),
@@ -179,7 +180,7 @@ fn bytes_of(model: &Model<'_>) -> Vec<u8> {
     model.iter().flat_map(|segment| segment.bytes.borrow().clone()).collect()
 }
 
-/// Bytes outside of all mbufs. As long as they are there, so is what counts them.
+/// Bytes outside of all mbufs. They keep their counter alive.
 struct Lent {
     bytes: Vec<u8>,
     _count: Arc<()>,
@@ -208,9 +209,9 @@ struct State<'m, 'l> {
     foreign: ForeignMemory<'m>,
     field: DynField<u64>,
     live: &'l Cell<usize>,
-    /// One owner of this is the test, the others are bytes outside of mbufs.
+    /// Counts the external buffers that exist; the test owns one reference.
     lent: &'l Arc<()>,
-    /// Values that fields were given.
+    /// Number of values given to fields.
     values: u64,
     held: Vec<(Packet<'m>, Model<'l>)>,
     ring: VecDeque<Model<'l>>,
@@ -243,7 +244,7 @@ impl<'m, 'l> State<'m, 'l> {
         }
     }
 
-    /// Does a step where it applies. Returns how many packets a driver refused.
+    /// Does a step if it applies. Returns how many packets a driver refused.
     fn take(&mut self, step: Step, queues: &mut Queues<'m>) -> Result<usize, TestCaseError> {
         match step {
             Step::Alloc(byte, len) => {
@@ -266,7 +267,7 @@ impl<'m, 'l> State<'m, 'l> {
                 let bytes = vec![byte; len];
                 let lent = Lent { bytes: bytes.clone(), _count: Arc::clone(self.lent) };
                 let buffer = ExternalBuffer::foreign(self.foreign, lent);
-                // Of two mbufs, so that the bytes have two owners.
+                // In two mbufs, so that the bytes have two owners.
                 let cut = len / 3;
                 let of = Bytes::External(Rc::new(()));
                 for range in [0..cut, cut..len] {
@@ -282,7 +283,7 @@ impl<'m, 'l> State<'m, 'l> {
                     && matches!(model[0].of, Bytes::Own)
                     && model[0].len() >= REQUEST.headers_len();
                 let done = mbuf.request(&REQUEST).is_ok();
-                // It may have been shortened at its front until too little of the buffer is left.
+                // It may have been shortened at the front until too little of the buffer is left.
                 prop_assert!(done == expected || !done && mbuf.headroom() > ROOM - 74 + 128);
             }
             Step::Mark(at) => {
@@ -370,7 +371,7 @@ impl<'m, 'l> State<'m, 'l> {
                 let Some((mbuf, model)) = self.own(at) else { return Ok(0) };
                 let (bytes, value) = (bytes_of(model), model[0].value.get());
                 let direct = matches!(model[0].of, Bytes::Own) && alone(model.first());
-                // What was taken away at the front is room no longer.
+                // Space freed at the front does not count as room.
                 let room = ROOM + 128 - mbuf.headroom();
                 let expected = model.len() == 1 || direct && bytes.len() <= room;
                 prop_assert_eq!(mbuf.linearize(), expected);
@@ -448,7 +449,7 @@ impl<'m, 'l> State<'m, 'l> {
         if head == tail || self.own(head).is_none() || self.own(tail).is_none() {
             return Ok(());
         }
-        // Ends last, so that no other index moves before it is used.
+        // From the end, so that no index changes before it is used.
         let end = self.held.len() - 1;
         self.held.swap(tail, end);
         let head = if head == end { tail } else { head };
@@ -500,7 +501,7 @@ fn same(packet: &Mbuf<'_>, model: &Model<'_>, field: &DynField<u64>) -> Result<(
     if let Some(value) = model[0].value.get() {
         prop_assert_eq!(field.read(packet), value);
     }
-    // A packet that was shared after it was asked for is not sent before it is one's own again.
+    // A packet that was shared after the request is not sent until it is unshared again.
     if let Some(request) = packet.requested() {
         prop_assert_eq!(request, REQUEST);
         prop_assert!(packet.data().len() >= REQUEST.headers_len());

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! With the feature `static` a program has every driver in it, and needs no library of DPDK.
+//! With the feature `static`, a program contains every driver, and needs no shared library of DPDK.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 #[path = "support/built.rs"]
@@ -10,7 +10,8 @@ use std::env;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Devices that need no hardware. Those that need root, or a kernel with TUN, fail alike in both programs.
+/// Devices that need no hardware. Those that need root, or a kernel with TUN, fail the same way in
+/// both programs.
 const DEVICES: [&str; 7] = [
     "net_null0",
     "net_ring0",
@@ -40,7 +41,7 @@ fn a_static_program_has_the_drivers_of_a_dynamic_one() {
     assert!(missing.is_empty(), "{missing:?}");
 }
 
-/// Builds the example, and copies it, for the next build takes its place.
+/// Builds the example and copies it, because the next build replaces it.
 fn example(features: &[&str]) -> PathBuf {
     let directory = built::examples(&[&["--example", "devices"], features].concat());
     let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("devices{}", features.concat()));
@@ -48,7 +49,7 @@ fn example(features: &[&str]) -> PathBuf {
     copy
 }
 
-/// What became of each device.
+/// The result for each device.
 fn devices(program: &Path) -> String {
     let cpu = host::allowed_cpus()[0];
     let output = Command::new(program)
@@ -59,11 +60,11 @@ fn devices(program: &Path) -> String {
         .args(DEVICES)
         .output()
         .unwrap();
-    // It ends with 1 where a driver refuses its device.
+    // The exit status is 1 if a driver refuses its device.
     let ended = matches!(output.status.code(), Some(0 | 1));
     assert!(ended, "{}", String::from_utf8_lossy(&output.stderr));
     let told = String::from_utf8(output.stdout).unwrap();
-    // Drivers and EAL write there as well.
+    // Drivers and EAL also write to standard output.
     told.lines().filter(|line| line.starts_with("net_")).map(|line| format!("{line}\n")).collect()
 }
 
@@ -82,7 +83,7 @@ fn archives() -> Vec<PathBuf> {
 /// The functions by which drivers, buses, mempool backends and graph nodes register themselves.
 fn constructors(files: &[PathBuf]) -> BTreeSet<String> {
     let told = answer(Command::new("nm").arg("--defined-only").args(files));
-    // A few are visible to other files, but not outside the program.
+    // Some are visible to other files, but not outside the program.
     let name = |line: &str| {
         let mut words = line.split_whitespace().rev();
         let (name, kind) = (words.next()?, words.next()?);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is asked of a device is done: net_tap fills checksums in and cuts TCP segments, and the kernel, which drops
-//! what is wrong, receives them. In a network namespace of the test's own, which needs root; otherwise it is skipped.
+//! Requests to a device take effect: net_tap computes checksums and segments TCP, and the kernel,
+//! which drops incorrect packets, receives the result. Runs in a network namespace of its own,
+//! which needs root; otherwise it is skipped.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -50,7 +51,7 @@ fn inside() {
     ip(&["link", "set", INTERFACE, "up"]);
     ip(&["addr", "add", "192.0.2.1/24", "dev", INTERFACE]);
     ip(&["addr", "add", "2001:db8::1/64", "dev", INTERFACE, "nodad"]);
-    // The kernel takes an address of IPv6 for its own a little later than it says so.
+    // The kernel accepts packets to an IPv6 address a little later than it lists the address.
     let routes = ["-6", "route", "show", "table", "local"];
     let end = Instant::now() + Duration::from_secs(20);
     while !ip(&routes).contains("2001:db8::1 ") {
@@ -82,7 +83,7 @@ fn send<'m>(queue: &mut TxQueue<'_>, mbuf: Mbuf<'m>) {
     assert_eq!(queue.send(&mut burst), 1, "the driver has refused it");
 }
 
-/// An Ethernet and an IP header, with nothing where IPv4's checksum belongs.
+/// An Ethernet and an IP header, with zeros in place of IPv4's checksum.
 fn headers(mac: [u8; 6], v6: bool, protocol: u8, payload: usize) -> Vec<u8> {
     let mut bytes = mac.to_vec();
     bytes.extend([2, 0, 0, 0, 0, 9]);
@@ -107,7 +108,7 @@ fn filled<'m>(pool: &Mempool<'m>, bytes: &[u8]) -> Mbuf<'m> {
     mbuf
 }
 
-/// The kernel gives a socket only what has right checksums.
+/// The kernel delivers only packets with correct checksums to a socket.
 fn udp<'m>(
     queue: &mut TxQueue<'_>,
     pool: &Mempool<'m>,
@@ -129,7 +130,8 @@ fn udp<'m>(
         },
         l4: L4Offload::Udp,
     };
-    // Without a request, changed after it, and with one; the payload in the same mbuf, or outside of all.
+    // Without a request, with one that was changed later, and with one; the payload in the mbuf or
+    // in external memory.
     for (len, requested) in [(1, false), (2, false), (501, true), (500, true), (0, true)] {
         for carried in [false, true] {
             let mut bytes = headers(mac, v6, 17, 8 + len);
@@ -144,7 +146,7 @@ fn udp<'m>(
                 mbuf.request(&request).unwrap();
             }
             if !requested && len == 2 {
-                // Gone again.
+                // Removed again.
                 let _ = mbuf.prepend(4).unwrap();
                 assert!(mbuf.adj(4));
             }
@@ -154,7 +156,7 @@ fn udp<'m>(
             send(queue, mbuf);
             if requested {
                 let mut room = [0; 2000];
-                // In the order in which they were sent: those without were dropped.
+                // In the order in which they were sent: those without a request were dropped.
                 let received = undisturbed(|| socket.recv(&mut room)).unwrap_or_else(|error| {
                     panic!("{len} bytes, v6 {v6}, carried {carried}: {error}")
                 });
@@ -203,8 +205,9 @@ fn segments(queue: &mut TxQueue<'_>, pool: &Mempool<'_>, mac: [u8; 6]) {
     assert_eq!(received, payload);
 }
 
-/// What the kernel does not take comes back, and asks for nothing behind its bytes. The driver of later releases has
-/// cut the headers off by then, and loses the mbuf with its copy of them. Says how many were lost.
+/// A packet that the kernel does not take is returned, and has no request beyond its bytes. The
+/// drivers of later releases have removed the headers by then, and leak the mbuf with their copy of
+/// them. Returns how many were leaked.
 fn refused(queue: &mut TxQueue<'_>, pool: &Mempool<'_>, mac: [u8; 6]) -> usize {
     ip(&["link", "set", INTERFACE, "down"]);
     let in_use = pool.in_use();
@@ -230,7 +233,8 @@ fn refused(queue: &mut TxQueue<'_>, pool: &Mempool<'_>, mac: [u8; 6]) -> usize {
     pool.in_use() - in_use
 }
 
-/// What a call says in the end: net_tap has the kernel tell of each frame by a signal, which interrupts others.
+/// Repeats an interrupted call: net_tap has the kernel announce each frame by a signal, which
+/// interrupts system calls.
 fn undisturbed<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     let end = Instant::now() + Duration::from_secs(20);
     loop {
@@ -241,7 +245,7 @@ fn undisturbed<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// The sum of 16-bit words in ones' complement: all ones over what has a right checksum.
+/// The ones' complement sum of 16-bit words: all ones for bytes with a correct checksum.
 fn sum(bytes: &[u8]) -> u16 {
     let words = bytes.chunks(2).map(|pair| match pair {
         [high, low] => u32::from(u16::from_be_bytes([*high, *low])),

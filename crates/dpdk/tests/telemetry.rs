@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An answer on the telemetry socket is whole, or `null`; never a part of what was to be said. What answers is a closure.
+//! An answer on the telemetry socket is complete or `null`, never a part of it. A closure answers.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -20,12 +20,12 @@ use serde_json::{Value as Json, json};
 
 const COMMAND: &str = "/linerate/test";
 
-/// A list of dictionaries, as most of our answers are, of so many bytes, and as JSON.
+/// A list of dictionaries, as most of our answers are, of this many bytes; and its JSON.
 fn answer(bytes: usize) -> (Value, Json) {
     let (mut values, mut texts) = (Vec::new(), Vec::new());
     let mut left = bytes - "[]".len();
     while left > 0 {
-        // The last one fills it up; no text may be longer than 127.
+        // The last one fills it up; no text may be longer than 127 bytes.
         let entry = if left > 120 { 60 } else { left };
         let comma = usize::from(left > entry);
         let text = "x".repeat(entry - comma - r#"{"t":[""]}"#.len());
@@ -45,7 +45,7 @@ impl Client {
         let path = sockets.split_whitespace().find(|word| word.ends_with(&end)).unwrap();
         let flags = SocketFlags::CLOEXEC;
         let made = socket_with(AddressFamily::UNIX, SocketType::SEQPACKET, flags, None).unwrap();
-        // An answer that never comes is a test that fails.
+        // If an answer never comes, the test fails.
         set_socket_timeout(&made, Timeout::Recv, Some(Duration::from_secs(20))).unwrap();
         connect(&made, &SocketAddrUnix::new(path).unwrap()).unwrap();
         let client = Self(made);
@@ -97,7 +97,7 @@ fn good() -> Value {
     Value::dict([("good", Value::Numbers(vec![2]))])
 }
 
-/// What DPDK has no place for, each behind a dictionary that it has taken.
+/// Values that DPDK cannot represent, each after a dictionary that it has accepted.
 fn refused() -> Vec<Value> {
     let dict = |name: &str, value: Value| Value::Dict(vec![(name.to_owned(), value)]);
     let bad = [
@@ -132,7 +132,7 @@ fn a_refused_answer_leaves_nothing_behind(eal: &Eal) {
         let answer = client.ask(index).to_string();
         assert_eq!(answer.get(..100).unwrap_or(&answer), "null", "value {index}");
     }
-    // A list or dictionary of DPDK's has more than 64 KiB.
+    // A DPDK list or dictionary takes more than 64 KiB.
     let before = pages();
     for index in 0..count * 50 {
         assert_eq!(client.ask(index % count), Json::Null);
@@ -141,7 +141,7 @@ fn a_refused_answer_leaves_nothing_behind(eal: &Eal) {
     assert!(more < count * 50 * (64 << 10) / 4, "{more} bytes more");
 }
 
-/// Of the process's memory.
+/// Bytes of the process's memory.
 fn pages() -> usize {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();
     text.split(' ').next().unwrap().parse().unwrap()
@@ -149,7 +149,7 @@ fn pages() -> usize {
 
 fn a_handler_that_is_replaced_may_use_telemetry(eal: &Eal) {
     const OTHER: &str = "/linerate/other";
-    /// Asks when it is dropped, which another thread answers.
+    /// Asks a question when it is dropped, which another thread answers.
     struct Asks(Client, mpsc::Sender<Json>);
     impl Drop for Asks {
         fn drop(&mut self) {
@@ -169,8 +169,8 @@ fn a_handler_that_is_replaced_may_use_telemetry(eal: &Eal) {
     assert_eq!(tells.try_recv().unwrap(), "other");
 }
 
-/// net_vhost's statistics are not asked for before it has queues. A port that a program leaves alone was waited for by
-/// each question, for 3 s.
+/// net_vhost's statistics are not read before it has queues. Each question waited for 3 s if a
+/// program had not configured the port.
 fn statistics_wait_for_queues_only_where_they_may_come(eal: &Eal) {
     const STATS: &str = "/ethdev/stats";
     const BEGINNING: Duration = Duration::from_secs(5);

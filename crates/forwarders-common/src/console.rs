@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Lines for whoever watches. A terminal or a pipe that is gone is no reason to stop forwarding: what
-//! cannot be written is lost, where `println!` would panic. What a full disk has lost is said at the end, by
-//! [`exit_code`].
+//! Output for the user. A forwarder should not stop because its terminal or pipe is closed: output
+//! that cannot be written is lost, where `println!` would panic. If a full disk has lost output,
+//! [`exit_code`] reports it at the end.
 
 use std::fmt::Display;
 use std::process::ExitCode;
 
-/// As `println!`; what cannot be written is lost.
+/// As `println!`; output that cannot be written is lost.
 #[macro_export]
 macro_rules! say {
     ($($text:tt)*) => {
@@ -14,7 +14,7 @@ macro_rules! say {
     };
 }
 
-/// As `print!`, and seen at once; what cannot be written is lost.
+/// As `print!`, followed by a flush; output that cannot be written is lost.
 #[macro_export]
 macro_rules! say_on {
     ($($text:tt)*) => {
@@ -22,7 +22,7 @@ macro_rules! say_on {
     };
 }
 
-/// As `eprintln!`; what cannot be written is lost.
+/// As `eprintln!`; output that cannot be written is lost.
 #[macro_export]
 macro_rules! complain {
     ($($text:tt)*) => {{
@@ -33,7 +33,8 @@ macro_rules! complain {
 
 pub use host::console::print;
 
-/// How a program ends: 1 after an error, which is said, and where lines of standard output were lost.
+/// A program's exit code: 1 after an error, which is printed, and if lines of standard output were
+/// lost.
 #[must_use]
 pub fn exit_code<E: Display>(program: &str, outcome: Result<(), E>) -> ExitCode {
     let written = host::console::check();

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The twelve bytes that forwarders of layer 2 write: destination and source MAC address.
+//! The first twelve bytes of a frame, which layer 2 forwarders write: destination and source MAC
+//! address.
 
-/// Destination and source address, as they stand at the start of a frame.
+/// Destination and source MAC address, as at the start of a frame.
 pub type Addresses = [u8; 12];
 
 /// Destination and source address as an array.
@@ -13,8 +14,8 @@ pub fn addresses(destination: [u8; 6], source: [u8; 6]) -> Addresses {
     both
 }
 
-/// What l2fwd writes into packets that leave by a port: to `02:00:00:00:00:PORT`, from the port's own
-/// address.
+/// The addresses that l2fwd writes into packets that leave by a port: destination
+/// `02:00:00:00:00:PORT`, source the port's own address.
 #[must_use]
 pub fn addresses_of_l2fwd(tx_port: u16, mac: [u8; 6]) -> Addresses {
     addresses([2, 0, 0, 0, 0, tx_port as u8], mac)
@@ -28,7 +29,7 @@ pub fn halves(both: &Addresses) -> (u64, u32) {
     (u64::from_ne_bytes([a, b, c, d, e, f, g, h]), u32::from_ne_bytes([i, j, k, l]))
 }
 
-/// Writes what [`halves`] made of both addresses.
+/// Writes both addresses, given as [`halves`] returns them.
 #[inline(always)]
 pub fn write_halves(header: &mut Addresses, front: u64, back: u32) {
     header[..8].copy_from_slice(&front.to_ne_bytes());
@@ -43,7 +44,7 @@ pub fn swap(header: &mut Addresses) {
     header[6..].copy_from_slice(&old[..6]);
 }
 
-/// `02:00:00:00:00:01` and the like.
+/// Formats an address as `02:00:00:00:00:01`.
 #[must_use]
 pub fn mac_text(mac: [u8; 6]) -> String {
     mac.map(|byte| format!("{byte:02X}")).join(":")

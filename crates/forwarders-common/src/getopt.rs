@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Options as `getopt_long` of C takes them apart, so that the C examples and these programs read the
-//! same words in the same way: `-p3`, `-p 3`, `-Pq2`, `--portmap=X`, `--portmap X`, long options cut
-//! short, and words that are no option passed over.
+//! Parses options as C's `getopt_long` does, so that the C examples and these programs read the
+//! same command lines in the same way: `-p3`, `-p 3`, `-Pq2`, `--portmap=X`, `--portmap X`,
+//! abbreviated long options, and words that are not options, which are skipped.
 
 use std::collections::VecDeque;
 use std::ffi::{OsStr, OsString};
@@ -28,33 +28,33 @@ pub const fn valued(name: &'static str) -> Opt {
     Opt { name, takes_value: true }
 }
 
-/// Words that are no options of the program, in the words of the C library.
+/// Errors in a command line, with the C library's messages.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GetoptError {
     /// No such option.
     #[error("unrecognized option '{0}'")]
     Unknown(String),
-    /// The beginning of more than one long option.
+    /// An abbreviation of more than one long option.
     #[error("option '{0}' is ambiguous; possibilities: {1}")]
     Ambiguous(String, String),
     /// The value is missing.
     #[error("option '{0}' requires an argument")]
     NeedsValue(String),
-    /// A value where none belongs.
+    /// A value for an option that takes none.
     #[error("option '{0}' doesn't allow an argument")]
     TakesNone(String),
 }
 
-/// Takes a command line apart. See [`Getopt::next`].
+/// Parses a command line. See [`Getopt::next`].
 pub struct Getopt {
     options: &'static [Opt],
     words: VecDeque<OsString>,
-    /// What is left of a word such as `-Pq2`, without its dash.
+    /// The rest of a word such as `-Pq2`, without its dash.
     cluster: Vec<u8>,
 }
 
 impl Getopt {
-    /// The program's `options` and the words to be read, without the program's name.
+    /// Takes the program's `options` and the words to parse, without the program's name.
     #[must_use]
     pub fn new<I>(options: &'static [Opt], words: I) -> Self
     where
@@ -64,7 +64,7 @@ impl Getopt {
         Self { options, words: words.into_iter().map(Into::into).collect(), cluster: Vec::new() }
     }
 
-    /// The next option's name and its value, which is empty for one that takes none.
+    /// Returns the next option's name and its value, which is empty for an option without one.
     ///
     /// # Errors
     /// See [`GetoptError`].
@@ -87,7 +87,8 @@ impl Getopt {
         Ok(None)
     }
 
-    /// The words that have not been read: those behind a `--`, once [`next`](Self::next) returned none.
+    /// The words that have not been parsed: those after a `--`, once [`next`](Self::next) returned
+    /// none.
     #[must_use]
     pub fn rest(self) -> Vec<OsString> {
         self.words.into()
@@ -127,7 +128,7 @@ impl Getopt {
         Ok((option.name, value))
     }
 
-    /// The long option of that name, or the only one that begins so.
+    /// The long option of that name, or the only one that begins with it.
     fn complete(&self, name: &[u8], shown: &str) -> Result<Opt, GetoptError> {
         let long = || self.options.iter().filter(|option| option.name.len() > 1);
         if let Some(exact) = long().find(|option| option.name.as_bytes() == name) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What all forwarders share, on DPDK or on the kernel: the command line of DPDK's C examples, l2fwd's plan of ports and
-//! queues, files of rules and routes, statistics on the screen and in a file, polling figures, and a clean end.
+//! What all forwarders share, on DPDK or on the kernel: the command line of DPDK's C examples,
+//! l2fwd's assignment of ports and queues, files of rules and routes, statistics on the screen and
+//! in a file, statistics of polls, and a clean end.
 //!
 //! No DPDK and no `unsafe`. The forwarders are in `linerate-forwarders-dpdk` and, on the kernel's sockets and XDP, in
 //! `linerate-forwarders-kernel`.

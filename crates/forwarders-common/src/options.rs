@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the forwarders' command lines have in common: their errors, and values read as the C examples
-//! read them (numbers by `strtoul`).
+//! What the forwarders' command lines have in common: their errors, and values parsed as the C
+//! examples parse them (numbers by `strtoul`).
 
 use std::ffi::{OsStr, OsString};
 
 use crate::getopt::{Getopt, GetoptError, Opt};
 
-/// A program's options, as its command line sets them one after the other.
+/// A program's options, set one after the other from its command line.
 pub trait CommandLine: Default {
-    /// What every mistake prints.
+    /// The usage text, printed after every error.
     const USAGE: &'static str;
-    /// The options there are.
+    /// The existing options.
     const OPTIONS: &'static [Opt];
 
-    /// Takes one of them over, with its value (empty where it takes none).
+    /// Sets one of them to its value (empty if it takes none).
     ///
     /// # Errors
     /// [`OptionsError::Value`].
     fn set(&mut self, option: &'static str, value: &OsStr) -> Result<(), OptionsError>;
 
-    /// Reads the arguments behind EAL's.
+    /// Parses the arguments after EAL's.
     ///
     /// # Errors
     /// See [`OptionsError`].
@@ -37,35 +37,35 @@ pub trait CommandLine: Default {
     }
 }
 
-/// What is wrong with a command line.
+/// An error in a command line.
 #[derive(Debug, thiserror::Error)]
 pub enum OptionsError {
-    /// The value of an option.
+    /// An invalid value of an option.
     #[error("{complaint}: {option} takes {takes}, not {given:?}")]
     Value {
-        /// What the C examples say.
+        /// The message of the C examples.
         complaint: &'static str,
         /// The option.
         option: &'static str,
-        /// Its values.
+        /// The valid values.
         takes: &'static str,
-        /// The value that it was given.
+        /// The given value.
         given: String,
     },
-    /// What this program, this machine or the release of a library that is here cannot do.
+    /// Something that this program, this machine or the installed library does not support.
     #[error("{option}: {reason}")]
     Unsupported {
-        /// The option, with its value where that matters.
+        /// The option, with its value if that matters.
         option: String,
-        /// What cannot, and what not.
+        /// Why it is not supported.
         reason: String,
     },
-    /// No such option, or a value where none belongs or none where one does.
+    /// No such option, or a value that is missing or not allowed.
     #[error(transparent)]
     Getopt(#[from] GetoptError),
 }
 
-/// An error that names the option and what it was given.
+/// An error that names the option and the given value.
 #[must_use]
 pub fn wrong(
     complaint: &'static str,
@@ -77,9 +77,9 @@ pub fn wrong(
     OptionsError::Value { complaint, option, takes, given }
 }
 
-/// Reads an unsigned number at the start of `text` as `strtoul` does (blanks, sign, `0x` or `0` by
-/// `radix` 16 or 0, wrapping minus, saturation) and returns it with the rest of the text. `None` when
-/// there are no digits.
+/// Parses an unsigned number at the start of `text` as `strtoul` does (blanks, sign, `0x` or `0`
+/// with `radix` 16 or 0, wrapping minus, saturation) and returns it with the rest of the text.
+/// `None` if there are no digits.
 #[must_use]
 pub fn strtoul(text: &str, radix: u32) -> Option<(u64, &str)> {
     let Number { negative, magnitude, rest } = number(text, radix)?;
@@ -96,10 +96,10 @@ pub fn strtol(text: &str, radix: u32) -> Option<(i64, &str)> {
     Some((signed.unwrap_or(if negative { i64::MIN } else { i64::MAX }), rest))
 }
 
-/// A number as it is written.
+/// The parts of a number in a text.
 struct Number<'t> {
     negative: bool,
-    /// `None` when it does not fit.
+    /// `None` if it does not fit.
     magnitude: Option<u64>,
     rest: &'t str,
 }
@@ -127,8 +127,8 @@ fn number(text: &str, radix: u32) -> Option<Number<'_>> {
     (end > 0).then_some(Number { negative, magnitude, rest })
 }
 
-/// What stands in each pair of brackets, as the C examples find it: what is between two pairs is passed over.
-/// `None` when one is not closed, or holds `limit` bytes or more.
+/// The text in each pair of brackets, as the C examples find it: text between two pairs is skipped.
+/// `None` if one is not closed, or holds `limit` bytes or more.
 #[must_use]
 pub fn in_brackets(text: &str, limit: usize) -> Option<Vec<&str>> {
     let mut found = Vec::new();
@@ -142,8 +142,8 @@ pub fn in_brackets(text: &str, limit: usize) -> Option<Vec<&str>> {
     Some(found)
 }
 
-/// The value of `-p`: a hexadecimal mask of ports that is not empty. Longer ones are cut to 32 bits,
-/// as in C.
+/// The value of `-p`: a hexadecimal mask of ports that is not 0. Longer ones are truncated to 32
+/// bits, as in C.
 ///
 /// # Errors
 /// [`OptionsError::Value`].
@@ -156,14 +156,15 @@ pub fn port_mask(value: &OsStr) -> Result<u32, OptionsError> {
     }
 }
 
-/// The value of `-T`: seconds between statistics, 0 to 86,399. Longer numbers are cut to 32 bits, as in C.
+/// The value of `-T`: seconds between statistics, 0 to 86,399. Larger numbers are truncated to 32
+/// bits, as in C.
 ///
 /// # Errors
 /// [`OptionsError::Value`].
 pub fn period(value: &OsStr) -> Result<u32, OptionsError> {
     const MAX_TIMER_PERIOD: i32 = 86_400;
     match strtol(&value.to_string_lossy(), 10) {
-        // As in C: a long made an int.
+        // As in C: a long converted to an int.
         Some((n, "")) if (0..MAX_TIMER_PERIOD).contains(&(n as i32)) => Ok(n as u32),
         _ => Err(wrong("invalid timer period", "-T", "0 to 86399 seconds", value)),
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Figures of a polling core: how its polls went and how long it was busy.
+//! Statistics of a polling core: the results of its polls, and how long it was busy.
 //!
 //! A [`QueueFigures`] belongs to one (lcore, port, RX queue). The lcore writes it through a
 //! [`Meter`], everybody may read it.
@@ -12,18 +12,17 @@ use telemetry::Value;
 
 use crate::queues::Queues;
 
-/// The telemetry command that tells of these figures.
+/// The telemetry command that returns these statistics.
 pub const COMMAND: &str = "/linerate/polling";
-/// What it does.
-pub const HELP: &str =
-    "Polls of each receive queue. Parameters: PORT,QUEUE; null: too much at once, ask by PORT";
+/// Its help text.
+pub const HELP: &str = "Polls of each receive queue. Parameters: PORT,QUEUE; null if the answer is too long: ask by PORT";
 
-/// Most packets that a poll asks for, where nothing else is said.
+/// The default for the most packets that a poll asks for.
 pub const BURST: usize = 32;
 
 const HISTOGRAM: &str = "burst_histogram";
 
-/// What became of the polls of one receive queue.
+/// Statistics of the polls of one receive queue.
 #[repr(align(64))]
 pub struct QueueFigures {
     /// The lcore that polls.
@@ -32,8 +31,8 @@ pub struct QueueFigures {
     pub port: u16,
     /// Its queue.
     pub queue: u16,
-    /// Polls that returned 0, 1, .. as many packets as they ask for. The other counts follow from it, so
-    /// that they can never disagree.
+    /// Polls that returned 0, 1, .. packets, up to the number asked for. The other counts are
+    /// computed from it, so that they always agree.
     bursts: Box<[Cell]>,
     /// From the return of a poll with packets to the return of the lcore's next poll.
     busy_tsc: Cell,
@@ -42,13 +41,13 @@ pub struct QueueFigures {
 }
 
 impl QueueFigures {
-    /// Of an lcore's polls of a port's queue for up to [`BURST`] packets: none yet.
+    /// Statistics of an lcore's polls of a port's queue for up to [`BURST`] packets, all 0.
     #[must_use]
     pub fn new(lcore: u32, port: u16, queue: u16) -> Self {
         Self::with_limit(lcore, port, queue, BURST)
     }
 
-    /// Of polls for up to `limit` packets, 511 at most.
+    /// The same for polls for up to `limit` packets, at most 511.
     #[must_use]
     pub fn with_limit(lcore: u32, port: u16, queue: u16, limit: usize) -> Self {
         Self {
@@ -78,14 +77,14 @@ impl QueueFigures {
             ("packets", packets.into()),
             ("burst_limit", (bursts.len() as u64 - 1).into()),
             (HISTOGRAM, Value::Numbers(bursts)),
-            // The lcore goes on while this is read: what it adds meanwhile is not of this moment.
+            // The lcore continues meanwhile: what it adds after `now` is left out.
             ("busy_tsc", self.busy_tsc.get().min(total).into()),
             ("total_tsc", total.into()),
         ])
     }
 }
 
-/// Counts one lcore's polls into the figures of its queues.
+/// Counts one lcore's polls in the statistics of its queues.
 pub struct Meter<'f> {
     /// The queue whose packets the lcore is busy with.
     busy: Option<&'f QueueFigures>,
@@ -94,7 +93,7 @@ pub struct Meter<'f> {
 }
 
 impl<'f> Meter<'f> {
-    /// Begins to count, just before the first poll of these queues.
+    /// Starts counting, just before the first poll of these queues.
     #[must_use]
     pub fn start(queues: impl IntoIterator<Item = &'f QueueFigures>) -> Self {
         let now = clock::now();
@@ -104,7 +103,8 @@ impl<'f> Meter<'f> {
         Self { busy: None, since: now }
     }
 
-    /// Notes that a poll of a queue returned `packets`, no more than it asks for, at TSC `now`.
+    /// Records that a poll of a queue returned `packets`, at most as many as it asks for, at TSC
+    /// `now`.
     #[inline(always)]
     pub fn polled(&mut self, figures: &'f QueueFigures, packets: usize, now: u64) {
         if let Some(busy) = self.busy {
@@ -125,8 +125,8 @@ pub fn entries(figures: &[Arc<QueueFigures>]) -> Value {
     Value::List(figures.iter().map(|figures| figures.entry(now)).collect())
 }
 
-/// The answer to [`COMMAND`]: the entries of all queues, of a port's, or of one, without histograms where they
-/// have no room together. `None` for parameters that are neither, and where there is no room even so.
+/// The answer to [`COMMAND`]: the entries of all queues, of a port's, or of one; without histograms
+/// if these do not fit. `None` for other parameters, and if the entries do not fit even then.
 #[must_use]
 pub fn answer(figures: &[Arc<QueueFigures>], parameters: &str) -> Option<Value> {
     let asked = Queues::named(parameters)?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which queues a telemetry command is about.
+//! The queues that a telemetry command asks for.
 
 /// All, those of a port, or one of them.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -9,7 +9,7 @@ pub struct Queues {
 }
 
 impl Queues {
-    /// By a command's parameters: none, `PORT`, or `PORT,QUEUE`. `None` for anything else.
+    /// Parses a command's parameters: none, `PORT`, or `PORT,QUEUE`. `None` for anything else.
     #[must_use]
     pub fn named(parameters: &str) -> Option<Self> {
         let parameters = parameters.trim();
@@ -25,7 +25,7 @@ impl Queues {
         }
     }
 
-    /// Whether this queue of this port is one of them.
+    /// Returns true if this queue of this port is one of them.
     #[must_use]
     pub fn have(self, port: u16, queue: u16) -> bool {
         self.port.is_none_or(|only| only == port) && self.queue.is_none_or(|only| only == queue)

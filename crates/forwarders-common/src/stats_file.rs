@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A file that is replaced as a whole, so that a reader never sees half a document.
 //!
-//! `host::files` says how, and what a process that is killed meanwhile leaves behind.
+//! `host::files` describes how, and what a process that is killed meanwhile leaves behind.
 
 use std::io::{self, Write as _};
 use std::os::unix::ffi::OsStrExt as _;
@@ -13,10 +13,10 @@ use telemetry::Value;
 /// Why a statistics file is not written.
 #[derive(Debug, thiserror::Error)]
 pub enum StatsFileError {
-    /// The path ends in no name, or in something that is no file and must not be replaced.
+    /// The path has no file name, or is not a regular file and must not be replaced.
     #[error("{option} {}: not a regular file (links are not followed); name a file that may be replaced", .path.display())]
     NotAFile {
-        /// What named it.
+        /// The option that named it.
         option: &'static str,
         /// The path.
         path: PathBuf,
@@ -24,11 +24,11 @@ pub enum StatsFileError {
     /// The system refused.
     #[error("{option} {}: {source}; name a file in a directory that you may write to", .path.display())]
     Write {
-        /// What named it.
+        /// The option that named it.
         option: &'static str,
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -40,7 +40,7 @@ pub struct StatsFile {
 }
 
 impl StatsFile {
-    /// The file of `--json-stats`, made sure to be writable. The file itself is left as it is.
+    /// The file of `--json-stats`; checks that it can be written, and does not change it.
     ///
     /// # Errors
     /// See [`StatsFileError`].
@@ -48,7 +48,7 @@ impl StatsFile {
         Self::open_for("--json-stats", path)
     }
 
-    /// The same of another option.
+    /// The same for another option.
     ///
     /// # Errors
     /// See [`StatsFileError`].
@@ -70,7 +70,7 @@ impl StatsFile {
     /// Replaces the file by this document.
     ///
     /// # Errors
-    /// [`StatsFileError::Write`]. The file is then as it was before.
+    /// [`StatsFileError::Write`]. The file is then unchanged.
     pub fn write(&self, document: &Value) -> Result<(), StatsFileError> {
         self.replace(document).map_err(|source| self.error(source))
     }
@@ -95,7 +95,7 @@ mod tests {
 
     use super::*;
 
-    /// A number that no process has: it is larger than the kernel's limit.
+    /// A process ID that no process has: it is larger than the kernel's limit.
     const NOBODY: u32 = 1 << 23;
 
     fn names(dir: &Path) -> Vec<String> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The flag that SIGINT, SIGTERM and SIGHUP raise.
+//! The flag that SIGINT, SIGTERM and SIGHUP set.
 
 use std::io;
 use std::sync::Arc;
@@ -9,19 +9,19 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
 use crate::say;
 
-/// Raised by the program itself: no signal has this number.
+/// Set by the program itself: no signal has this number.
 const FROM_WITHIN: usize = usize::MAX;
 
-/// Raised once somebody has asked the program to end.
+/// Set once the program is to end.
 #[derive(Clone)]
 pub struct Stop(Arc<AtomicUsize>);
 
 impl Stop {
-    /// From now on SIGINT, SIGTERM and SIGHUP raise the flag instead of ending the process. A SIGHUP
-    /// that is ignored (`nohup`) stays so.
+    /// From now on SIGINT, SIGTERM and SIGHUP set the flag instead of ending the process. A SIGHUP
+    /// that is ignored (`nohup`) stays ignored.
     ///
     /// # Errors
-    /// When the handlers cannot be installed.
+    /// The handlers cannot be installed.
     pub fn on_signals() -> io::Result<Self> {
         let stop = Self(Arc::new(AtomicUsize::new(0)));
         let hangup = (!host::ignores_signal(SIGHUP)).then_some(SIGHUP);
@@ -31,19 +31,19 @@ impl Stop {
         Ok(stop)
     }
 
-    /// Whether the program is to end.
+    /// Returns true if the program is to end.
     #[inline]
     #[must_use]
     pub fn is_raised(&self) -> bool {
         self.0.load(Ordering::Relaxed) != 0
     }
 
-    /// Raises the flag from within.
+    /// Sets the flag from within the program.
     pub fn raise(&self) {
         self.0.store(FROM_WITHIN, Ordering::Relaxed);
     }
 
-    /// Says which signal raised the flag, as the C examples do.
+    /// Prints which signal set the flag, as the C examples do.
     pub fn announce(&self) {
         match self.0.load(Ordering::Relaxed) {
             0 | FROM_WITHIN => {}

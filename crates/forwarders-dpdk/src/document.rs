@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the files of `--json-stats` tell of DPDK: its drivers' counters and its time stamp counter.
+//! DPDK's part of the files of `--json-stats`: its drivers' counters and its time stamp counter.
 
 use dpdk::telemetry::Value;
 use dpdk::{Stats, tsc};

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Why a forwarder did not start or did not end well.
+//! Why a forwarder did not start or failed at its end.
 
 use dpdk::telemetry::RegisterError;
 use dpdk::{LaunchError, MempoolError, PortError};
 
 use crate::stats_file::StatsFileError;
 
-/// What can go wrong once the options are read. `P` says why they do not fit the ports and lcores.
+/// Errors after the options were read. `P` is the error if they do not fit the ports and lcores.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError<P> {
     /// The options do not fit.
@@ -24,7 +24,7 @@ pub enum RunError<P> {
     /// An lcore did not start.
     #[error(transparent)]
     Launch(#[from] LaunchError),
-    /// A queue was not there to be taken: two paths want it.
+    /// A queue was taken already: two paths need it.
     #[error("ports {0} to {1}: a queue is in use on another path")]
     Unwired(u16, u16),
     /// The statistics could not be written.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The twelve bytes that these forwarders write, in mbufs: destination and source MAC address.
+//! The MAC addresses that these forwarders write into mbufs: destination and source.
 
 use dpdk::{Mbuf, Mempool};
 
@@ -8,8 +8,8 @@ pub use forwarders_common::ethernet::{
     Addresses, addresses, addresses_of_l2fwd, halves, write_halves,
 };
 
-/// Writes both addresses. Gives the packet back changed; `None` when its bytes were shared with
-/// somebody and `spare` had no mbuf to copy it into.
+/// Writes both addresses. Returns the changed packet; `None` if its bytes were shared and `spare`
+/// had no mbuf to copy it into.
 #[inline]
 #[must_use]
 pub fn write_addresses<'m>(
@@ -22,13 +22,13 @@ pub fn write_addresses<'m>(
         return Some(mbuf);
     }
     change_rare(mbuf, spare, |data| {
-        // A runt is overwritten as far as it goes.
+        // A runt is overwritten up to its end.
         let len = data.len().min(both.len());
         data[..len].copy_from_slice(&both[..len]);
     })
 }
 
-/// Swaps the two addresses. As [`write_addresses`] otherwise; a runt stays as it is.
+/// Swaps the two addresses. Otherwise as [`write_addresses`]; a runt is left unchanged.
 #[inline]
 #[must_use]
 pub fn swap_addresses<'m>(mut mbuf: Mbuf<'m>, spare: &Mempool<'m>) -> Option<Mbuf<'m>> {
@@ -43,8 +43,8 @@ pub fn swap_addresses<'m>(mut mbuf: Mbuf<'m>, spare: &Mempool<'m>) -> Option<Mbu
     })
 }
 
-/// A packet that is a runt or not ours alone: a shared one is copied first, so that nobody else sees
-/// the change.
+/// Handles a packet that is a runt or shared: a shared one is copied first, so that no other owner
+/// sees the change.
 #[cold]
 fn change_rare<'m>(
     mut mbuf: Mbuf<'m>,

@@ -6,7 +6,7 @@ use dpdk::{Eal, LaunchError, Lcore};
 use crate::stop::Stop;
 
 /// Runs `work` on each lcore with its job, and returns when all have ended. The main lcore is the
-/// caller's thread. When one does not start, `stop` is raised for the others.
+/// caller's thread. If one does not start, `stop` is set for the others.
 ///
 /// # Errors
 /// See [`LaunchError`].

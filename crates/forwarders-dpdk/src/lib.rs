@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Forwarders on DPDK, and what they share because of it: ports, lcores, the way from command line to end. What has
-//! nothing to do with DPDK is in `linerate-forwarders-common`.
+//! Forwarders on DPDK, and what they share: ports, lcores, and the program from its command line to
+//! its end. Code that does not depend on DPDK is in `linerate-forwarders-common`.
 //!
 //! Every forwarder is run as DPDK's C examples are, `prog [EAL options] -- [options]`, answers the
 //! telemetry commands `/linerate/polling` and `/linerate/clock`, and ends cleanly on SIGINT and

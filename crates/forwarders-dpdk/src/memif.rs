@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The memif devices of a command line: what a killed server left, and why a client does not start.
+//! The memif devices of a command line: removes what a killed server left, and explains why a
+//! client does not start.
 //!
-//! DPDK's memif driver makes no secret of its sockets: they are in the `--vdev` option that names the
-//! device. A server whose process was killed leaves its socket file behind, and the next one cannot
-//! bind to it. A client without a server fails with `EPERM`, whatever the reason was.
+//! The sockets of DPDK's memif driver are named in the `--vdev` option of the device. A server
+//! whose process was killed leaves its socket file behind, and the next one cannot bind to it. A
+//! client without a server fails with `EPERM`, whatever the reason was.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::PathBuf;
 
-/// What the driver takes where nothing is said.
+/// The driver's default socket.
 const DEFAULT_SOCKET: &str = "/run/memif.sock";
 
 /// A device of the memif driver.
@@ -18,11 +19,12 @@ const DEFAULT_SOCKET: &str = "/run/memif.sock";
 pub struct Memif {
     /// Its name, such as `net_memif0`.
     pub name: String,
-    /// Whether it waits for a client; otherwise it is a client and its server has to be there first.
+    /// True if it waits for a client; otherwise it is a client and its server must be started
+    /// first.
     pub server: bool,
-    /// Where the two meet.
+    /// The socket of the link.
     pub socket: PathBuf,
-    /// Whether that is a name without a file.
+    /// True if that is an abstract socket, without a file.
     pub is_abstract: bool,
 }
 
@@ -38,7 +40,7 @@ impl Memif {
         separate.chain(joined).filter_map(Self::parse).collect()
     }
 
-    /// A device by its arguments: `net_memif0,role=server,socket=/run/x.sock,socket-abstract=no`.
+    /// Parses a device such as `net_memif0,role=server,socket=/run/x.sock,socket-abstract=no`.
     fn parse(device: &[u8]) -> Option<Self> {
         let mut words = device.split(|byte| *byte == b',');
         let name = std::str::from_utf8(words.next()?).ok()?;
@@ -63,27 +65,27 @@ impl Memif {
         Some(memif)
     }
 
-    /// Removes the socket file of a server when no process has it open.
+    /// Removes the socket file of a server if no process has it open.
     pub fn remove_stale_socket(&self) {
         if self.server && !self.is_abstract && host::is_stale_socket(&self.socket) {
             let _ = fs::remove_file(&self.socket);
         }
     }
 
-    /// Whether a process has the socket open, asked without disturbing it.
+    /// Returns true if a process has the socket open; does not disturb that process.
     #[must_use]
     pub fn is_served(&self) -> bool {
         let name = self.socket.as_os_str().as_bytes();
         if self.is_abstract {
-            // What cannot be read says nothing.
+            // If the table cannot be read, a server is assumed.
             return fs::read("/proc/net/unix").map_or(true, |table| is_bound(&table, name));
         }
         host::is_served(&self.socket)
     }
 }
 
-/// Whether the kernel's table of sockets has an abstract one of that name: its last column, with `@`
-/// for each NUL, the first as well as those that pad the name.
+/// Returns true if the kernel's table of sockets has an abstract one of that name in its last
+/// column, with `@` for each NUL, both the first and those that pad the name.
 fn is_bound(table: &[u8], name: &[u8]) -> bool {
     table.split(|byte| *byte == b'\n').any(|line| {
         let column = line.iter().position(|byte| *byte == b'@').map(|at| &line[at + 1..]);

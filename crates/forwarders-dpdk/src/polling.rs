@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Figures of a polling core over DPDK's telemetry.
+//! Telemetry of a polling core's statistics.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use dpdk::telemetry::RegisterError;
 pub use forwarders_common::polling::{BURST, Meter, QueueFigures, entries};
 use forwarders_common::polling::{COMMAND, HELP, answer};
 
-/// Answers `/linerate/polling` with these figures, and `/linerate/clock`.
+/// Answers `/linerate/polling` with these statistics, and `/linerate/clock`.
 ///
 /// # Errors
 /// See [`RegisterError`].

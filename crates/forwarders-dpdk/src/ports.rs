@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Ports of a forwarder: one RX and one TX queue each, started, their links awaited.
+//! Ports of a forwarder: one RX and one TX queue each; starts them and waits for their links.
 
 use std::thread::sleep;
 use std::time::Duration;
@@ -13,7 +13,7 @@ use crate::options::ports_of;
 use crate::stop::Stop;
 use forwarders_common::{say, say_on};
 
-/// The ports of a mask, or all without one.
+/// The ports of a mask, or all ports if there is none.
 ///
 /// # Errors
 /// The number of a port that does not exist.
@@ -50,7 +50,7 @@ pub fn start<'eal>(
     Ok(port)
 }
 
-/// Waits until every link is up, 9 seconds at most, and prints their state, as the C example does.
+/// Waits until every link is up, at most 9 seconds, and prints their state, as the C example does.
 pub fn await_links(ports: &[PortControl<'_>], stop: &Stop) {
     const INTERVAL: Duration = Duration::from_millis(100);
     const CHECKS: u32 = 90;
@@ -74,8 +74,9 @@ pub fn await_links(ports: &[PortControl<'_>], stop: &Stop) {
     }
 }
 
-/// Warns when a port is polled from another NUMA node than its device is on: each packet then crosses
-/// from one to the other. DPDK's l2fwd does not look; the words are those of its examples that do.
+/// Warns if a port is polled from another NUMA node than its device's: each packet then crosses
+/// from one to the other. DPDK's l2fwd does not check this; the text is that of its examples that
+/// do.
 pub fn warn_if_remote(port: PortId, lcore: Lcore) {
     if is_remote(port.socket(), lcore.socket()) {
         say!(
@@ -86,7 +87,7 @@ pub fn warn_if_remote(port: PortId, lcore: Lcore) {
     }
 }
 
-/// What nobody knows is not remote.
+/// Unknown nodes are not remote.
 fn is_remote(port: Option<u32>, lcore: Option<u32>) -> bool {
     matches!((port, lcore), (Some(port), Some(lcore)) if port != lcore)
 }

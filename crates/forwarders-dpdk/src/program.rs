@@ -16,11 +16,11 @@ use crate::stop::Stop;
 use forwarders_common::console::exit_code;
 use forwarders_common::{complain, say_on};
 
-/// A forwarder's name, and what it does with its options.
+/// A forwarder's name, and the function that runs it.
 pub struct Program<O, P> {
-    /// As errors begin.
+    /// The program's name, with which errors begin.
     pub name: &'static str,
-    /// Forwards until the flag is raised.
+    /// Forwards until the flag is set.
     pub run: fn(&Eal, &O, &Stop) -> Result<(), RunError<P>>,
 }
 
@@ -43,7 +43,8 @@ enum ProgramError<P: fmt::Debug + fmt::Display> {
 }
 
 impl<O: CommandLine, P: fmt::Debug + fmt::Display> Program<O, P> {
-    /// Runs the program on the process's arguments; 1 after any mistake, as the C examples.
+    /// Runs the program with the process's arguments; returns 1 after any error, as the C examples
+    /// do.
     #[must_use]
     pub fn main(&self) -> ExitCode {
         exit_code(self.name, self.start(std::env::args_os().collect()))
@@ -54,11 +55,11 @@ impl<O: CommandLine, P: fmt::Debug + fmt::Display> Program<O, P> {
         for memif in &memifs {
             memif.remove_stale_socket();
         }
-        // First, so that a signal while EAL starts ends in order too.
+        // First, so that a signal while EAL starts also ends the program cleanly.
         let stop = Stop::on_signals()?;
         let (eal, arguments) = Eal::init(arguments)?;
         match eal.pdump() {
-            // Where no other process can look, nobody expects it to.
+            // If no other process can capture here, that needs no message.
             Ok(()) | Err(PdumpError::NoHugepages | PdumpError::Alone) => {}
             Err(error) => complain!("{}: {error}; dpdk-dumpcap will see nothing", self.name),
         }
@@ -67,7 +68,7 @@ impl<O: CommandLine, P: fmt::Debug + fmt::Display> Program<O, P> {
     }
 }
 
-/// The reason where the driver has none but `EPERM`.
+/// The reason, where the driver only returns `EPERM`.
 fn explain<P: fmt::Debug + fmt::Display>(error: RunError<P>, memifs: &[Memif]) -> ProgramError<P> {
     if let RunError::Port(PortError::Call { port, call: "rte_eth_dev_start", .. }) = &error {
         let name = port.name().unwrap_or_default();

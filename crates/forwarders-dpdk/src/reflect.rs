@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An unbuffered echo: what a port receives it sends back at once, with the MAC addresses swapped.
+//! An unbuffered echo: a port sends back at once what it receives, with the MAC addresses swapped.
 //!
-//! The leanest forwarder there is, and so the lab's reference for what a link and the generator can
-//! carry.
+//! The simplest forwarder, and so the lab's reference for what a link and the generator can carry.
 
 use std::ffi::OsStr;
 use std::sync::Arc;
@@ -27,12 +26,12 @@ reflect [EAL options] -- [-p PORTMASK] [-P]
 Ports are dealt out to the lcores in turn.
 ";
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Ports; `None` for all.
     pub port_mask: Option<u32>,
-    /// Whether ports receive what is not addressed to them.
+    /// True if ports are promiscuous.
     pub promiscuous: bool,
 }
 
@@ -51,7 +50,7 @@ impl CommandLine for Options {
     }
 }
 
-/// Why the options do not fit the ports there are.
+/// Why the options do not fit the existing ports.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChooseError {
     /// There is no port.
@@ -62,10 +61,10 @@ pub enum ChooseError {
     NoSuchPort(u16),
 }
 
-/// Why the echo did not start or did not end well.
+/// Why the echo did not start or failed at its end.
 pub type RunError = error::RunError<ChooseError>;
 
-/// Echoes until `stop` is raised.
+/// Echoes until `stop` is set.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
@@ -150,7 +149,7 @@ fn poll<'l>(mut lanes: Vec<Lane<'l>>, pool: &Mempool<'l>, stop: &Stop) {
                 }
             }
             lane.tx.send(&mut swapped);
-            // What the driver did not take is dropped: an echo does not queue.
+            // Packets that the driver did not take are dropped: an echo does not queue.
             swapped.clear();
         }
     }

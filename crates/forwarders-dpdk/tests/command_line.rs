@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The same command lines as the C l2fwd: the same ones are accepted, the same ports are used by the
-//! same lcores, the same lines are printed, and SIGTERM ends both with the same exit code.
+//! Compares command lines with the C l2fwd: both accept the same ones, use the same ports on the
+//! same lcores, print the same lines, and exit on SIGTERM with the same status.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -9,7 +9,7 @@ use std::path::Path;
 
 use support::{Forwarder, c_l2fwd, wait_until};
 
-/// A command line: lcores, devices, and what follows `--`.
+/// A command line: lcores, devices, and the options after `--`.
 type Case = (usize, &'static [&'static str], &'static [&'static str]);
 
 const NULL3: &[&str] = &["net_null0", "net_null1", "net_null2"];
@@ -31,7 +31,7 @@ const VALID: &[Case] = &[
     (1, NULL3, &["-p", "1", "-T", "4294967296"]),
     (1, NULL3, &["-p", "1", "-T", "-9223372036854775809"]),
     (1, NULL3, &["-p", "1", "-q", "+15", "-T", "0", "--no"]),
-    // Maps: one pair, in either order, of a port with itself, odd spellings.
+    // Port maps: one pair, in either order, a port with itself, unusual spellings.
     (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap=(0,2)"]),
     (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap", "(2,1)"]),
     (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portm=(0,1)(2,2)"]),
@@ -39,7 +39,7 @@ const VALID: &[Case] = &[
     (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap=(0,1)", "--portmap=(1,2)"]),
     (1, NULL3, &["-p", "7", "-q", "3", "-T", "0", "--portmap=(0,1,2)"]),
     (1, NULL4, &["-p", "f", "-q", "4", "-T", "0", "--portmap=(0,3),(1,2)"]),
-    // Two ports and four, of either kind, on one lcore and on several; lcores without a port.
+    // Two ports and four, of both kinds, on one lcore and on several; lcores without a port.
     (1, RING2, &["-p", "3", "-q", "2", "-T", "0"]),
     (1, RING2, &["-p", "2", "-T", "0"]),
     (2, RING2, &["-p", "3", "-T", "0"]),
@@ -90,12 +90,12 @@ const WRONG: &[Case] = &[
     (1, NULL3, &["-h"]),
     (1, NULL3, &["-z"]),
     (1, NULL3, &["-p", "1", "-T"]),
-    // A client whose server is not there.
+    // A client without a server.
     (1, &["net_memif0,socket=/tmp/linerate-nobody,socket-abstract=no"], &["-p", "1"]),
     (1, &["net_memif0,socket=/no/such/abstract/memif"], &["-p", "1"]),
 ];
 
-/// What a command line came to.
+/// The result of a command line.
 struct Outcome {
     code: Option<i32>,
     out: String,
@@ -103,10 +103,10 @@ struct Outcome {
 }
 
 impl Outcome {
-    /// Standard output and what the lcores logged, but for addresses that the null driver makes up, the
-    /// order in which lcores came to speak, and screens of statistics: the first one is due when the time
-    /// stamp counter, which may count since the machine's start, has passed the period, and whether the
-    /// signal to end came before it is chance.
+    /// Standard output and the lcores' log, without random addresses of the null driver, without
+    /// the order in which lcores printed their lines, and without statistics screens: the first
+    /// screen is due when the time stamp counter, which may count since the machine's start, has
+    /// passed the period, and whether the signal comes before that is chance.
     fn lines(&self) -> (Vec<String>, Vec<&str>) {
         let out = without_screens(&self.out);
         let out = out.lines().map(|line| match line.split_once("MAC address: ") {
@@ -139,7 +139,7 @@ fn run(program: &Path, words: &[String]) -> Outcome {
     Outcome { code: status.code(), out: forwarder.out(), err: forwarder.err() }
 }
 
-/// Side by side, for EAL sleeps while it starts.
+/// In parallel, because EAL sleeps while it starts.
 fn both(c: &Path, ours: &Path, words: &[String]) -> [Outcome; 2] {
     std::thread::scope(|scope| {
         let expected = scope.spawn(|| run(c, words));
@@ -170,14 +170,14 @@ fn command_lines_mean_what_they_mean_in_c() {
         assert_eq!((expected.code, outcome.code), (Some(0), Some(0)), "{both}");
         assert_eq!(outcome.lines(), expected.lines(), "{both}");
     }
-    // Neither `--` nor any option of ours behind EAL's, and one of ours among EAL's.
+    // No `--`, no option of ours after EAL's, and one of ours among EAL's.
     let bare = ["", "-p", "-T"].map(|extra| {
         let mut words = vec![support::lcores(1), "--vdev=net_null0".to_owned()];
         words.extend((!extra.is_empty()).then(|| extra.to_owned()));
         words
     });
     let wrong = WRONG.iter().map(|case| (words(case), Some(1)));
-    // EAL of later releases ends both programs itself then, with a status of its own.
+    // EAL of later releases then ends both programs itself, with its own exit status.
     for (words, code) in wrong.chain(bare.map(|words| (words, None))) {
         let [expected, outcome] = both(&c, ours, &words);
         let both = show(&words, &expected, &outcome);
@@ -185,7 +185,7 @@ fn command_lines_mean_what_they_mean_in_c() {
         assert_eq!((expected.code, outcome.code), (code, code), "{both}");
         assert!(code.is_some_and(|code| code != 0), "{both}");
         assert!(outcome.err.lines().any(|line| line.starts_with("l2fwd: ")), "no message: {both}");
-        // Whoever gets the usage from C gets it from us.
+        // If C prints the usage, so do we.
         let usage = "[EAL options] -- -p PORTMASK [-P] [-q NQ]";
         assert_eq!(outcome.out.contains(usage), expected.out.contains(usage), "{both}");
         let memif = words.iter().any(|word| word.contains("net_memif"));
@@ -194,7 +194,8 @@ fn command_lines_mean_what_they_mean_in_c() {
     screens(&c, ours);
 }
 
-/// The first screen, which is shown before the first packet, though null ports always have some.
+/// The first screen, which is printed before the first packet, although null ports always have
+/// packets.
 fn screens(c: &Path, ours: &Path) {
     let words = words(&(1, NULL3, &["-p", "3", "-q", "2", "-T", "1"]));
     let [expected, screen] = [c, ours].map(|program| {

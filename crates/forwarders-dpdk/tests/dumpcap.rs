@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `dpdk-dumpcap` captures what a running forwarder receives and sends; it comes and goes meanwhile.
+//! `dpdk-dumpcap` captures what a running forwarder receives and sends; it is started and stopped
+//! meanwhile.
 //!
-//! It needs root, and free huge pages: 128 MiB of them. Without, the test says so and does nothing.
+//! Needs root, and 128 MiB of free huge pages. Without them, the test reports that and is skipped.
 //!
-//! Frames come a few at a time: dumpcap of 22.11 frees the ring and the pool that it has captured into
-//! without waiting for a poll that is using them.
+//! Frames are sent a few at a time: dumpcap of 22.11 frees its capture ring and pool without
+//! waiting for a poll that is using them.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 #[path = "../../dpdk/tests/support/pcapng.rs"]
@@ -26,7 +27,7 @@ use support::{Cleanup, Forwarder, memif, runtime_dir, serve, wait_until};
 
 const DUMPCAP: &str = "/usr/bin/dpdk-dumpcap";
 const PREFIX: &str = "dumpcap";
-/// Pages of 2 MiB: pools of both programs, counters of pdump, and what heaps are made of.
+/// Pages of 2 MiB: for the pools of both programs, pdump's counters, and the heaps.
 const PAGES: u64 = 64;
 
 #[test]
@@ -60,7 +61,7 @@ fn dumpcap_sees_what_a_forwarder_receives_and_sends() {
         assert!(status.unwrap().success(), "{log}");
         check(&packets(&file));
     }
-    // One that is killed takes nothing off; the forwarder goes on.
+    // A killed one leaves its callbacks; the forwarder goes on.
     let file = runtime_dir().join("killed.pcapng");
     let mut killed = dumpcap(&forwarder, &file).stderr(Stdio::null()).spawn().unwrap();
     let written = || fs::metadata(&file).map_or(0, |file| file.len());
@@ -93,8 +94,8 @@ fn obstacle() -> Option<String> {
     })
 }
 
-/// l2fwd, which sends back what comes, with its packet memory in a file system of its own, which is gone
-/// with it.
+/// Starts l2fwd, which sends packets back, with its packet memory in its own file system, which is
+/// removed with it.
 fn start() -> Forwarder {
     let huge = runtime_dir().join("huge");
     fs::create_dir(&huge).unwrap();
@@ -110,7 +111,7 @@ fn start() -> Forwarder {
     Forwarder::spawn_bare(Path::new("/usr/bin/unshare"), &words)
 }
 
-/// A program of ours would close the forwarder's ports when it ends. It does not begin.
+/// A program of ours would close the forwarder's ports when it ends. So it refuses to start.
 fn refuses_to_be_secondary(forwarder: &Forwarder) {
     let mut second = Command::new("/usr/bin/nsenter");
     second
@@ -131,7 +132,7 @@ fn refuses_to_be_secondary(forwarder: &Forwarder) {
     assert_eq!(left.filter(of_it).collect::<Vec<_>>(), [""; 0]);
 }
 
-/// Captures off the forwarder's CPU, where it sees the forwarder's memory.
+/// Captures on another CPU than the forwarder's, with access to the forwarder's memory.
 fn dumpcap(forwarder: &Forwarder, file: &Path) -> Command {
     let cpu = host::allowed_cpus().first().unwrap().to_string();
     let mut command = Command::new("/usr/bin/nsenter");
@@ -146,7 +147,8 @@ fn dumpcap(forwarder: &Forwarder, file: &Path) -> Command {
     command
 }
 
-/// Sends numbered frames, a few at a time, until something is so, when so many have come back.
+/// Sends numbered frames, a few at a time, until `done` returns true for the number of frames that
+/// have come back.
 fn send_until(
     server: &mut Port<'_, Started>,
     pool: &Mempool<'_>,
@@ -186,8 +188,8 @@ fn packets(file: &Path) -> Vec<Packet> {
     reader::blocks(&fs::read(file).unwrap()).into_iter().filter_map(packet).collect()
 }
 
-/// What came in is what was sent, what went out has l2fwd's addresses; both are the frames in order, and none is
-/// missing.
+/// Received frames are those that were sent, and sent ones have l2fwd's addresses; both are in
+/// order and complete.
 fn check(packets: &[Packet]) {
     assert!(packets.len() >= 400, "{}", packets.len());
     for way in [1, 2] {

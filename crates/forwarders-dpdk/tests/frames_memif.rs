@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The same frames in, the same frames out: the C l2fwd and ours over memif, byte by byte.
+//! The C l2fwd and ours send the same frames over memif, byte by byte.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -10,7 +10,7 @@ use std::path::Path;
 use dpdk::{Burst, Eal, Mempool, PoolConfig, Port, PortControl, Started};
 use support::{Forwarder, c_l2fwd, frames, memif, runtime_dir, serve, wait_until};
 
-/// What each port of the forwarder that is in use sends, in order.
+/// The frames sent by each port in use, in order.
 type Output = Vec<Vec<Vec<u8>>>;
 
 #[test]
@@ -55,7 +55,7 @@ fn frames_leave_as_they_leave_c() {
     assert!(pool.is_full());
 }
 
-/// A null port floods a memif port whose far end takes nothing.
+/// A null port floods a memif port whose far end accepts nothing.
 fn what_a_port_refuses_is_counted(eal: &Eal, pool: &Mempool<'_>) {
     let file = runtime_dir().join("refused.json");
     let stats = || {
@@ -91,7 +91,8 @@ fn swapped(frame: &[u8]) -> Vec<u8> {
     }
 }
 
-/// Sends every frame into every port that a forwarder uses and returns what came back from each.
+/// Sends every frame into every port that a forwarder uses, and returns the frames that came back
+/// from each.
 fn forward(
     eal: &Eal,
     pool: &Mempool<'_>,

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Our l2fwd over ring ports, in this process: the same bytes that the C l2fwd sends, in the same
-//! order, and every pool whole at the end.
+//! Our l2fwd with ring ports, in this process: it sends the same bytes as the C l2fwd in the same
+//! order, and every pool is full at the end.
 //!
-//! A ring port gives back what is sent to it. Frames put into port 0's ring go round: to port 1 with
-//! its addresses, back to port 0 with that one's. When l2fwd has stopped, each frame is in the ring of
-//! the port that sent it last.
+//! A ring port returns the frames sent to it. Frames put into port 0's ring circulate: to port 1
+//! with its addresses, and back to port 0 with that one's. When l2fwd has stopped, each frame is in
+//! the ring of the port that sent it last.
 //!
-//! `LINERATE_RING_FRAMES` is how many frames are forwarded (`make soak`: 10^9). Whatever the number,
-//! l2fwd's counters and the ports' agree to the frame, and none is dropped.
+//! `LINERATE_RING_FRAMES` sets the number of frames to forward (`make soak`: 10^9). For any number,
+//! l2fwd's counters and the ports' are equal, and no frame is dropped.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -21,7 +21,7 @@ use forwarders_dpdk::l2fwd::{self, Options};
 use forwarders_dpdk::stop::Stop;
 use support::{RaiseAtEnd, frames, runtime_dir, start, wait_while_growing};
 
-/// Index of the frame that is shared: inside a run of frames that can all be written in place.
+/// Index of the shared frame: within a run of frames that can all be written in place.
 const SHARED: usize = 70;
 
 #[test]
@@ -50,11 +50,11 @@ fn goal() -> u64 {
     }
 }
 
-/// Forwards that many frames or somewhat more; returns how many.
+/// Forwards at least that many frames; returns how many.
 fn round<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, burst_forwarding: bool, goal: u64) -> u64 {
     let ids = eal.ports();
     let sent = frames();
-    // One frame among those of full size is somebody else's too, and stays as it is for them.
+    // One full-size frame has a second owner, for whom it must not change.
     let original = {
         let mut port = start(eal, ids[0], pool);
         let mut burst = Burst::<500>::new();
@@ -73,11 +73,11 @@ fn round<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, burst_forwarding: bool, goa
     };
 
     let controls: Vec<_> = ids.iter().map(|id| eal.take_port(*id).unwrap().control()).collect();
-    // A port that nobody has configured yet has no statistics.
+    // A port that has not been configured yet has no statistics.
     let received =
         || controls.iter().map(|port| port.stats().map_or(0, |it| it.ipackets)).sum::<u64>();
     let before = received();
-    // The main lcore forwards; another thread stops it when enough frames have gone round.
+    // The main lcore forwards; another thread stops it when enough frames have been forwarded.
     let stop = Stop::on_signals().unwrap();
     let file = runtime_dir().join("s.json");
     let options = Options {
@@ -128,7 +128,7 @@ fn round<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, burst_forwarding: bool, goa
     forwarded
 }
 
-/// The frame whose length and bytes behind the addresses these are.
+/// The frame with this length and these bytes after the addresses.
 fn find<'f>(sent: &'f [Vec<u8>], data: &[u8]) -> &'f [u8] {
     sent.iter()
         .find(|frame| frame.len() == data.len() && frame.iter().skip(12).eq(data.iter().skip(12)))

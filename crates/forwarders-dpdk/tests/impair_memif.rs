@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `impair` over memif: which frames come back, in which order and with which bytes, and that it counts
-//! what it did. What must come back is worked out here from the options' meaning alone.
+//! `impair` over memif: which frames come back, in which order, with which bytes, and what it
+//! counts. The expected results are computed here only from the options' definitions.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -13,10 +13,10 @@ use dpdk::{Burst, Eal, Mempool, PoolConfig, Port, PortControl, Started};
 use serde_json::Value;
 use support::{Forwarder, memif, runtime_dir, serve, wait_until};
 
-/// Frames sent. No rule below but one has a frame held back at the end.
+/// Number of frames sent. With all rules below except one, no frame is held back at the end.
 const FRAMES: usize = 602;
 
-/// A frame of our own: its number is in bytes 12 to 16.
+/// Our own frame: its number is in bytes 12 to 16.
 #[derive(Clone, PartialEq, Eq, Debug)]
 struct Frame(Vec<u8>);
 
@@ -27,7 +27,7 @@ impl Frame {
         Self(bytes)
     }
 
-    /// As an echo sends it back.
+    /// The frame as an echo returns it.
     fn swapped(mut self) -> Self {
         self.0[..12].rotate_left(6);
         self
@@ -39,7 +39,7 @@ impl Frame {
     }
 }
 
-/// What was sent, in the order of sending.
+/// The sent frames, in order.
 fn numbers() -> impl Iterator<Item = usize> {
     1..=FRAMES
 }
@@ -84,8 +84,8 @@ fn frames_come_back_as_the_options_say() {
     assert!(pool.is_full());
 }
 
-/// The order in which every `n`th frame comes behind the `distance`th one after it. Those are never held
-/// back themselves here.
+/// The order in which every `n`th frame comes after the `distance`th one after it. Those are never
+/// held back themselves here.
 fn overtaken(n: usize, distance: usize) -> Vec<usize> {
     assert!(distance < n);
     let mut order: Vec<usize> = numbers().collect();
@@ -96,7 +96,8 @@ fn overtaken(n: usize, distance: usize) -> Vec<usize> {
     order
 }
 
-/// Drop, then corrupt, duplicate, reorder: each counts what the one before lets pass.
+/// Drop, then corrupt, duplicate, reorder: each effect counts the frames that its predecessor
+/// passes on.
 fn all_at_once(bed: &Bed<'_>) {
     let mut frames = plain(numbers().filter(|n| n % 2 != 0)); // 301 of them
     for nth in (2..frames.len()).step_by(3) {
@@ -123,7 +124,7 @@ fn all_at_once(bed: &Bed<'_>) {
     );
 }
 
-/// Chance hits the same frames for the same seed, others for another, and its counts are what it did.
+/// The same seed affects the same frames, another seed affects others, and the counters match.
 fn chance(bed: &Bed<'_>) {
     let run = |seed: u32| {
         let options = format!("--drop 5 --random {seed}");
@@ -139,7 +140,7 @@ fn chance(bed: &Bed<'_>) {
     assert!((1..FRAMES).contains(&first[0].len()));
 }
 
-/// What comes in on one port leaves by the other as it is, and each path counts for itself.
+/// Frames received on one port leave unchanged on the other, and each path has its own counters.
 fn two_ports(bed: &Bed<'_>) {
     let expected = plain(numbers().filter(|n| n % 3 != 0));
     let (left, stats) = bed.run("--drop 3", 2, |got, _| got == 2 * expected.len());
@@ -150,7 +151,8 @@ fn two_ports(bed: &Bed<'_>) {
     }
 }
 
-/// Frames in their delay are discarded; those held back for others are sent, however late.
+/// Frames that are being delayed are discarded; frames held back behind others are sent, however
+/// late.
 fn held_at_the_end(bed: &Bed<'_>) {
     let held = |stats: &Value| stats["total"]["held"].as_u64();
     let (left, stats) =
@@ -174,10 +176,10 @@ struct Bed<'e> {
 }
 
 impl Bed<'_> {
-    /// One port: these frames come back, with their addresses swapped, and these counts are not 0.
+    /// One port: these frames come back with swapped addresses, and only these counters are not 0.
     fn echo(&self, options: &str, expected: &[Frame], counts: &[(&str, u64)]) {
         let received = |stats: &Value| stats["total"]["received"] == FRAMES;
-        // Its file is a second old at times: where every frame comes back, those say enough.
+        // Its file may be a second old: if every frame comes back, the frames are sufficient.
         let all = expected.len() >= FRAMES;
         let done = |got, stats: &Value| got == expected.len() && (all || received(stats));
         let (left, stats) = self.run(options, 1, done);
@@ -193,8 +195,9 @@ impl Bed<'_> {
         assert_eq!(stats["total"]["sent"], left[0].len(), "{options}");
     }
 
-    /// Sends the frames into every port of an `impair`, waits until `done` by what came back and what its
-    /// file says, ends it, and returns what came back from each port and the last statistics.
+    /// Sends the frames into every port of an `impair`, waits until `done` returns true for the
+    /// returned frames and the statistics file, ends it, and returns the frames from each port and
+    /// the last statistics.
     fn run(
         &self,
         options: &str,
@@ -231,7 +234,8 @@ impl Bed<'_> {
     }
 }
 
-/// Sends every frame on every port, and receives until `done` by the number of frames that came back.
+/// Sends every frame on every port, and receives until `done` returns true for the number of frames
+/// that came back.
 fn exchange(
     servers: &mut [Port<'_, Started>],
     pool: &Mempool<'_>,
@@ -263,7 +267,7 @@ fn exchange(
     left
 }
 
-/// Every frame is accounted for, in the sums and on each path.
+/// Checks that every frame is accounted for, in total and on each path.
 fn check_books(stats: &Value) {
     assert_eq!(
         (&stats["schema"], &stats["state"]),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `impair` over ring ports, in this process: frames go round and round, through every effect, and at the
-//! end the books close and every mbuf is back, those of duplicates and of frames held included.
+//! `impair` with ring ports, in this process: frames circulate through every effect; at the end the
+//! counters balance and every mbuf is free, including those of duplicates and held frames.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -20,7 +20,7 @@ fn every_mbuf_comes_back() {
     let eal = support::eal(&["net_ring0", "net_ring1"]);
     let parse = |line: &str| Options::parse(line.split_whitespace()).unwrap();
     let pool = impair::packet_pool(&eal, &parse("--delay 1 --reorder 1:100")).unwrap();
-    // Twice as many duplicates as drops: the ring fills up, and refuses frames.
+    // Twice as many duplicates as drops: the ring fills, and refuses frames.
     for ports in ["-p 1", "-p 3"] {
         for line in [
             "--drop 4 --duplicate 2 --reorder 7:100",
@@ -35,7 +35,8 @@ fn every_mbuf_comes_back() {
     assert!(pool.is_full());
 }
 
-/// Puts 500 frames into port 0's ring and impairs until that many frames were received; returns the sums.
+/// Puts 500 frames into port 0's ring and impairs until that many frames have been received;
+/// returns the totals.
 fn impaired(eal: &Eal, pool: &Mempool<'_>, options: &Options, goal: u64) -> serde_json::Value {
     let ids = eal.ports();
     {
@@ -50,7 +51,7 @@ fn impaired(eal: &Eal, pool: &Mempool<'_>, options: &Options, goal: u64) -> serd
     }
     let controls: Vec<PortControl<'_>> =
         ids.iter().map(|id| eal.take_port(*id).unwrap().control()).collect();
-    // A port that nobody has configured yet has no statistics.
+    // A port that has not been configured yet has no statistics.
     let received =
         || controls.iter().map(|port| port.stats().map_or(0, |it| it.ipackets)).sum::<u64>();
     let goal = received() + goal;
@@ -68,7 +69,7 @@ fn impaired(eal: &Eal, pool: &Mempool<'_>, options: &Options, goal: u64) -> serd
     serde_json::from_str::<serde_json::Value>(&text).unwrap()["total"].take()
 }
 
-/// Empties the rings and says how many frames were in them.
+/// Empties the rings and returns how many frames were in them.
 fn left(eal: &Eal, pool: &Mempool<'_>) -> u64 {
     let mut left = 0;
     for id in eal.ports() {
@@ -105,7 +106,8 @@ fn round(eal: &Eal, pool: &Mempool<'_>, options: &Options) {
     assert_eq!(count("dropped_no_mbuf"), 0);
 }
 
-/// With no other effect each N frames received are one frame less: 500 frames end after 1500 passes.
+/// Without other effects, each N received frames are one less: 500 frames are gone after 1500
+/// passes.
 fn each_third_pass_is_the_last(eal: &Eal, pool: &Mempool<'_>) {
     let options = Options { port_mask: Some(1), drop: Some(3), ..Options::default() };
     let total = impaired(eal, pool, &options, 1500);

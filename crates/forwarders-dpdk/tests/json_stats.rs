@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `--json-stats`: whole documents while l2fwd runs and at its end, whose figures agree with each
-//! other; a path that cannot be written is refused at the start.
+//! `--json-stats`: complete and consistent documents while l2fwd runs and at its end; a path that
+//! cannot be written is refused at the start.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -32,7 +32,7 @@ fn start(file: &Path, options: &[&str]) -> Forwarder {
     )
 }
 
-/// The document, once there is one. It parses at any time.
+/// The document, once there is one. It can be parsed at any time.
 fn read(file: &Path) -> Option<Value> {
     let text = fs::read_to_string(file).ok()?;
     Some(serde_json::from_str(&text).expect("half a document"))
@@ -60,7 +60,8 @@ fn figures_agree(signal: &str, burst: Option<&str>) {
     let ports = document["ports"].as_array().unwrap();
     let polling = document["polling"].as_array().unwrap();
     assert_eq!((ports.len(), polling.len()), (3, 3));
-    // The null ports feed each other; the ring port has nothing to pass on to itself.
+    // The null ports forward to each other; the ring port forwards to itself and has received
+    // nothing.
     let paths = ports.iter().map(|port| (port["name"].as_str().unwrap(), number(&port["tx_port"])));
     assert!(paths.eq([("net_null0", 1), ("net_null1", 0), ("net_ring0", 2)]));
     for (port, polled) in ports.iter().zip(polling) {
@@ -76,10 +77,10 @@ fn figures_agree(signal: &str, burst: Option<&str>) {
         let sum = ports.iter().map(|port| number(&port[count])).sum::<u64>();
         assert_eq!(number(&document["total"][count]), sum);
     }
-    // Nothing is under way at the end.
+    // No frame is on its way at the end.
     let total = &document["total"];
     assert_eq!(number(&total["received"]), number(&total["sent"]) + number(&total["dropped"]));
-    // net_null's ports give back all mbufs.
+    // net_null's ports return all mbufs.
     assert_eq!(document["pool"]["name"], "mbuf_pool");
     assert!(number(&document["pool"]["size"]) >= 8192);
     assert_eq!(document["pool"]["in_use"], 0);
@@ -102,7 +103,8 @@ fn refused() {
     }
 }
 
-/// The final figures cannot be written: said so, and a failure, but everything else ends as always.
+/// The final statistics cannot be written: this is reported as a failure, but everything else ends
+/// as usual.
 fn a_directory_that_goes_away() {
     let dir = runtime_dir().join("gone");
     fs::create_dir(&dir).unwrap();

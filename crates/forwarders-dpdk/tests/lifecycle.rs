@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Starting and stopping for ever leaves nothing: no file, no socket, no process. What a killed
-//! forwarder leaves, the next one with the same options clears away.
+//! Repeated starts and stops leave nothing behind: no file, no socket, no process. After a kill,
+//! the next forwarder with the same options removes what is left.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -8,17 +8,22 @@ mod support;
 use std::fs;
 use std::os::unix::process::ExitStatusExt as _;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use support::{Forwarder, runtime_dir, wait_until};
 
-/// Clean starts and stops.
-const CYCLES: usize = 100;
-/// Kills of each kind, each followed by a clean start and stop.
-const KILLS: usize = 8;
-/// Signals that ask it to end at any moment, also while EAL starts.
-const EARLY: usize = 25;
-/// The latest of those two: a forwarder that is alone has long been forwarding by then.
+/// How often a test has a forwarder end, by the way in which it ends.
+struct Ends {
+    /// Clean starts and stops.
+    cycles: usize,
+    /// Signals that ask it to end at any moment, also while EAL starts.
+    early: usize,
+    /// Kills of each kind, each followed by a clean start and stop.
+    kills: usize,
+}
+
+/// The latest moment of a signal or kill: a forwarder that is alone has long been forwarding by then.
 const LATEST: Duration = Duration::from_millis(400);
 /// SIGTERM.
 const TERM: i32 = 15;
@@ -26,12 +31,26 @@ const PREFIX: &str = "lifecycle";
 
 #[test]
 fn nothing_is_left_behind() {
+    check(&Ends { cycles: 20, early: 10, kills: 2 });
+}
+
+mod second_tier {
+    #[test]
+    fn nothing_is_left_behind_by_many() {
+        super::check(&super::Ends { cycles: 100, early: 25, kills: 8 });
+    }
+}
+
+fn check(ends: &Ends) {
+    // Both tests look at all files and processes of this one's directory.
+    static ALONE: Mutex<()> = Mutex::new(());
+    let _alone = ALONE.lock().unwrap_or_else(PoisonError::into_inner);
     let _cleanup = support::Cleanup;
-    fs::create_dir(runtime_dir().join("files")).unwrap();
-    for cycle in 0..CYCLES {
+    fs::create_dir_all(runtime_dir().join("files")).unwrap();
+    for cycle in 0..ends.cycles {
         clean(if cycle % 2 == 0 { Signal::Term } else { Signal::Int });
     }
-    // The same moments each time, spread by a generator of period 2^64.
+    // The same moments in each run, from a generator with period 2^64.
     let mut state = 0x2545_f491_4f6c_dd1d_u64;
     let mut moment = || {
         state ^= state << 13;
@@ -39,10 +58,10 @@ fn nothing_is_left_behind() {
         state ^= state << 17;
         Duration::from_micros(state % LATEST.as_micros() as u64)
     };
-    for _ in 0..EARLY {
+    for _ in 0..ends.early {
         end_after(moment());
     }
-    for _ in 0..KILLS {
+    for _ in 0..ends.kills {
         for kill in [Kill::After(moment()), Kill::InEal, Kill::Listening, Kill::Forwarding] {
             kill_at(kill);
             clean(Signal::Term);
@@ -56,7 +75,8 @@ enum Signal {
     Int,
 }
 
-/// l2fwd with all that it can leave: a memif server's socket, EAL's directory, a statistics file.
+/// l2fwd with everything that it can leave behind: a memif server's socket, EAL's directory, a
+/// statistics file.
 fn start() -> Forwarder {
     let files = runtime_dir().join("files");
     let words = [
@@ -67,7 +87,7 @@ fn start() -> Forwarder {
             files.join("memif").display()
         ),
         "--".to_owned(),
-        // Not the memif port, whose link never comes up: the driver listens all the same.
+        // Not the memif port, whose link never comes up: its driver still listens.
         "-p1".to_owned(),
         "-T1".to_owned(),
         "--json-stats".to_owned(),
@@ -95,14 +115,14 @@ fn end_after(delay: Duration) {
     let begin = Instant::now();
     wait_until("moment to end", || begin.elapsed() >= delay);
     let status = forwarder.stop();
-    // In its first milliseconds it has no handler yet, and nothing to leave behind either.
+    // In its first milliseconds it has no signal handler yet, and nothing to leave behind either.
     assert!(status.success() || status.signal() == Some(TERM), "{status}: {}", forwarder.err());
     let left = files_below(runtime_dir());
     assert!(left.iter().all(|path| path.ends_with("files/s.json")), "{left:?}");
     assert_eq!(processes(), Vec::<PathBuf>::new());
 }
 
-/// When to kill: at any moment, and at those that leave something of each kind behind.
+/// When to kill: at any moment, or as soon as something that can be left behind exists.
 enum Kill {
     After(Duration),
     /// When EAL has made its directory.
@@ -139,7 +159,7 @@ fn kill_at(kill: Kill) {
     assert!(leaves.is_none_or(|path| path.exists()), "there was nothing to clear away");
 }
 
-/// Every file, socket or empty directory of EAL's.
+/// All files, sockets and empty directories of EAL.
 fn files_below(dir: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap() {
@@ -157,12 +177,12 @@ fn files_below(dir: &Path) -> Vec<PathBuf> {
     found
 }
 
-/// Processes that name a file of ours on their command line.
+/// Processes with a file of ours on their command lines.
 fn processes() -> Vec<PathBuf> {
     let dir = runtime_dir().to_str().unwrap().as_bytes();
     let all = fs::read_dir("/proc").unwrap().map(|entry| entry.unwrap().path());
     all.filter(|process| {
-        // Those without a command line or gone by now are none of ours.
+        // Processes without a command line, or that have ended, are not ours.
         let command = fs::read(process.join("cmdline")).unwrap_or_default();
         command.windows(dir.len()).any(|window| window == dir)
     })

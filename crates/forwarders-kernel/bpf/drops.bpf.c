@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* What drivers refuse after a program has given it to them: only the kernel's tracepoints tell. */
+/* Counts frames that drivers refuse after a program has given them to one: only tracepoints report them. */
 #include <linux/bpf.h>
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
@@ -9,7 +9,7 @@
 
 struct bpf_prog;
 
-/* The fields that are read; where they stand, the kernel's BTF says when this is loaded. */
+/* The fields that are read; their offsets come from the kernel's BTF when this is loaded. */
 struct ns_common {
 	unsigned int inum;
 } __attribute__((preserve_access_index));
@@ -27,7 +27,7 @@ struct net_device {
 	possible_net_t nd_net;
 } __attribute__((preserve_access_index));
 
-/* The network namespace, by the number of its file: interfaces elsewhere have the same numbers. */
+/* The network namespace, by its inode number: interfaces in other namespaces have the same indices. */
 volatile const __u32 namespace;
 
 struct {
@@ -70,7 +70,7 @@ static __always_inline int count_for(const struct net_device *dev, int frames)
 	return 0;
 }
 
-/* XDP_TX: frames that found no room in the interface's queue. */
+/* XDP_TX: frames that did not fit into the interface's queue. */
 SEC("tp_btf/xdp_bulk_tx")
 int BPF_PROG(bulk_tx, const struct net_device *dev, int sent, int drops, int err)
 {
@@ -85,7 +85,7 @@ int BPF_PROG(devmap_xmit, const struct net_device *from, const struct net_device
 	return count_for(to, drops);
 }
 
-/* XDP_REDIRECT: refused before it came to the other interface (down, or the frame is too long). */
+/* XDP_REDIRECT: refused before it reached the other interface (which is down, or the frame is too long). */
 SEC("tp_btf/xdp_redirect_err")
 int BPF_PROG(redirect_err, const struct net_device *dev, const struct bpf_prog *program,
 	     const void *target, int err, int map_type, __u32 map, __u32 index)
@@ -95,7 +95,7 @@ int BPF_PROG(redirect_err, const struct net_device *dev, const struct bpf_prog *
 	return 0;
 }
 
-/* The driver cannot do what the program decided. */
+/* The driver does not support the program's action. */
 SEC("tp_btf/xdp_exception")
 int BPF_PROG(exception, const struct net_device *dev, const struct bpf_prog *program, __u32 action)
 {

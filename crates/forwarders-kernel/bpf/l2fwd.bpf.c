@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* l2fwd in XDP: back out of the port (tx), to its partner (redirect), or where the kernel would route it
- * (fib), or on to the kernel (pass). One object is loaded for each port, with its lane as constants; all share the maps. */
+/* l2fwd in XDP: sends a frame back out of its port (tx), to the port's partner (redirect), where the kernel would
+ * route it (fib), or passes it to the kernel (pass). One object is loaded for each port, with its lane as constants;
+ * all share the maps. */
 #include <linux/bpf.h>
 #include <linux/if_ether.h>
 #include <linux/in.h>
@@ -15,7 +16,7 @@
 #define AF_INET 2
 #define AF_INET6 10
 
-/* The only variable here, so that it stands at offset 0 of its section. */
+/* The only variable here, so that it is at offset 0 of its section. */
 volatile const struct lane lane;
 
 struct {
@@ -39,7 +40,7 @@ struct {
 	__type(value, struct facts);
 } port_facts SEC(".maps");
 
-/* From an interface's number to a port's. */
+/* From an interface's index to a port's number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, MAX_PORTS);
@@ -57,7 +58,7 @@ static __always_inline __u64 length(struct xdp_md *ctx)
 	return ctx->data_end - ctx->data;
 }
 
-/* Counts a frame that came in; 0 if it is to be dropped. */
+/* Counts a received frame; returns 0 if it must be dropped. */
 static __always_inline struct counters *receive(struct xdp_md *ctx)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -74,9 +75,9 @@ static __always_inline struct counters *receive(struct xdp_md *ctx)
 	return own;
 }
 
-/* Bytes that are summed at once: the helper takes no more than 512, and the verifier goes through each step. */
+/* Bytes per call of the helper: it takes at most 512, and the verifier checks each step. */
 #define CHUNK 256
-/* As many as a packet of the longest MTU in use has, 9,000 bytes. */
+/* Enough for a packet of the longest MTU in use, 9,000 bytes. */
 #define MAX_CHUNKS 36
 
 static __always_inline __u16 fold(__u64 sum)
@@ -87,8 +88,8 @@ static __always_inline __u16 fold(__u64 sum)
 	return (sum & 0xffff) + (sum >> 16);
 }
 
-/* The sum of a chunk that begins so many bytes into the frame, and of what was summed before. Like the next one no static
- * function, so that the verifier goes through it once, and not again for each call. */
+/* Adds a chunk of the frame, which begins at this offset, to the sum so far. This function and the next are not static,
+ * so that the verifier checks them once, and not for each call. */
 __noinline int sum_chunk(struct xdp_md *ctx, __u32 at, __u32 sum)
 {
 	void *start = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -101,7 +102,7 @@ __noinline int sum_chunk(struct xdp_md *ctx, __u32 at, __u32 sum)
 	return bpf_csum_diff(NULL, 0, start, CHUNK, sum);
 }
 
-/* The same of the last bytes of a packet, less than a chunk. */
+/* The same for the last bytes of a packet, fewer than a chunk. */
 __noinline int sum_rest(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
 {
 	void *start = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -133,9 +134,10 @@ __noinline int sum_rest(struct xdp_md *ctx, __u32 at, __u32 len, __u32 sum)
 	return fold((__u64)sum + last);
 }
 
-/* Completes a checksum of TCP or UDP that its sender left to the interface, as the kernel does on virtual ones. A frame that
- * leaves by XDP loses the kernel's note that it is to be done. What then stands in the field is the sum of the addresses,
- * protocol and length alone; a right checksum that happens to be the same stays the same. Same as src/checksum.rs. */
+/* Completes a TCP or UDP checksum that the sender left to the interface, as the kernel does on virtual interfaces. A
+ * frame that leaves through XDP loses the kernel's mark for this. Its checksum field then has only the sum of the
+ * addresses, protocol and length; a correct checksum that happens to equal that sum does not change. Same as
+ * src/checksum.rs. */
 static __noinline int complete_checksum(struct xdp_md *ctx, struct counters *own)
 {
 	void *data = (void *)(long)ctx->data, *end = (void *)(long)ctx->data_end;
@@ -191,7 +193,7 @@ static __noinline int complete_checksum(struct xdp_md *ctx, struct counters *own
 		return 0;
 	own->rx_checksum_left++;
 
-	/* A frame that ends before its packet, or that has a longer one, goes on as it came. */
+	/* A frame that ends before its packet, or whose packet is too long, is not changed. */
 	if (length(ctx) < start + len || len > MAX_CHUNKS * CHUNK)
 		return 0;
 	part = 0;
@@ -202,7 +204,7 @@ static __noinline int complete_checksum(struct xdp_md *ctx, struct counters *own
 	}
 	sum = (__u32)sum_rest(ctx, start, len, part);
 	sum = (__u16)~fold(sum);
-	/* For UDP 0 means none. */
+	/* In UDP, 0 means no checksum. */
 	if (sum == 0 && protocol == IPPROTO_UDP)
 		sum = 0xffff;
 	*check = sum;
@@ -267,7 +269,7 @@ int linerate_redirect(struct xdp_md *ctx)
 	return send(ctx, own, lane.tx_port);
 }
 
-/* RFC 1624 for a TTL that is one less: the field stands in the high byte of its word. */
+/* RFC 1624 for a decremented TTL: the field is in the high byte of its word. */
 static __always_inline void decrease_ttl(struct iphdr *ip)
 {
 	__u32 check = ip->check;
@@ -277,7 +279,7 @@ static __always_inline void decrease_ttl(struct iphdr *ip)
 	ip->ttl--;
 }
 
-/* Whether a frame is padded no more than Ethernet pads it: the kernel cuts off what follows a packet. */
+/* True if a frame has no more padding than Ethernet requires: the kernel removes what follows a packet. */
 static __always_inline bool is_whole(struct xdp_md *ctx, __u32 packet)
 {
 	__u64 frame = length(ctx);
@@ -285,7 +287,7 @@ static __always_inline bool is_whole(struct xdp_md *ctx, __u32 packet)
 	return frame >= ETH_HLEN + packet && (frame <= ETH_ZLEN || frame == ETH_HLEN + packet);
 }
 
-/* The ports of UDP and TCP, which the kernel's rules and hashes may ask for; a later fragment has none. */
+/* The ports of UDP and TCP, which the kernel's rules and hashes may use; a later fragment has none. */
 static __always_inline void set_ports(struct bpf_fib_lookup *fib, __be16 *ports, void *end)
 {
 	if ((fib->l4_protocol == IPPROTO_TCP || fib->l4_protocol == IPPROTO_UDP) &&
@@ -305,8 +307,8 @@ static __always_inline bool is_net(__be32 address, __u8 net)
 	return (address & bpf_htonl(0xff000000)) == bpf_htonl((__u32)net << 24);
 }
 
-/* Whether the kernel would take the packet for one to be forwarded, as far as its header tells (ip_rcv_core and
- * ip_route_input_slow). Of what is rare, such as options, it may decide itself. */
+/* True if the kernel would forward the packet, as far as its header shows (ip_rcv_core and ip_route_input_slow). Rare
+ * packets, such as those with options, are left to the kernel. */
 static __always_inline bool may_forward4(struct xdp_md *ctx, struct iphdr *ip)
 {
 	__u16 *words = (__u16 *)ip;
@@ -323,13 +325,13 @@ static __always_inline bool may_forward4(struct xdp_md *ctx, struct iphdr *ip)
 	sum = (sum & 0xffff) + (sum >> 16);
 	if (sum != 0xffff)
 		return false;
-	/* Martians, and what is for several. */
+	/* Martian and multicast addresses. */
 	return !is_multicast_or_more(ip->saddr) && !is_net(ip->saddr, 0) && !is_net(ip->saddr, 127) &&
 	       !is_multicast_or_more(ip->daddr) && !is_net(ip->daddr, 0) && !is_net(ip->daddr, 127);
 }
 
-/* Whether the source is behind the interface that the packet came by: neither strict nor loose rp_filter refuses
- * it, and it is no address of this machine. Others the kernel may accept; it is asked. */
+/* True if the route to the source leads through the interface on which the packet came: neither strict nor loose
+ * rp_filter refuses it, and it is no address of this machine. The kernel may accept other sources; it decides. */
 static __always_inline bool source_is_there(struct xdp_md *ctx, const struct bpf_fib_lookup *there)
 {
 	struct bpf_fib_lookup back = {};
@@ -348,7 +350,7 @@ static __always_inline bool source_is_there(struct xdp_md *ctx, const struct bpf
 	       back.ifindex == ctx->ingress_ifindex;
 }
 
-/* Global and unique local addresses, and those that embed others but the ones mapped from IPv4. */
+/* Global and unique local addresses, and those that embed IPv4 addresses, except IPv4-mapped ones. */
 static __always_inline bool is_forwarded6(const struct in6_addr *address)
 {
 	const __be32 *words = address->s6_addr32;
@@ -359,13 +361,13 @@ static __always_inline bool is_forwarded6(const struct in6_addr *address)
 	return words[0] || words[1];
 }
 
-/* As may_forward4 (ip6_rcv_core and ip6_forward). */
+/* Like may_forward4 (ip6_rcv_core and ip6_forward). */
 static __always_inline bool may_forward6(struct xdp_md *ctx, struct ipv6hdr *ip,
 					 const struct facts *facts)
 {
 	if (ip->version != 6 || ip->hop_limit <= 1 || !facts->routes_ipv6)
 		return false;
-	/* The kernel looks at hop-by-hop options (0). */
+	/* Hop-by-hop options (0) are for the kernel. */
 	if (ip->nexthdr == 0 || !is_whole(ctx, bpf_ntohs(ip->payload_len) + sizeof(*ip)))
 		return false;
 	return is_forwarded6(&ip->saddr) && is_forwarded6(&ip->daddr);
@@ -429,7 +431,7 @@ int linerate_fib(struct xdp_md *ctx)
 	case BPF_FIB_LKUP_RET_SUCCESS:
 		interface = fib.ifindex;
 		port = bpf_map_lookup_elem(&port_of, &interface);
-		/* Of what goes back the kernel tells the sender a better way (ICMP redirects). */
+		/* If a packet goes back out of its interface, the kernel tells the sender of a better route (ICMP redirect). */
 		if (!port || interface == ctx->ingress_ifindex)
 			goto pass;
 		if (ip)

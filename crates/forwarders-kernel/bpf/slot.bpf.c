@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* Asks whether the kernel puts programs in the places of functions, as libxdp's dispatcher has it do. Never attached. */
+/* Tests whether the kernel can replace functions by programs, which libxdp's dispatcher needs. Never attached. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 
 __attribute__((noinline)) int slot(struct xdp_md *ctx)
 {
-	/* So that the compiler knows neither what it returns nor that it could be left out. */
+	/* So that the compiler neither knows the result nor removes the call. */
 	volatile int action = XDP_PASS;
 
 	return ctx ? action : XDP_ABORTED;

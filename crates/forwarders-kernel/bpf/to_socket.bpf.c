@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only OR BSD-3-Clause
-/* Gives every frame of a queue that has an AF_XDP socket to it, leaves the others to the kernel and counts them. */
+/* Redirects every frame of a queue with an AF_XDP socket to it; other frames are counted and left to the kernel. */
 #include <linux/bpf.h>
 #include <bpf/bpf_helpers.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Checksums of TCP and UDP that their sender left to its interface, as the kernel does on virtual ones. A frame that
-//! leaves by a socket or by XDP loses the kernel's note that the checksum is to be made, so it is made here. The same for
-//! `xdp-fwd` is in `bpf/l2fwd.bpf.c`.
+//! Completes checksums of TCP and UDP that the sender left to its interface, as the kernel does on
+//! virtual ones. A frame that leaves through a socket or XDP loses the kernel's mark that the
+//! checksum is incomplete, so it is completed here. `bpf/l2fwd.bpf.c` does the same for `xdp-fwd`.
 
 use packet::checksum::{fold, sum};
 
@@ -15,9 +15,9 @@ const ADDRESSES: usize = 12;
 const TCP: u8 = 6;
 const UDP: u8 = 17;
 
-/// Completes the checksum of a frame, whose tag may be beside it, if it was left to the interface; whether that is so. What
-/// stands in the field then is the sum of addresses, protocol and length alone. A right checksum that happens to be the same
-/// stays as it is.
+/// Completes the checksum of a frame, whose VLAN tag may be outside of it, if it was left to the
+/// interface; returns whether it was. The field then contains only the sum of addresses, protocol
+/// and length. A correct checksum that happens to have that value is not changed.
 pub(crate) fn complete(frame: &mut [u8]) -> bool {
     let Some(segment) = Segment::of(frame) else { return false };
     let Some(bytes) = frame.get_mut(segment.start..segment.start + segment.length) else {
@@ -28,7 +28,7 @@ pub(crate) fn complete(frame: &mut [u8]) -> bool {
         return false;
     }
     let made = match !fold(sum(bytes)) {
-        // For UDP 0 means none.
+        // For UDP, 0 means no checksum.
         0 if segment.field == 6 => 0xffff,
         made => made,
     };
@@ -36,11 +36,11 @@ pub(crate) fn complete(frame: &mut [u8]) -> bool {
     true
 }
 
-/// Where in a frame TCP or UDP is.
+/// The position of TCP or UDP in a frame.
 struct Segment {
     start: usize,
     length: usize,
-    /// Where in it the checksum is.
+    /// The offset of the checksum in it.
     field: usize,
     /// The sum of addresses, protocol and length.
     pseudo: u64,

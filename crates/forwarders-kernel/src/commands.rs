@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is answered on the telemetry socket: DPDK's commands about ports, and those that all our
-//! forwarders have.
+//! The commands of the telemetry socket: DPDK's commands about ports, and those that all forwarders
+//! of this project have.
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use crate::interface::Port;
 use crate::stats::Told;
 use crate::way::OwnCommand;
 
-/// What is asked about.
+/// The data that the commands return.
 pub(crate) struct Facts {
     pub(crate) ports: Vec<Port>,
     pub(crate) queues: u16,
@@ -24,7 +24,7 @@ pub(crate) struct Facts {
     pub(crate) driver: String,
 }
 
-/// The commands that a forwarder answers: these, and its own.
+/// The commands that a forwarder answers: these, and those in `own`.
 pub(crate) fn commands(facts: Facts, own: Vec<OwnCommand>) -> Commands {
     let facts = Arc::new(facts);
     let with = |answer: fn(&Facts, &str) -> Option<Value>| {
@@ -87,7 +87,7 @@ fn xstats(facts: &Facts, parameters: &str) -> Option<Value> {
     facts.stats.xstats(facts.port(parameters)?.id)
 }
 
-/// Without a speed: interfaces of the kernel's own have none.
+/// Without a speed: virtual interfaces have none.
 fn link_status(facts: &Facts, parameters: &str) -> Option<Value> {
     let port = facts.port(parameters)?;
     let up = port.now().is_some_and(|now| now.is_up && now.has_carrier);

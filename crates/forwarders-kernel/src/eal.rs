@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The first half of the command line, which a program on DPDK leaves to EAL: CPUs, file prefix and
-//! devices. What is about memory or buses means nothing here and is accepted, so that one command line
-//! runs a program on DPDK's af_packet driver and this one.
+//! The first half of the command line, which a program on DPDK passes to EAL: CPUs, file prefix and
+//! devices. Options about memory or buses have no effect here and are accepted, so that one command
+//! line runs a program on DPDK's af_packet driver and this one.
 
 use std::collections::BTreeMap;
 use std::ffi::OsString;
@@ -14,7 +14,7 @@ const OPTIONS: &[Opt] = &[
     valued("main-lcore"),
     valued("file-prefix"),
     valued("vdev"),
-    // Of no meaning here.
+    // Ignored here.
     valued("n"),
     valued("m"),
     valued("socket-mem"),
@@ -37,31 +37,31 @@ const OPTIONS: &[Opt] = &[
 
 /// Most ports, as in the distribution's DPDK.
 pub const MAX_PORTS: usize = 32;
-/// The prefix without `--file-prefix`.
+/// The default of `--file-prefix`.
 const PREFIX: &str = "rte";
 
-/// What is wrong with the first half of a command line.
+/// An error in the first half of a command line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum EalError {
     /// No such option.
     #[error("EAL: {0}")]
     Getopt(#[from] GetoptError),
-    /// CPUs that are no list of numbers.
+    /// An invalid list of CPUs.
     #[error("EAL: -l takes CPUs such as 1, 1-3 or 1,3, not {0:?}")]
     Cpus(String),
-    /// A CPU that this process may not use.
-    #[error("EAL: -l {0}: this process may not run on that CPU (it has {1})")]
+    /// A CPU that the process may not use.
+    #[error("EAL: -l {0}: this process may not run on that CPU (allowed: {1})")]
     Cpu(u32, String),
-    /// `--main-lcore` that is none of `-l`.
-    #[error("EAL: --main-lcore {0:?} is none of the CPUs of -l")]
+    /// `--main-lcore` is not in `-l`.
+    #[error("EAL: --main-lcore {0:?} is not one of the CPUs of -l")]
     Main(String),
-    /// A device that is not understood.
+    /// An invalid device.
     #[error("EAL: --vdev {0:?}: {1}")]
     Device(String, String),
-    /// No device at all.
+    /// No device.
     #[error("EAL: no devices; name each interface by --vdev {0}0,iface=NAME")]
     NoDevices(&'static str),
-    /// More than there can be.
+    /// Too many devices.
     #[error("EAL: more than {MAX_PORTS} devices")]
     TooMany,
 }
@@ -73,7 +73,7 @@ pub struct Device {
     pub name: String,
     /// The network interface.
     pub iface: String,
-    /// What else it was given.
+    /// Its other arguments.
     settings: BTreeMap<String, String>,
 }
 
@@ -84,17 +84,17 @@ pub struct Arguments {
     pub lcores: Vec<u32>,
     /// The one that the program's own thread runs on.
     pub main: u32,
-    /// Names the telemetry socket.
+    /// The prefix in the telemetry socket's path.
     pub prefix: String,
-    /// Whether there is to be one.
+    /// True if there is to be a telemetry socket.
     pub telemetry: bool,
     /// Ports, in their order.
     pub devices: Vec<Device>,
 }
 
 impl Arguments {
-    /// Reads what stands before `--`, and gives the words behind it. `driver` is what names of devices
-    /// begin with, `allowed` the CPUs that there are.
+    /// Reads the words before `--`, and returns those after it. `driver` is the prefix of device
+    /// names, `allowed` the CPUs that the process may use.
     ///
     /// # Errors
     /// See [`EalError`].
@@ -117,7 +117,7 @@ impl Arguments {
             let text = value.to_string_lossy().into_owned();
             match option {
                 "l" => lcores = cpus(&text, allowed)?,
-                // 0@5: lcore 0 on CPU 5. Here lcores have the numbers of their CPUs.
+                // 0@5 means lcore 0 on CPU 5. Here lcores have the numbers of their CPUs.
                 "lcores" => {
                     let parts = text.split(',').map(|part| part.rsplit('@').next().unwrap_or(part));
                     lcores = cpus(&parts.collect::<Vec<_>>().join(","), allowed)?;
@@ -184,7 +184,7 @@ impl Device {
         EalError::Device(self.name.clone(), format!("{key}={value}: {why}"))
     }
 
-    /// A number among the settings, or the one that stands for none; refused outside of `range`.
+    /// A setting's number, or the default; refused outside of `range`.
     ///
     /// # Errors
     /// [`EalError::Device`].
@@ -195,7 +195,7 @@ impl Device {
         range: std::ops::RangeInclusive<u32>,
     ) -> Result<u32, EalError> {
         let Some(text) = self.settings.get(key) else { return Ok(without) };
-        // Not parse() alone, which takes a sign.
+        // Not only parse(), which accepts a sign.
         let digits = text.bytes().all(|byte| byte.is_ascii_digit());
         let number = text.parse().ok().filter(|number| digits && range.contains(number));
         number.ok_or_else(|| {
@@ -203,7 +203,7 @@ impl Device {
         })
     }
 
-    /// Refuses settings that are none of these.
+    /// Refuses settings other than these.
     ///
     /// # Errors
     /// [`EalError::Device`].
@@ -218,7 +218,7 @@ impl Device {
     }
 }
 
-/// What all devices are set to; they have to agree.
+/// A setting that must be the same for all devices.
 ///
 /// # Errors
 /// [`EalError::Device`].
@@ -239,7 +239,7 @@ pub(crate) fn agreed<T: PartialEq>(
     agreed.ok_or(EalError::NoDevices(driver))
 }
 
-/// CPUs as EAL lists them: `1`, `1-3`, `1,3`. Ascending, each once.
+/// A list of CPUs in EAL's form: `1`, `1-3`, `1,3`. In ascending order, each once.
 fn cpus(text: &str, allowed: &[u32]) -> Result<Vec<u32>, EalError> {
     let wrong = || EalError::Cpus(text.to_owned());
     let mut found = Vec::new();

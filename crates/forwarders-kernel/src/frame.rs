@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A frame on its way: where it lies in its buffer, and the VLAN tag that the kernel keeps beside it.
+//! A frame in its buffer, and the VLAN tag that the kernel stores outside of it.
 //!
-//! The kernel takes the outer VLAN tag out of a frame before a packet socket sees it, also where the
-//! interface did not; who forwards frames as they were has to put it back.
+//! The kernel removes the outer VLAN tag from a frame before a packet socket sees it, even if the
+//! interface did not; a forwarder must insert it again.
 
 /// Ethernet header in bytes.
 pub(crate) const HEADER: usize = 14;
@@ -14,10 +14,10 @@ const ADDRESSES: usize = 12;
 /// The protocol of customers' tags (802.1Q), the only ones that an MTU leaves room for.
 pub(crate) const VLAN: [u8; 2] = [0x81, 0];
 
-/// A tag as it stands in a frame: the protocol that names it, and priority and number.
+/// A tag as in a frame: its TPID, then priority and VLAN ID.
 pub(crate) type Tag = [u8; TAG];
 
-/// The tag of a frame by what the kernel says of it.
+/// The tag of a frame, from the kernel's information.
 pub(crate) fn tag(status: u32, tci: u16, tpid: u16) -> Option<Tag> {
     if status & libc::TP_STATUS_VLAN_VALID == 0 {
         return None;
@@ -28,13 +28,13 @@ pub(crate) fn tag(status: u32, tci: u16, tpid: u16) -> Option<Tag> {
     Some([a, b, c, d])
 }
 
-/// What stands in a whole frame where its outer tag would be.
+/// The bytes of a whole frame at the position of its outer tag, if they are one.
 pub(crate) fn first_tag(frame: &[u8]) -> Option<Tag> {
     frame.get(ADDRESSES..ADDRESSES + TAG)?.try_into().ok()
 }
 
-/// Moves the addresses of a frame that begins at `buffer[TAG]` four bytes to the front and writes the
-/// tag behind them, so that the frame begins at `buffer[0]`.
+/// Moves the addresses of a frame that begins at `buffer[TAG]` four bytes to the front and writes
+/// the tag after them, so that the frame begins at `buffer[0]`.
 pub(crate) fn put_tag(buffer: &mut [u8], tag: Tag) {
     if buffer.len() >= TAG + ADDRESSES {
         buffer.copy_within(TAG..TAG + ADDRESSES, 0);
@@ -42,8 +42,8 @@ pub(crate) fn put_tag(buffer: &mut [u8], tag: Tag) {
     }
 }
 
-/// Copies a frame into `room`, with its tag behind the addresses; the bytes written. None when it does
-/// not fit, or is too short to have addresses.
+/// Copies a frame into `room`, with its tag after the addresses; returns the bytes written. None if
+/// it does not fit, or is too short to have addresses.
 pub(crate) fn copy_tagged(frame: &[u8], tag: Option<Tag>, room: &mut [u8]) -> Option<usize> {
     let Some(tag) = tag else {
         room.get_mut(..frame.len())?.copy_from_slice(frame);

@@ -7,7 +7,7 @@ use crate::af_packet::PacketSocket;
 use crate::eal::Device;
 use crate::frame::{self, Tag};
 
-/// Longest packet of IP, and so of every interface with a use for one. Some of the kernel's take any number.
+/// The longest IP packet. Some virtual interfaces accept any MTU.
 const MOST_MTU: u32 = 65_535;
 
 /// Why an interface cannot be a port.
@@ -31,7 +31,7 @@ pub enum InterfaceError {
         /// The interface.
         iface: String,
     },
-    /// Its frames are longer than any that are sent on a wire.
+    /// Its frames are longer than on any wire.
     #[error(
         "{device}: {iface} has an MTU of {mtu}; {MOST_MTU} at most: ip link set {iface} mtu 1500"
     )]
@@ -43,24 +43,24 @@ pub enum InterfaceError {
         /// Its MTU.
         mtu: u32,
     },
-    /// Two ports want it: a frame would be received twice.
+    /// It is another port already: frames would be received twice.
     #[error("{device}: {iface} is the interface of {other} already")]
     Twice {
         /// The port's device.
         device: String,
         /// The interface.
         iface: String,
-        /// Whose it is.
+        /// The other port's device.
         other: String,
     },
-    /// The kernel cannot be asked.
+    /// The kernel could not be queried.
     #[error("{device}: {iface}: {source}")]
     Unknown {
         /// The port's device.
         device: String,
         /// The interface.
         iface: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -74,13 +74,14 @@ pub struct Port {
     pub device: String,
     /// The interface's name.
     pub iface: String,
-    /// The interface's number in the kernel.
+    /// The interface's index in the kernel.
     pub index: u32,
     /// Its address.
     pub mac: [u8; 6],
-    /// Largest packet in bytes, without its Ethernet header.
+    /// MTU: the largest packet in bytes, without its Ethernet header.
     pub mtu: u32,
-    /// Whether it is an interface that the kernel makes, such as a veth. Their senders leave checksums to them that nobody makes.
+    /// True if it is a virtual interface, such as a veth. Senders leave checksums to these, but
+    /// they do not compute them.
     pub is_virtual: bool,
 }
 
@@ -132,38 +133,39 @@ impl Port {
         }
     }
 
-    /// The interface as it is now, whatever its name; none when it is gone.
+    /// The interface as it is now, whatever its name; none if it is gone.
     #[must_use]
     pub fn now(&self) -> Option<host::Interface> {
         host::interface_by_number(self.index, None).ok().flatten()
     }
 
-    /// Whether it is gone for good. One that cannot be asked about is taken to be there.
+    /// Returns true if it is gone for good. If it cannot be queried, it is assumed to be there.
     #[must_use]
     pub fn is_gone(&self) -> bool {
         host::interface_by_number(self.index, None).is_ok_and(|found| found.is_none())
     }
 
-    /// Longest frame that it sends, in bytes without the FCS: the MTU, an Ethernet header and a VLAN tag.
+    /// The longest frame that it sends, in bytes without the FCS: the MTU, an Ethernet header and a
+    /// VLAN tag.
     #[must_use]
     pub fn longest_frame(&self) -> usize {
         self.mtu as usize + frame::HEADER + frame::TAG
     }
 
-    /// Whether the kernel sends a frame of so many bytes there, whose tag is that, if it has one.
+    /// Returns true if the interface sends a frame of this length with this tag, if it has one.
     #[must_use]
     pub(crate) fn sends(&self, length: usize, tag: Option<Tag>) -> bool {
         sends(self.mtu, length, tag)
     }
 }
 
-/// The same of an interface with that MTU.
+/// The same for an interface with that MTU.
 pub(crate) fn sends(mtu: u32, length: usize, tag: Option<Tag>) -> bool {
     let tagged = tag.is_some_and(|tag| tag.starts_with(&frame::VLAN));
     length <= mtu as usize + frame::HEADER + if tagged { frame::TAG } else { 0 }
 }
 
-/// Has an interface receive what is not addressed to it, as long as this lives.
+/// Makes an interface promiscuous as long as this lives.
 pub(crate) struct Promiscuous(#[expect(dead_code, reason = "held open")] PacketSocket);
 
 impl Promiscuous {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A lane: the way of frames from one queue of a port to the port that they leave by, and who works on
-//! it.
+//! A lane: the path of frames from one queue of a port to the port that they are sent on, and the
+//! lcore that runs it.
 
 use std::os::fd::BorrowedFd;
 
@@ -9,10 +9,10 @@ use forwarders_common::polling::BURST;
 
 use crate::interface::Port;
 
-/// Most frames of one receive call, and so of one burst.
+/// The most frames of one receive call, and so of one burst.
 pub const MOST: usize = BURST;
 
-/// Why a lane cannot go on.
+/// Why a lane cannot continue.
 #[derive(Debug, thiserror::Error)]
 pub enum LaneError {
     /// The interface was deleted, or moved to another namespace.
@@ -23,27 +23,27 @@ pub enum LaneError {
         /// The interface.
         iface: String,
     },
-    /// The kernel refused for a reason that does not pass.
+    /// The kernel refused for a permanent reason.
     #[error("{device}: {iface}: {call}: {source}")]
     System {
         /// The port's device.
         device: String,
         /// The interface.
         iface: String,
-        /// What was called.
+        /// The failed call.
         call: &'static str,
-        /// Why.
+        /// The reason.
         source: std::io::Error,
     },
 }
 
 impl LaneError {
-    /// Of the first of these ports that is gone.
+    /// The error for the first of these ports that is gone.
     pub(crate) fn gone<'p>(ports: impl IntoIterator<Item = &'p Port>) -> Result<(), Self> {
         ports.into_iter().find(|port| port.is_gone()).map_or(Ok(()), |port| Err(Self::left(port)))
     }
 
-    /// This port's interface is gone, or was for a while.
+    /// The error for a port whose interface is gone, or was for a while.
     pub(crate) fn left(port: &Port) -> Self {
         let (device, iface) = (port.device.clone(), port.iface.clone());
         Self::Gone { device, iface }
@@ -59,23 +59,23 @@ impl LaneError {
     }
 }
 
-/// What one thread does with one queue of a port.
+/// The work of one thread on one queue of a port.
 pub trait Lane: Send {
-    /// Receives what is there, at most [`MOST`] frames, without waiting; how many they were.
+    /// Receives up to [`MOST`] frames without waiting; returns their number.
     ///
     /// # Errors
     /// See [`LaneError`].
     fn receive(&mut self) -> Result<usize, LaneError>;
 
-    /// Rewrites and sends what the last call of [`receive`](Self::receive) brought. What cannot be sent
-    /// is dropped and counted.
+    /// Rewrites and sends the frames of the last [`receive`](Self::receive). Frames that cannot be
+    /// sent are dropped and counted.
     ///
     /// # Errors
     /// See [`LaneError`].
     fn forward(&mut self) -> Result<(), LaneError>;
 
-    /// Sees to what was handed to the kernel and not sent yet. Called now and then; whether nothing is
-    /// under way any more.
+    /// Continues to send frames that were passed to the kernel and not sent yet. Called from time
+    /// to time; returns true if none is left.
     ///
     /// # Errors
     /// See [`LaneError`].
@@ -83,40 +83,40 @@ pub trait Lane: Send {
         Ok(true)
     }
 
-    /// Gives up what was handed to the kernel and not sent yet, and counts it as dropped.
+    /// Gives up frames that were passed to the kernel and not sent yet, and counts them as dropped.
     fn abandon(&mut self) {}
 
-    /// Sees whether both interfaces are still there: one that was down when it was deleted gives no other
-    /// sign. Called about once a second.
+    /// Checks that both interfaces still exist: if one was down when it was deleted, nothing else
+    /// shows it. Called about once a second.
     ///
     /// # Errors
     /// [`LaneError::Gone`].
     fn check(&self) -> Result<(), LaneError>;
 
-    /// Takes the error away that ends every sleep at once, such as of an interface that went down. Those
-    /// that the next call of [`receive`](Self::receive) takes need not be.
+    /// Clears an error that would end every sleep at once, such as that of an interface that went
+    /// down. Errors that the next [`receive`](Self::receive) clears need not be.
     fn take_error(&mut self) {}
 
-    /// Readable when there is something to receive.
+    /// Readable if there is something to receive.
     fn fd(&self) -> BorrowedFd<'_>;
 }
 
-/// Which lcore works on which queue.
+/// The assignment of a queue to an lcore.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Place {
     /// The lcore that polls.
     pub lcore: u32,
     /// The port that it polls.
     pub rx_port: u16,
-    /// Its queue.
+    /// The queue's number.
     pub queue: u16,
-    /// The port that the frames leave by.
+    /// The port that the frames are sent on.
     pub tx_port: u16,
 }
 
-/// Deals the queues of a plan's ports to lcores: the first queues as the plan says, then the others, each
-/// lcore `per_lcore` in its turn. Without lcores enough the last ones are dealt from the first lcore on
-/// again.
+/// Assigns the queues of a plan's ports to lcores: the first queues as in the plan, then the
+/// others, `per_lcore` for each lcore in turn. If there are too few lcores, assignment starts again
+/// with the first.
 #[must_use]
 pub fn deal(plan: &Plan, queues: u16, lcores: &[u32], per_lcore: usize) -> Vec<Place> {
     let paths = plan.paths.len();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! CPUs of threads.
+//! The CPUs of threads.
 
 use std::io;
 
@@ -10,7 +10,7 @@ pub(crate) fn allowed() -> Vec<u32> {
     host::allowed_cpus().into_iter().map(|cpu| cpu as u32).collect()
 }
 
-/// Keeps the calling thread on one CPU.
+/// Pins the calling thread to one CPU.
 pub(crate) fn pin(cpu: u32) -> io::Result<()> {
     let mut set = CpuSet::new();
     set.set(cpu as usize);

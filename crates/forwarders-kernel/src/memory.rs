@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Memory for frames, asked about before it is taken: where there is not enough the kernel does not refuse
-//! rings, but ends programs until there is.
+//! Checks memory for frames before it is allocated: if there is not enough, the kernel does not
+//! refuse rings, but kills programs until there is.
 
-/// There is less than what was asked for.
+/// Less memory is available than is needed.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "{wanted} MiB of memory for the frames of all queues, and {available} MiB are available; less of {settings} takes less"
+    "the frames of all queues need {wanted} MiB of memory, but {available} MiB are available; reduce {settings}"
 )]
 pub struct TooLittle {
     wanted: u64,
@@ -13,7 +13,7 @@ pub struct TooLittle {
     settings: &'static str,
 }
 
-/// Sees whether there are so many bytes; `settings` are what makes them fewer.
+/// Checks that this many bytes are available; `settings` are those that reduce the need.
 ///
 /// # Errors
 /// [`TooLittle`].
@@ -39,7 +39,7 @@ mod tests {
         let too_little = enough(5 << 30, Some(4 << 30), "queues").unwrap_err();
         assert_eq!(
             too_little.to_string(),
-            "5120 MiB of memory for the frames of all queues, and 4096 MiB are available; less of queues takes less"
+            "the frames of all queues need 5120 MiB of memory, but 4096 MiB are available; reduce queues"
         );
         assert_eq!(enough(4 << 30, Some(4 << 30), "queues"), Ok(()));
         assert_eq!(enough(5 << 30, None, "queues"), Ok(()));

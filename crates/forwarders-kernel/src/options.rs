@@ -23,7 +23,7 @@ pub(crate) const fn all<const OWN: usize, const ALL: usize>(own: &[Opt; OWN]) ->
     all
 }
 
-/// The meaning of an option's value, one of a few words.
+/// The value of an option that is one of a few words.
 pub(crate) fn one_of<T: Copy>(
     option: &'static str,
     takes: &'static str,
@@ -37,20 +37,20 @@ pub(crate) fn one_of<T: Copy>(
         .ok_or_else(|| wrong("invalid value", option, takes, value))
 }
 
-/// The meaning of `--idle`: whether lcores ask for frames all the time.
+/// The value of `--idle`: true if lcores poll all the time.
 pub(crate) fn idle(value: &OsStr) -> Result<bool, OptionsError> {
     one_of("--idle", "wait or spin", &[("wait", false), ("spin", true)], value)
 }
 
-/// The meaning of `--mode`: where an XDP program runs.
+/// The value of `--mode`: the mode of an XDP program.
 pub(crate) fn mode(value: &OsStr) -> Result<Mode, OptionsError> {
     let known = [("native", Mode::Native), ("generic", Mode::Generic)];
     one_of("--mode", "native or generic", &known, value)
 }
 
-/// A rate of sampling, one in so many, or 0 for none.
+/// A sampling rate, one in this many, or 0 for none.
 pub(crate) fn one_in(option: &'static str, value: &OsStr) -> Result<u32, OptionsError> {
-    // Rarer than this is never, in practice.
+    // Rarer than this is effectively never.
     number(option, "a number from 0 to 1073741824", 0..=1 << 30, value)
 }
 
@@ -61,7 +61,7 @@ pub(crate) fn number<T: FromStr + PartialOrd>(
     range: RangeInclusive<T>,
     value: &OsStr,
 ) -> Result<T, OptionsError> {
-    // Not parse() alone, which takes a sign.
+    // Not only parse(), which accepts a sign.
     value
         .to_str()
         .filter(|text| text.bytes().all(|byte| byte.is_ascii_digit()))

@@ -59,19 +59,20 @@ pub(crate) enum ProgramError {
     Lane(#[from] LaneError),
 }
 
-/// Runs `af-packet-fwd` on the process's arguments; 1 after any mistake, as the C examples.
+/// Runs `af-packet-fwd` with the process's arguments; returns 1 after any error, as the C examples
+/// do.
 #[must_use]
 pub fn af_packet_fwd() -> ExitCode {
     run::<AfPacket>()
 }
 
-/// Runs `af-xdp-fwd`, likewise.
+/// Runs `af-xdp-fwd` in the same way.
 #[must_use]
 pub fn af_xdp_fwd() -> ExitCode {
     run::<AfXdp>()
 }
 
-/// Runs `xdp-fwd`, likewise.
+/// Runs `xdp-fwd` in the same way.
 #[must_use]
 pub fn xdp_fwd() -> ExitCode {
     run::<Xdp>()
@@ -82,7 +83,7 @@ fn run<W: Way>() -> ExitCode {
 }
 
 fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {
-    // First, so that a signal in between ends in order too.
+    // First, so that a signal in between also ends the program cleanly.
     let stop = Stop::on_signals().map_err(ProgramError::Signals)?;
     let (arguments, rest) = Arguments::read(words, W::DRIVER, &lcores::allowed())?;
     let way = W::read(&arguments.devices, rest)?;
@@ -92,7 +93,7 @@ fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {
     let plan = plan(&arguments, way.l2fwd(), &ports)?;
     let places = deal(&plan, way.queues(), &arguments.lcores, way.l2fwd().ports_per_lcore);
     say_places::<W>(&places, way.queues());
-    // Nothing is received from the others, and nothing leaves by them.
+    // Nothing is received on the other ports, and nothing is sent on them.
     let used: Vec<Port> = ports
         .iter()
         .filter(|port| places.iter().any(|place| place.rx_port == port.id))
@@ -107,7 +108,7 @@ fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {
         .filter(|_| W::HAS_LCORES)
         .map(|place| Arc::new(QueueFigures::new(place.lcore, place.rx_port, place.queue)))
         .collect();
-    // The telemetry thread is to run on any CPU: it is started before this one is pinned.
+    // The telemetry thread may run on any CPU: it is started before this thread is pinned.
     let _server = arguments
         .telemetry
         .then(|| {
@@ -151,7 +152,7 @@ fn start<W: Way>(words: Vec<OsString>) -> Result<(), ProgramError> {
     Ok(())
 }
 
-/// Who does what.
+/// Assigns ports to lcores.
 fn plan(
     arguments: &Arguments,
     options: &l2fwd::Options,
@@ -193,7 +194,7 @@ fn say_ports<W: Way>(ports: &[Port], plan: &Plan, opened: &Opened) {
     }
 }
 
-/// Says, once for each port, that its driver refuses frames.
+/// Reports, once for each port, that its driver refuses frames.
 fn refusals<'s>(
     program: &'static str,
     ports: &'s [Port],
@@ -212,7 +213,7 @@ fn refusals<'s>(
     }
 }
 
-/// What DPDK's ports would tell.
+/// The data that DPDK reports about its ports.
 fn facts(ports: &[Port], stats: &dyn Told, id: u16) -> PortFacts {
     let port = ports.iter().find(|port| port.id == id);
     PortFacts { name: port.map(|port| port.device.clone()), ethdev: stats.ethdev(id) }

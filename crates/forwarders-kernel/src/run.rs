@@ -17,42 +17,43 @@ use crate::interface::Port;
 use crate::lane::{Lane, LaneError};
 use crate::lcores;
 
-/// How long an lcore sleeps at most, so that it sees in time that it is to end.
+/// The longest sleep of an lcore, so that it notices soon that it is to end.
 const WAIT: Duration = Duration::from_millis(100);
-/// The same while frames are under way that the kernel had no room for.
+/// The same while there are frames that the kernel had no room for.
 const WAIT_TO_SEND: Duration = Duration::from_millis(1);
-/// How long frames that are under way are waited for at the end.
+/// How long to wait at the end for frames that are not sent yet.
 const DRAIN: Duration = Duration::from_secs(1);
-/// Between two looks at the clock where nothing is polled.
+/// Time between two clock readings if nothing is polled.
 const WATCH: Duration = Duration::from_millis(10);
-/// Between two looks at whether the interfaces are there.
+/// Time between two checks that the interfaces exist.
 const CHECK: Duration = Duration::from_secs(1);
 
 /// Why forwarding ended early.
 #[derive(Debug, thiserror::Error)]
 pub enum ForwardError {
-    /// A lane cannot go on.
+    /// A lane cannot continue.
     #[error(transparent)]
     Lane(#[from] LaneError),
-    /// The CPU cannot be had.
+    /// The CPU cannot be used.
     #[error("lcore {lcore}: {source}")]
     Lcore {
         /// The CPU.
         lcore: u32,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// What one lcore works on.
+/// The work of one lcore.
 pub(crate) struct Work {
     pub(crate) lcore: u32,
     pub(crate) lanes: Vec<(Box<dyn Lane>, Arc<QueueFigures>)>,
-    /// Whether it asks for frames all the time.
+    /// True if it polls all the time.
     pub(crate) spin: bool,
 }
 
-/// Runs every lcore until `stop`, the `main` one on the calling thread, which also sees to the screen.
+/// Runs every lcore until `stop`, the `main` one on the calling thread, which also prints the
+/// screen.
 pub(crate) fn forward(
     work: Vec<Work>,
     main: u32,
@@ -63,7 +64,7 @@ pub(crate) fn forward(
         work.into_iter().partition(|each| each.lcore == main);
     let mut screen = screen;
     thread::scope(|threads| {
-        // The scope waits for every lcore before it lets a panic of this thread on.
+        // The scope waits for every lcore before a panic of this thread continues.
         let _ending = EndsAll(stop);
         let mut outcome = Ok(());
         let mut running = Vec::with_capacity(others.len());
@@ -90,7 +91,7 @@ pub(crate) fn forward(
             }
         };
         for thread in running {
-            // A panic in a lane is one of the program's.
+            // A panic in a lane is a panic of the program.
             let ended = thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic));
             outcome = outcome.and(ended);
         }
@@ -98,8 +99,9 @@ pub(crate) fn forward(
     })
 }
 
-/// Sees to the screen, and whether the interfaces are there, while the kernel forwards. `has_left` tells whether
-/// it gave one up, `note` gives what the user is to be told; asked about once a second.
+/// Prints the screen, and checks the interfaces, while the kernel forwards. `has_left` returns true
+/// if the kernel gave one up, `note` returns messages for the user; both are called about once a
+/// second.
 pub(crate) fn watch(
     ports: &[Port],
     has_left: impl Fn(&Port) -> bool,
@@ -129,7 +131,7 @@ pub(crate) fn watch(
     Ok(())
 }
 
-/// Has all lcores end when the thread that holds it panics.
+/// Makes all lcores end if the thread that holds it panics.
 struct EndsAll<'s>(&'s Stop);
 
 impl Drop for EndsAll<'_> {
@@ -141,7 +143,7 @@ impl Drop for EndsAll<'_> {
 }
 
 impl Work {
-    /// Forwards on the lcore's CPU. An lcore that cannot go on ends all.
+    /// Forwards on the lcore's CPU. If it cannot continue, all lcores end.
     fn run_pinned(&mut self, stop: &Stop, tick: impl FnMut(u64)) -> Result<(), ForwardError> {
         let _ending = EndsAll(stop);
         let pinned = lcores::pin(self.lcore)
@@ -155,7 +157,7 @@ impl Work {
 
     fn run(&mut self, stop: &Stop, tick: impl FnMut(u64)) -> Result<(), LaneError> {
         let outcome = self.rounds(stop, tick);
-        // Also after an error: what was received before it is sent, or counted.
+        // Also after an error: frames received before it are sent, or counted.
         outcome.and(self.drain())
     }
 
@@ -199,7 +201,7 @@ impl Work {
             .map(|(lane, _)| PollFd::from_borrowed_fd(lane.fd(), PollFlags::IN))
             .collect();
         let timeout = Timespec { tv_sec: 0, tv_nsec: longest.subsec_nanos().into() };
-        // A signal ends the sleep, which is what it is for.
+        // A signal ends the sleep, as intended.
         let _ = poll(&mut fds, Some(&timeout));
         let failed: Vec<bool> =
             fds.iter().map(|fd| fd.revents().contains(PollFlags::ERR)).collect();
@@ -210,7 +212,7 @@ impl Work {
         }
     }
 
-    /// Waits for what is under way; what does not leave is dropped.
+    /// Waits for frames that are not sent yet; those that cannot be sent are dropped.
     fn drain(&mut self) -> Result<(), LaneError> {
         let end = Instant::now() + DRAIN;
         let mut outcome = Ok(());

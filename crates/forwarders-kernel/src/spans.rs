@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How long frames are inside a lane: the clock is read beside the calls that receive and send them, in
-//! one of some bursts.
+//! The time of frames inside a lane: the clock is read next to the calls that receive and send
+//! them, in a sample of bursts.
 //!
-//! A lane owns a [`Timer`], which measures; the [`SpanBook`] that it writes can be read by any thread.
+//! A lane owns a [`Timer`], which measures; the [`SpanBook`] that it writes can be read by any
+//! thread.
 
 use std::sync::Arc;
 
@@ -13,11 +14,11 @@ use telemetry::Value;
 use crate::lane::Place;
 use crate::way::OwnCommand;
 
-/// The spans' names in `/linerate/latency`, of which three are of all our programs. The last is what was
-/// published of PF_PACKET: the call to send alone.
+/// The spans' names in `/linerate/latency`. Three of them are the same in all programs of this
+/// project. The last one, the send call alone, is what was published for PF_PACKET.
 const NAMES: [&str; 4] =
     ["rx-return_tx-call", "rx-return_tx-return", "rx-call_tx-return", "tx-call_tx-return"];
-/// Most bytes of an answer: those of telemetry's less what stands around the entries.
+/// The most bytes of an answer: those of telemetry without the text around the entries.
 const ROOM: usize = 16_000;
 
 /// The spans of one lane, in cycles.
@@ -25,13 +26,13 @@ pub(crate) struct SpanBook {
     one_in: u32,
     tx_port: u16,
     queue: u16,
-    /// Bursts of which frames were sent.
+    /// Sampled bursts of which frames were sent.
     sampled: Cell,
     spans: [Distribution; 4],
 }
 
 impl SpanBook {
-    /// Of a lane, if it is to be measured.
+    /// For a lane, if it is to be measured.
     pub(crate) fn of(one_in: u32, place: &Place) -> Option<Arc<Self>> {
         (one_in > 0).then(|| Arc::new(Self::new(one_in, place.tx_port, place.queue)))
     }
@@ -43,7 +44,7 @@ impl SpanBook {
 
     fn entries(&self) -> impl Iterator<Item = Entry> {
         NAMES.iter().zip(&self.spans).map(|(name, spans)| {
-            // First, so that the histogram holds all that it counts.
+            // First, so that the histogram includes all that it counts.
             let count = spans.count();
             let mut told = vec![
                 ("port".to_owned(), u64::from(self.tx_port).into()),
@@ -64,14 +65,14 @@ impl SpanBook {
     }
 }
 
-/// An entry of the answer, its histogram apart.
+/// An entry of the answer, without its histogram.
 struct Entry {
     told: Vec<(String, Value)>,
     hdr: Option<String>,
 }
 
 impl Entry {
-    /// Bytes that it takes as JSON, or more.
+    /// An upper bound of its size as JSON, in bytes.
     fn size(&self) -> usize {
         const NAMES_AND_NUMBERS: usize = 260;
         // Quotes and a comma for each string of 127.
@@ -87,7 +88,7 @@ impl Entry {
     }
 }
 
-/// The command that tells of these lanes.
+/// The telemetry command for these lanes.
 pub(crate) fn command(books: Vec<Arc<SpanBook>>) -> OwnCommand {
     OwnCommand {
         name: "/linerate/latency",
@@ -96,8 +97,8 @@ pub(crate) fn command(books: Vec<Arc<SpanBook>>) -> OwnCommand {
     }
 }
 
-/// The answer of `/linerate/latency`, of all lanes or of those that send on a port, or on one queue of it:
-/// without histograms where they have no room. None for parameters that are neither.
+/// The answer to `/linerate/latency`, for all lanes or those that send on a port, or on one queue
+/// of it; without histograms if these do not fit. None for other parameters.
 fn answer(books: &[Arc<SpanBook>], parameters: &str) -> Option<Value> {
     let asked = Queues::named(parameters)?;
     let asked = books.iter().filter(|book| asked.have(book.tx_port, book.queue));
@@ -106,12 +107,12 @@ fn answer(books: &[Arc<SpanBook>], parameters: &str) -> Option<Value> {
     Some(Value::List(entries.into_iter().map(|entry| entry.value(whole)).collect()))
 }
 
-/// Measures the bursts of one lane, or none. A lane calls its methods beside its calls of the kernel.
+/// Measures the bursts of one lane, or none. A lane calls its methods around its system calls.
 pub(crate) struct Timer {
     book: Option<Arc<SpanBook>>,
-    /// Whether this burst is measured.
+    /// True if this burst is measured.
     on: bool,
-    /// Bursts until the next that is.
+    /// Bursts until the next one that is.
     left: u32,
     random: u64,
     rx_call: u64,
@@ -124,12 +125,12 @@ impl Timer {
     /// Without a book it measures nothing, and reads no clock.
     pub(crate) fn new(book: Option<Arc<SpanBook>>) -> Self {
         let on = book.is_some();
-        // Any number but 0 will do.
+        // Any number except 0.
         let random = clock::now() | 1;
         Self { book, on, left: 0, random, rx_call: 0, rx_return: 0, tx_call: 0, sent: false }
     }
 
-    /// Before a call to receive, or a look into a ring.
+    /// Called before a receive call, or before reading a ring.
     #[inline]
     pub(crate) fn rx_call(&mut self) {
         if self.on {
@@ -137,7 +138,7 @@ impl Timer {
         }
     }
 
-    /// After it.
+    /// Called after it.
     #[inline]
     pub(crate) fn rx_return(&mut self) {
         if self.on {
@@ -145,7 +146,7 @@ impl Timer {
         }
     }
 
-    /// Before a call to send.
+    /// Called before a send call.
     #[inline]
     pub(crate) fn tx_call(&mut self) {
         if self.on {
@@ -153,7 +154,7 @@ impl Timer {
         }
     }
 
-    /// After one that sent so many frames.
+    /// Called after a send call that sent this many frames.
     #[inline]
     pub(crate) fn tx_return(&mut self, frames: u64) {
         if self.on {
@@ -175,7 +176,7 @@ impl Timer {
         }
     }
 
-    /// The burst was forwarded.
+    /// Called when the burst was forwarded.
     #[inline]
     pub(crate) fn end(&mut self) {
         let Some(book) = &self.book else { return };
@@ -189,8 +190,8 @@ impl Timer {
     }
 }
 
-/// From a measured burst to the next: uniform on 1 to 2 N - 1, so that no rhythm of the frames is met always
-/// or never.
+/// The distance from a measured burst to the next: uniform on 1 to 2 N - 1, so that a periodic
+/// pattern of the frames is not always or never sampled.
 fn distance(random: &mut u64, one_in: u32) -> u32 {
     *random ^= *random << 13;
     *random ^= *random >> 7;
@@ -273,7 +274,7 @@ mod tests {
                 timer.end();
             }
             let found = book.sampled.get();
-            // Of distances uniform on 1 to 2 N - 1 the mean is N.
+            // The mean of distances uniform on 1 to 2 N - 1 is N.
             let expected = bursts / u64::from(one_in);
             assert!(found.abs_diff(expected) <= expected / 20, "{one_in}: {found}");
             assert_eq!(book.spans[0].count(), found);

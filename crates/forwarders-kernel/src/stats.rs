@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What lanes count, and what ports tell of it.
+//! The counts of lanes, and the statistics of ports.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,42 +8,42 @@ use forwarders_common::l2fwd::{Counted, Counts};
 use measure::Cell;
 use telemetry::Value;
 
-/// Queues that DPDK tells of, used or not (`RTE_ETHDEV_QUEUE_STAT_CNTRS`).
+/// The number of queues in DPDK's statistics, used or not (`RTE_ETHDEV_QUEUE_STAT_CNTRS`).
 const QUEUES: usize = 16;
 
-/// What one lane counts: written by its thread, read by any.
+/// The counts of one lane: its thread writes them, any thread may read them.
 ///
-/// Every frame that was received is sent, or in one of the counters that begin with `tx_` or `rx_`.
+/// Every received frame is either sent or in one of the counters that begin with `tx_` or `rx_`.
 #[derive(Default)]
 #[repr(align(64))]
 pub(crate) struct LaneStats {
     pub(crate) rx_packets: Cell,
     pub(crate) rx_bytes: Cell,
-    /// Longer than the buffer; the rest of the frame is lost, and so it is dropped.
+    /// Frames longer than the buffer: the rest is lost, so they are dropped.
     pub(crate) rx_truncated: Cell,
-    /// Whose sender left the checksum to the interface.
+    /// Frames whose sender left the checksum to the interface.
     pub(crate) rx_checksum_left: Cell,
-    /// Those that are sent on with the right one.
+    /// Those of them that are sent on with the correct checksum.
     pub(crate) rx_checksum_completed: Cell,
     pub(crate) tx_packets: Cell,
     pub(crate) tx_bytes: Cell,
-    /// No room in the ring or the socket's buffer.
+    /// Frames without room in the ring or in the socket's buffer.
     pub(crate) tx_full: Cell,
-    /// Longer than the interface sends.
+    /// Frames longer than the interface sends.
     pub(crate) tx_too_long: Cell,
-    /// The interface is down.
+    /// Frames for an interface that is down.
     pub(crate) tx_down: Cell,
-    /// Refused by the kernel for another reason.
+    /// Frames that the kernel refused for another reason.
     pub(crate) tx_refused: Cell,
-    /// Handed to the kernel, which had not said that they were sent when the program ended.
+    /// Frames passed to the kernel, which had not confirmed them as sent when the program ended.
     pub(crate) tx_unconfirmed: Cell,
-    /// Calls of the kernel to receive and to send.
+    /// System calls to receive and to send.
     pub(crate) rx_calls: Cell,
     pub(crate) tx_calls: Cell,
 }
 
 impl LaneStats {
-    /// Frames that were to be sent and were not, or nobody knows.
+    /// Frames that were to be sent and were not, or for which that is unknown.
     fn unsent(&self) -> u64 {
         let Self { tx_full, tx_too_long, tx_down, tx_refused, tx_unconfirmed, .. } = self;
         let all = [tx_full, tx_too_long, tx_down, tx_refused, tx_unconfirmed];
@@ -55,50 +55,50 @@ impl LaneStats {
 pub(crate) struct LaneEntry {
     pub(crate) rx_port: u16,
     pub(crate) tx_port: u16,
-    /// Of both ports.
+    /// The queue's number on both ports.
     pub(crate) queue: u16,
     pub(crate) stats: Arc<LaneStats>,
 }
 
-/// Frames that never reached a program, counted by the kernel for a port's sockets.
+/// Frames that never reached the program, counted by the kernel for a port's sockets.
 pub(crate) trait Missed: Send + Sync {
-    /// So many frames so far.
+    /// The number of such frames so far.
     fn missed(&self, port: u16) -> u64;
 
-    /// Frames of queues that the program does not poll, where there may be such.
+    /// Frames of queues that the program does not poll, if there may be such queues.
     fn unpolled(&self, _port: u16) -> Option<u64> {
         None
     }
 }
 
-/// Counters of a program that anybody may read.
+/// Counters of a program, which any thread may read.
 pub(crate) trait Told: Counted + Send + Sync {
-    /// A port's counters, with DPDK's names; none of a port that is not forwarded.
+    /// A port's counters, with DPDK's names; none for a port that is not forwarded.
     fn ethdev(&self, port: u16) -> Option<Value>;
 
-    /// The counters of a port's queues, as DPDK's telemetry has them; none where they are not told apart.
+    /// The counters of a port's queues, as in DPDK's telemetry; none if they are not distinguished.
     fn by_queue(&self, _port: u16) -> Vec<(&'static str, Value)> {
         Vec::new()
     }
 
-    /// The answer of `/ethdev/xstats`: where frames went that were not sent, and more.
+    /// The answer to `/ethdev/xstats`: what happened to frames that were not sent, and more.
     fn xstats(&self, port: u16) -> Option<Value>;
 
-    /// Looks for what has changed on the interfaces. Called about once a second where no lcore forwards.
+    /// Checks what has changed on the interfaces. Called about once a second if no lcore forwards.
     fn refresh(&self) {}
 
-    /// Frames that a port's driver refused, where that is worth a word to the user.
+    /// Frames that a port's driver refused, if the user should know.
     fn refused(&self, _port: u16) -> u64 {
         0
     }
 
-    /// Whether the kernel took a port's interface from the program, which another look at the interfaces need
-    /// not show: one that left the namespace may be back.
+    /// Returns true if the kernel removed a port's interface from the program. A later check of the
+    /// interfaces need not show that: one that left the namespace may be back.
     fn has_left(&self, _port: u16) -> bool {
         false
     }
 
-    /// What the screen shows.
+    /// The counts on the screen.
     fn counted(&self) -> &dyn Counted;
 }
 
@@ -129,8 +129,8 @@ impl PortStats {
 }
 
 impl Told for PortStats {
-    // With DPDK's names. What lanes drop is theirs, as in l2fwd, and no error of the port's: `opackets`
-    // lacks it.
+    // With DPDK's names. Frames that lanes drop are theirs, as in l2fwd, and no error of the port:
+    // they are not in `opackets`.
     fn ethdev(&self, port: u16) -> Option<Value> {
         let rx = |cell| sum(self.receiving(port), cell);
         let tx = |cell| sum(self.sending(port), cell);
@@ -196,7 +196,7 @@ fn sum<'s>(lanes: impl Iterator<Item = &'s LaneStats>, cell: fn(&LaneStats) -> &
     lanes.map(|stats| cell(stats).get()).sum()
 }
 
-/// As many numbers as DPDK has; what further queues would count is in none of them.
+/// As many numbers as in DPDK; further queues are left out.
 fn by_queue<'s>(
     lanes: impl Iterator<Item = &'s LaneEntry>,
     cell: fn(&LaneStats) -> &Cell,

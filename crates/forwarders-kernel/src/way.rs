@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What makes the programs of this crate different from each other.
+//! The differences between the programs of this crate.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -13,19 +13,19 @@ use crate::lane::{Lane, Place};
 use crate::program::ProgramError;
 use crate::stats::Told;
 
-/// A way of frames through the kernel, and the program that takes it.
+/// A path of frames through the kernel, and the program that uses it.
 pub(crate) trait Way: Sized {
-    /// The program.
+    /// The program's name.
     const NAME: &'static str;
-    /// What names of its devices begin with.
+    /// The prefix of its device names.
     const DRIVER: &'static str;
-    /// Whether lcores forward; otherwise the kernel does, on CPUs of its choice.
+    /// True if lcores forward; otherwise the kernel does, on CPUs of its choice.
     const HAS_LCORES: bool = true;
 
-    /// Reads the settings of devices and the words behind `--`.
+    /// Parses the settings of devices and the words after `--`.
     fn read(devices: &[Device], words: Vec<OsString>) -> Result<Self, ProgramError>;
 
-    /// What l2fwd is told.
+    /// The options of l2fwd.
     fn l2fwd(&self) -> &l2fwd::Options;
 
     /// Receive queues of a port.
@@ -33,7 +33,7 @@ pub(crate) trait Way: Sized {
         1
     }
 
-    /// Whether lcores ask for frames all the time.
+    /// True if lcores poll all the time.
     fn spins(&self) -> bool {
         false
     }
@@ -41,19 +41,19 @@ pub(crate) trait Way: Sized {
     /// How frames are received and sent, for `/ethdev/info`.
     fn driver(&self) -> String;
 
-    /// Lets frames in, on these ports, all of which are of a place.
+    /// Starts to receive frames on these ports, each of which is in a place.
     fn open(&self, ports: &[Port], places: &[Place]) -> Result<Opened, ProgramError>;
 }
 
 /// What forwards, until this is dropped.
 pub(crate) struct Opened {
-    /// One for each place, in their order; none where the kernel forwards alone.
+    /// One for each place, in order; none if the kernel forwards alone.
     pub(crate) lanes: Vec<Box<dyn Lane>>,
     /// What is counted.
     pub(crate) stats: Arc<dyn Told>,
     /// What was negotiated for a port, by its number.
     pub(crate) negotiated: Vec<(u16, String)>,
-    /// Telemetry commands of the program's own.
+    /// The program's own telemetry commands.
     pub(crate) commands: Vec<OwnCommand>,
 }
 

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import sys
@@ -300,3 +301,12 @@ def test_without_privileges_it_says_what_is_wanted(directory: Path) -> None:
     program = words.index(str(AF_PACKET.path))
     without = [*words[:program], "setpriv", "--bounding-set=-net_raw", *words[program:]]
     assert "CAP_NET_RAW" in refused(directory, without)
+
+
+def test_it_keeps_out_of_a_directory_of_another_user(directory: Path) -> None:
+    """Who could move the program's own directory away, and put another in its place."""
+    shared = directory / "dpdk"
+    shared.mkdir()
+    os.chown(shared, 65534, 65534)
+    assert f"{shared}: it belongs to user 65534, who" in refused(directory, command())
+    assert not list(shared.iterdir())

@@ -281,7 +281,7 @@ def test_an_interface_has_one_of_them(directory: Path) -> None:
 @pytest.mark.parametrize(
     ("settings", "options", "told"),
     [
-        ("", ["--copy", "zero"], "the driver of f0 cannot do without a copy"),
+        ("", ["--copy", "zero"], "the driver of f0 does not support zero-copy"),
         (",queue_count=3", [], "f0 has no queue 2"),
         (",start_queue=2", [], "f0 has no queue 2"),
         (",queue_count=65", [], "queue_count=65: not a number from 1 to 64"),

@@ -215,7 +215,7 @@ def test_what_the_other_interface_refuses_is_counted(directory: Path) -> None:
             left.send(frame(size, size))
         assert [len(one) for one in right.await_frames(2)] == [1014, 60]
         eventually(lambda: xstats(running, 1)["tx_refused"] == 2, lambda: xstats(running, 1))
-        # Nobody tells how long those were.
+        # The lengths of refused frames are unknown.
         assert "obytes" not in running.stats(1)
         assert xstats(running, 1)["tx_given_bytes"] == 1014 + 1514 + 1400 + 60
         assert running.stats(0)["obytes"] == 0
@@ -285,7 +285,7 @@ def test_without_native_xdp_the_stack_runs_it(directory: Path) -> None:
         ip("-n", MIDDLE, "link", "set", f"b{number}", "up")
     words = [word.replace("iface=f", "iface=b") for word in XDP.command()]
     told = refused(directory, [*words, "--mode", "native"])
-    assert "net_xdp0: the driver of b0 takes no XDP programs; use --mode generic" in told
+    assert "net_xdp0: the driver of b0 does not support native XDP; use --mode generic" in told
     process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     try:
         assert process.stdout is not None

@@ -18,7 +18,7 @@ XDP = Program("xdp-fwd", "net_xdp")
 OBSTACLES = (
     "libxdp is missing",
     "libxdp is too old",
-    "this kernel refuses eBPF programs that take the place of functions (BPF_PROG_TYPE_EXT)",
+    "this kernel refuses eBPF programs that replace functions (BPF_PROG_TYPE_EXT)",
     "libxdp could not load its dispatcher",
 )
 
@@ -195,7 +195,7 @@ def test_a_program_that_does_not_share_is_named(
 ) -> None:
     with XDP.running(directory, interfaces=["f0"]) as running:
         told = refused(other, XDP.command("--shared", interfaces=["f0"]))
-        assert "net_xdp0: f0 has an XDP program that no dispatcher of libxdp calls" in told
+        assert "net_xdp0: f0 has an XDP program that libxdp's dispatcher did not attach" in told
         assert program_on("f0")
         running.finish()
     assert kept(sharing) == []

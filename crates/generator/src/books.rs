@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The books: what became of every frame, per flow and per port.
+//! The books: counts of what happened to every frame, per flow and per port.
 //!
-//! Each book has one writer, a polling thread; anybody may read at any time. `attempted` is not stored
-//! but is the sum of `accepted`, `lost_at_ingress` and `refused`, so that the books close at every
-//! moment. Who receives on several threads has a book on each, and readers add them up.
+//! Each book has one writer, a polling thread; any thread may read at any time. `attempted` is not
+//! stored but is the sum of `accepted`, `lost_at_ingress` and `refused`, so that the books close at
+//! every moment. If several threads receive, each has its own book, and readers add them up.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -11,7 +11,7 @@ use measure::{Cell, DelayBooks, Distribution, SequenceBooks};
 
 use crate::ranges::Ranges;
 
-/// What a flow does.
+/// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
     /// It has not been started, has ended or was stopped.
@@ -19,11 +19,11 @@ pub enum State {
     Stopped,
     /// It transmits.
     Started,
-    /// It was told to wait.
+    /// It is paused.
     Paused,
 }
 
-/// What was sent of a flow since its last start.
+/// Counts of a flow's sent frames since its last start.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct TxBooks {
@@ -31,9 +31,9 @@ pub struct TxBooks {
     pub accepted: Cell,
     /// Their bytes, without FCS.
     pub bytes: Cell,
-    /// Paced: frames that found the link's ring full at their slot.
+    /// Paced: frames lost because the link's ring was full at their slot.
     pub lost_at_ingress: Cell,
-    /// Flood: offers that the port refused; the frame was offered again.
+    /// Flood: offers that the port refused; the frame is offered again.
     pub refused: Cell,
     /// Paced: frames offered later than their slot by more than the tolerance.
     pub late: Cell,
@@ -41,7 +41,7 @@ pub struct TxBooks {
     pub intended: Cell,
     /// TSC of the first offer.
     pub began_tsc: Cell,
-    /// The same without pauses: later by as long as they were. 0 before the first offer.
+    /// The same, moved later by the length of all pauses. 0 before the first offer.
     pub first_tsc: Cell,
     /// TSC of the last offer so far.
     pub last_tsc: Cell,
@@ -51,11 +51,12 @@ pub struct TxBooks {
     pub last_slot: Cell,
     /// Paced: gaps between departures.
     pub gaps: Distribution,
-    /// Paced: frames that left while the sender was behind its slots, and until it had been on time for as long as it was late.
+    /// Paced: frames that left while the sender was behind its slots, and afterwards until it had
+    /// been on time for as long as it had been late.
     pub disturbed: Ranges,
     /// Disturbed frames that the port took.
     pub accepted_disturbed: Cell,
-    /// Disturbed frames that found the link's ring full.
+    /// Disturbed frames lost because the link's ring was full.
     pub lost_disturbed: Cell,
     state: AtomicU8,
 }
@@ -71,14 +72,14 @@ impl TxBooks {
         self.last_tsc.get().saturating_sub(self.first_tsc.get())
     }
 
-    /// By how much the time from the first frame to the last missed the schedule, in millionths:
-    /// positive when it took longer. `None` below two slots.
+    /// The relative error of the time from the first frame to the last against the schedule, in
+    /// millionths: positive if it took longer. `None` below two slots.
     pub fn pacing_error_ppm(&self) -> Option<f64> {
         let ideal = self.last_slot.get().saturating_sub(self.first_slot.get());
         (ideal > 0).then(|| (self.tx_duration_tsc() as f64 / ideal as f64 - 1.0) * 1e6)
     }
 
-    /// What the flow does.
+    /// The state of the flow.
     pub fn state(&self) -> State {
         match self.state.load(Ordering::Acquire) {
             1 => State::Started,
@@ -87,12 +88,12 @@ impl TxBooks {
         }
     }
 
-    /// Sets what the flow does. The writer's only.
+    /// Sets the state of the flow. Only the writer may call this.
     pub fn set_state(&self, state: State) {
         self.state.store(state as u8, Ordering::Release);
     }
 
-    /// Starts a new book.
+    /// Clears the book.
     pub fn clear(&self) {
         for cell in [
             &self.accepted,
@@ -116,8 +117,8 @@ impl TxBooks {
     }
 }
 
-/// What a port sent of flows' earlier runs, since traffic last started from rest: their own books begin
-/// anew, the port's do not.
+/// A port's counts of flows' earlier runs, since traffic last started from rest: a flow's own book
+/// is cleared at each start, the port's counts are not.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Earlier {
     /// See [`TxBooks`], as the others.
@@ -139,7 +140,7 @@ pub struct Earlier {
 }
 
 impl Earlier {
-    /// Adds a run that is over.
+    /// Adds a run that has ended.
     pub fn add(&mut self, run: &TxBooks) {
         self.accepted += run.accepted.get();
         self.bytes += run.bytes.get();
@@ -152,11 +153,11 @@ impl Earlier {
     }
 }
 
-/// What a thread received of a flow since its last start.
+/// Counts of a flow's frames that one thread received, since its last start.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct RxBooks {
-    /// Frames that came back on a port where they belong, duplicates too.
+    /// Frames that were received on a port where they belong, including duplicates.
     pub received: Cell,
     /// Their bytes, without FCS.
     pub bytes: Cell,
@@ -168,16 +169,17 @@ pub struct RxBooks {
     pub last_tsc: Cell,
     /// Duplicates and reordering.
     pub sequence: SequenceBooks,
-    /// Frames among `received` that left or arrived while the generator itself was kept from its work: they are in no latency.
+    /// Frames among `received` that left or arrived while the generator itself was interrupted:
+    /// they are in no latency.
     pub disturbed: Cell,
-    /// Missing numbers among such frames.
+    /// Missing sequence numbers among such frames.
     pub missing_disturbed: Cell,
-    /// Latency and jitter, of flows with stamps.
+    /// Latency and jitter, for flows with stamps.
     pub delays: Option<Box<DelayBooks>>,
 }
 
 impl RxBooks {
-    /// Starts a new book.
+    /// Clears the book.
     pub fn clear(&self) {
         for cell in [
             &self.received,
@@ -197,7 +199,7 @@ impl RxBooks {
     }
 }
 
-/// What a thread received on a port since traffic last started from rest.
+/// Counts of a port's frames that one thread received, since traffic last started from rest.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct PortBooks {
@@ -207,28 +209,28 @@ pub struct PortBooks {
     pub bytes: Cell,
     /// Frames of the flows' present runs that belong here.
     pub received: Cell,
-    /// Frames without our signature.
+    /// Frames without this generator's signature.
     pub foreign: Cell,
     /// Frames whose signature was changed, so that their flow is unknown.
     pub corrupt: Cell,
     /// Frames among `received` whose payload was changed.
     pub altered: Cell,
-    /// Frames among `received` that had come before.
+    /// Frames among `received` that had been received before.
     pub duplicates: Cell,
-    /// Frames among `received` that came after a later one of their flow.
+    /// Frames among `received` that arrived after a later one of their flow.
     pub reordered: Cell,
     /// See [`RxBooks`].
     pub disturbed: Cell,
     /// See [`RxBooks`].
     pub missing_disturbed: Cell,
-    /// Frames of ours from before the flow's last start.
+    /// Frames of this generator from before the flow's last start.
     pub stale: Cell,
-    /// Frames of ours that belong to other ports.
+    /// Frames of this generator that belong to other ports.
     pub misdirected: Cell,
 }
 
 impl PortBooks {
-    /// Starts a new book.
+    /// Clears the book.
     pub fn clear(&self) {
         for cell in [
             &self.frames,
@@ -249,7 +251,7 @@ impl PortBooks {
     }
 }
 
-/// What one thread received.
+/// The books of one receiving thread.
 #[derive(Debug, Default)]
 pub struct ReceiverBooks {
     /// By index of the flow.
@@ -261,16 +263,16 @@ pub struct ReceiverBooks {
 /// The books of one configuration.
 #[derive(Debug, Default)]
 pub struct Books {
-    /// By index of the flow; the thread that sends the flow writes.
+    /// By index of the flow; the thread that sends the flow writes it.
     pub tx: Box<[TxBooks]>,
-    /// Of each thread that receives; it writes.
+    /// For each receiving thread, which writes it.
     pub rx: Box<[ReceiverBooks]>,
-    /// Paced: gaps between departures by index of the port, of all its flows together; the thread that
-    /// sends on the port writes, if it is one.
+    /// Paced: gaps between departures by index of the port, over all its flows; if only one thread
+    /// sends on the port, that thread writes it.
     pub gaps: Box<[Distribution]>,
 }
 
-/// What is told of a flow's frames that arrive, besides their number.
+/// What is recorded about a flow's received frames, besides their number.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Told {
     /// Their order, with a histogram of the extents of reordered ones: 28 KiB on each thread that receives.
@@ -280,7 +282,7 @@ pub struct Told {
 }
 
 impl Books {
-    /// Empty books; of each flow `told`. `receivers` threads receive.
+    /// Empty books for flows that record `told`. `receivers` threads receive.
     pub fn new(told: &[Told], ports: usize, receivers: usize) -> Self {
         let sequence = |order: bool| match order {
             true => SequenceBooks::with_extents(),
@@ -302,9 +304,9 @@ impl Books {
         }
     }
 
-    /// Starts new books of these flows, and of the sending on ports when nothing else transmits
-    /// (`from_rest`). For the control plane, while those who write them have been told to leave them
-    /// alone ([`crate::engine::Order::Forget`]): with a thousand flows there are 110 MB to be emptied.
+    /// Clears the books of these flows, and those of sending on ports if nothing else transmits
+    /// (`from_rest`). Called by the control plane while the writers leave these books alone
+    /// ([`crate::engine::Order::Forget`]): with a thousand flows, 110 MB must be cleared.
     pub fn clear(&self, flows: &[usize], from_rest: bool) {
         for &flow in flows {
             self.tx.get(flow).into_iter().for_each(TxBooks::clear);
@@ -315,12 +317,12 @@ impl Books {
         }
     }
 
-    /// A counter of a flow, all receiving threads together.
+    /// A counter of a flow, summed over all receiving threads.
     pub fn rx_sum(&self, flow: usize, of: impl Fn(&RxBooks) -> u64) -> u64 {
         self.rx.iter().filter_map(|books| books.flows.get(flow)).map(of).sum()
     }
 
-    /// A counter of a port, all receiving threads together.
+    /// A counter of a port, summed over all receiving threads.
     pub fn port_sum(&self, port: usize, of: impl Fn(&PortBooks) -> u64) -> u64 {
         self.rx.iter().filter_map(|books| books.ports.get(port)).map(of).sum()
     }

@@ -12,18 +12,19 @@ use crate::location::Pattern;
 use crate::otg::replays::ReplayOption;
 use crate::pacing::LineRate;
 
-/// The options of the command, none of which goes with the server's.
+/// The options of the command, none of which can be combined with those of the server.
 const COMMAND: [&str; 10] =
     ["port", "self_test", "flow", "rate", "duration", "size", "capture", "json", "write", "otg"];
 
 /// Generates traffic on the ports of an Open Traffic Generator (OTG) configuration.
 ///
-/// EAL options may come first, closed by `--`; without a `--` they are chosen: no PCI devices, huge
-/// pages where there are free ones, the first CPU that the process may use.
+/// EAL options may come first, followed by `--`. Without a `--` the program chooses them: no PCI
+/// devices, huge pages if some are free, the first CPU that the process may use.
 ///
-/// A port's location is an interface's name, af_packet:IFACE, af_xdp:IFACE, memif:SOCKET (with ,role=client
-/// or ,id=N behind it where wanted), vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null,
-/// vdev:DEVICE-ARGUMENTS of a harmless driver or pci:ADDRESS; docs/send-traffic.md lists their options.
+/// A port's location is an interface's name, af_packet:IFACE, af_xdp:IFACE, memif:SOCKET
+/// (optionally followed by ,role=client or ,id=N), vhost:SOCKET, virtio_user:SOCKET, tap:NAME,
+/// ring:NAME, null, vdev:DEVICE-ARGUMENTS of a driver that is known to be safe, or pci:ADDRESS;
+/// docs/send-traffic.md lists their options.
 #[derive(Clone, Debug, Parser)]
 #[command(
     name = "generator",
@@ -35,13 +36,14 @@ const COMMAND: [&str; 10] =
     group = clap::ArgGroup::new("what").required(true).multiple(true).args(["otg_listen", "port", "otg", "self_test"]),
 )]
 pub struct Options {
-    /// Serve the OTG API on this address, by HTTP unless there is a certificate; port 0 takes a free one. One
-    /// that other machines reach needs a certificate, a user and a password
+    /// Serve the OTG API on this address, over HTTP unless a certificate is given; port 0 selects a
+    /// free port. An address that other machines can reach needs a certificate, a user and a
+    /// password
     #[arg(long, value_name = "ADDR:PORT", value_parser = address, conflicts_with_all = COMMAND)]
     pub otg_listen: Option<SocketAddr>,
 
-    /// Find the interfaces of locations in this network namespace (ip netns, or a path); the API is served where
-    /// the program was started
+    /// Look for the interfaces of locations in this network namespace (a name of ip netns, or a
+    /// path); the API is still served in the namespace in which the program was started
     #[arg(long, value_name = "NAME")]
     pub netns: Option<String>,
 
@@ -53,21 +55,22 @@ pub struct Options {
     #[arg(long, value_name = "FILE", requires = "tls_cert")]
     pub tls_key: Option<PathBuf>,
 
-    /// Ask clients for this user (HTTP Basic: https://NAME:PASSWORD@ADDR:PORT)
+    /// Require this user of clients (HTTP Basic: https://NAME:PASSWORD@ADDR:PORT)
     #[arg(long, value_name = "NAME", requires = "otg_password_file", conflicts_with_all = COMMAND)]
     pub otg_user: Option<String>,
 
-    /// and for the password that is this file's only line
+    /// Require the password that is this file's only line
     #[arg(long, value_name = "FILE", requires = "otg_user")]
     pub otg_password_file: Option<PathBuf>,
 
-    /// Serve clients of TCP without a token although root started the program: every user and program of this machine
-    /// can then open its ports, send and capture as root
+    /// Serve TCP clients without a token even if root started the program: every user and program
+    /// of this machine can then open its ports, send and capture as root
     #[arg(long, conflicts_with = "otg_user", conflicts_with_all = COMMAND)]
     pub insecure: bool,
 
-    /// Let configurations use interfaces of the kernel with this name, or whose names match this pattern of * and ?;
-    /// may be given several times. Without it, they may use none if root started the program, and otherwise any
+    /// Let configurations use kernel interfaces with this name, or whose names match this pattern
+    /// of * and ?; may be given several times. By default they may use none if root started the
+    /// program, and otherwise any
     #[arg(long, value_name = "PATTERN", conflicts_with_all = COMMAND)]
     pub allow_port: Vec<Pattern>,
 
@@ -81,13 +84,13 @@ pub struct Options {
     #[arg(long, value_name = "RATE")]
     pub line_rate: Option<LineRate>,
 
-    /// Polling CPUs, such as 0 or 0,2-3: one does everything, of more some send and the others receive;
-    /// without EAL options only [default: the first that the process may use]
+    /// Polling CPUs, such as 0 or 0,2-3: a single one does everything; of several, some send and
+    /// the others receive; only without EAL options [default: the first that the process may use]
     #[arg(long, value_name = "LIST", value_parser = cpu_list)]
     pub cpus: Option<CpuList>,
 
-    /// Receive queues of each port, where its driver has them; with more than one, frames of a flow that
-    /// come to several lcores have no order that could be checked
+    /// Receive queues of each port, if its driver supports them; with more than one, the order of a
+    /// flow's frames cannot be checked if they arrive on several lcores
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u16).range(1..=64))]
     pub rx_queues: u16,
 
@@ -104,33 +107,36 @@ pub struct Options {
     #[arg(long, value_name = "MICROSECONDS", default_value_t = 100, value_parser = clap::value_parser!(u64).range(1..=10_000_000))]
     pub late_after: u64,
 
-    /// Let a vdev: location name any driver that a running program may attach, with any arguments. Whoever can
-    /// reach the API can then load XDP programs, and overwrite and remove files, as the user who runs this program: those
-    /// below directories of --socket-directory, and everywhere without a sandbox (--no-sandbox, or EAL options of your own)
+    /// Let a vdev: location name any driver that a running program may attach, with any arguments.
+    /// Clients of the API can then load XDP programs, and overwrite and remove files, as the user
+    /// who runs this program: files below directories of --socket-directory, or anywhere without a
+    /// sandbox (--no-sandbox, or EAL options of your own)
     #[arg(long)]
     pub allow_any_vdev: bool,
 
-    /// Let configurations have their sockets (memif:, vhost:, virtio_user:) directly in this directory too, beside
-    /// the generator's own run-time directory. It has to be yours or root's, and nobody else may write to it
-    /// (mkdir -m 700); may be given several times. Locations of --port may be anywhere
+    /// Allow configurations to have sockets (memif:, vhost:, virtio_user:) directly in this
+    /// directory, as well as in the generator's own run-time directory. It must belong to you or to
+    /// root, and nobody else may write to it (mkdir -m 700); may be given several times. Locations
+    /// of --port may be anywhere
     #[arg(long, value_name = "DIRECTORY", conflicts_with_all = COMMAND)]
     pub socket_directory: Vec<PathBuf>,
 
-    /// Serve without the sandbox, which keeps the process to the files and system calls that a generator needs. For
-    /// drivers that need others
+    /// Serve without the sandbox, which restricts the process to the files and system calls that a
+    /// generator needs; for drivers that need others
     #[arg(long, conflicts_with_all = COMMAND)]
     pub no_sandbox: bool,
 
-    /// Frames of a capture file (.pcap, .pcapng) that the flow of this name sends, over and over, at its rate, instead
-    /// of its own; its metrics must be off. May be given for several flows
+    /// Let the flow of this name send the frames of a capture file (.pcap, .pcapng) in a loop, at
+    /// the flow's rate, instead of its own frames; its metrics must be off. May be given for
+    /// several flows
     #[arg(long, value_name = "FLOW=FILE", conflicts_with_all = COMMAND)]
     pub replay: Vec<ReplayOption>,
 
-    /// Write the number of the TCP port to this file once the API is served
+    /// Write the TCP port's number to this file once the API is served
     #[arg(long, value_name = "FILE", conflicts_with_all = COMMAND)]
     pub port_file: Option<PathBuf>,
 
-    /// What is done without a script.
+    /// Options to send without a script.
     #[command(flatten)]
     pub command: CommandOptions,
 }
@@ -140,7 +146,7 @@ pub struct Options {
 pub struct CpuList(pub Vec<usize>);
 
 fn cpu_list(text: &str) -> Result<CpuList, String> {
-    let bad = || format!("{text:?} is no list of CPUs such as 0 or 0,2-3");
+    let bad = || format!("invalid list of CPUs {text:?}: give one such as 0 or 0,2-3");
     let mut cpus = Vec::new();
     for part in text.split(',') {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -176,7 +182,7 @@ fn address(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "give an IP address and a port, such as 127.0.0.1:8443".to_owned())
 }
 
-/// EAL's options, if they are given, and our own, both with the program's name in front.
+/// EAL's options, if there are any, and the program's own, both preceded by the program's name.
 pub fn split(arguments: Vec<OsString>) -> (Option<Vec<OsString>>, Vec<OsString>) {
     match arguments.iter().position(|argument| argument == "--") {
         None => (None, arguments),

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The files by which whoever has started the program gets in: a Unix socket for the same user and root, and a
-//! token for clients of TCP. They lie in EAL's run-time directory and go with the program.
+//! The files that give access to the API: a Unix socket for the same user and root, and a token for
+//! TCP clients. They are in EAL's run-time directory and are removed when the program ends.
 
 use std::fs::{self, OpenOptions, Permissions};
 use std::io::{self, Write as _};
@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 
 use crate::otg::auth::Token;
 
-/// Why one of the files is not there.
+/// Why one of the files could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum EntranceError {
     /// The socket.
@@ -31,11 +31,11 @@ pub struct Entrance {
 }
 
 impl Entrance {
-    /// Makes the files in a directory to which only this user has access, in place of those that a program
-    /// of this name which was killed has left there.
+    /// Makes the files in a directory to which only this user has access. Replaces those that a
+    /// killed program with the same file prefix has left there.
     ///
     /// # Errors
-    /// [`EntranceError`]; then nothing stays.
+    /// [`EntranceError`]; then no file stays.
     pub fn open(
         directory: &Path,
         token: Option<&Token>,
@@ -92,10 +92,10 @@ mod tests {
             for path in [&file, &entrance.socket] {
                 assert_eq!(fs::metadata(path).unwrap().permissions().mode() & 0o777, 0o600);
             }
-            // Somebody serves it.
+            // Another program serves it.
             let error = Entrance::open(directory.path(), None).unwrap_err();
             assert!(matches!(error, EntranceError::Socket(..)), "{error}");
-            // What a killed one leaves is no obstacle.
+            // Files of a killed program do no harm.
             drop(listener);
             std::mem::forget(entrance);
         }

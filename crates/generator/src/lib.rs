@@ -2,12 +2,12 @@
 //! A traffic generator on DPDK that speaks the Open Traffic Generator (OTG) REST API.
 //!
 //! # Threads
-//! The *engine* ([`engine`]) polls on one lcore or on several: each drains its receive queues, then
-//! sends what is due on its transmit queues, and touches neither heap nor kernel while packets flow.
-//! The *control plane* ([`control`]) and the HTTP server ([`otg`]) share one ordinary thread bound to
-//! the main lcore's CPU; it owns the configuration and gives the lcores orders through a
-//! [`mailbox`] each. DPDK's telemetry threads ask the control plane. What the lcores count
-//! ([`books`]) everyone may read at any time.
+//! The *engine* ([`engine`]) polls on one or several lcores: each drains its receive queues, then
+//! sends what is due on its transmit queues, and neither allocates nor makes system calls while
+//! packets flow. The *control plane* ([`control`]) and the HTTP server ([`otg`]) share one ordinary
+//! thread bound to the main lcore's CPU; it owns the configuration and gives the lcores orders,
+//! through one [`mailbox`] each. DPDK's telemetry threads ask the control plane. Any thread may
+//! read the lcores' counters ([`books`]) at any time.
 //!
 //! # Units
 //! Sizes in a configuration include the 4-byte FCS, as OTG says; lengths inside do not. Times are

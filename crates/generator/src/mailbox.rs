@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Commands for a thread that polls: looking costs one relaxed load while there is none.
+//! Commands for a polling thread: checking for one costs one relaxed load if there is none.
 
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,14 +19,14 @@ impl<C> Default for Mailbox<C> {
 }
 
 impl<C> Mailbox<C> {
-    /// Leaves a command.
+    /// Posts a command.
     pub fn post(&self, command: C) {
         let mut commands = self.commands.lock().unwrap_or_else(PoisonError::into_inner);
         commands.push_back(command);
         self.waiting.store(true, Ordering::Release);
     }
 
-    /// The oldest command, if there is one. Takes the lock only when one has been posted.
+    /// Returns the oldest command, if there is one. Takes the lock only if one has been posted.
     #[inline]
     pub fn take(&self) -> Option<C> {
         if !self.waiting.load(Ordering::Relaxed) {

@@ -32,14 +32,17 @@ use generator::sandbox::Sandbox;
 use generator::telemetry::{self, Question};
 use generator::tls::{self, TlsError};
 use generator::{stale, start};
-use host::console;
+use host::{SocketUsers, console};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use tokio::sync::{mpsc, oneshot};
 
-/// Calls and questions that may wait.
+/// Most waiting calls and questions.
 const BACKLOG: usize = 64;
 
-/// Who reads tables wants no notices of EAL's between them.
+/// Blocks of this many bytes or more go back to the kernel when they are freed.
+const LARGE_BLOCK: usize = 256 << 10;
+
+/// Commands print tables, which EAL's notices would interrupt.
 const QUIET: &str = "--log-level=*:warning";
 
 /// Why the program ends early.
@@ -49,7 +52,7 @@ enum Failure {
     Listen(SocketAddr, std::io::Error),
     #[error("--netns {0}: {1}; see ip netns list, and run as root")]
     Namespace(String, std::io::Error),
-    #[error("privileges of root cannot be given up: {0}; start the program as another user")]
+    #[error("root privileges cannot be dropped: {0}; start the program as another user")]
     Privileges(std::io::Error),
     #[error("--port-file {0}: {1}")]
     PortFile(PathBuf, std::io::Error),
@@ -95,7 +98,7 @@ fn main() -> ExitCode {
         Some(address) => run_server(eal_options, &options, address).map(|()| ExitCode::SUCCESS),
         None => run_command(eal_options, &options),
     };
-    // Also of what succeeded otherwise.
+    // Check this after a success too.
     let written = console::check().map_err(Failure::Output);
     done.and_then(|code| written.map(|()| code)).unwrap_or_else(|error| {
         eprintln!("generator: {error}");
@@ -108,6 +111,8 @@ fn run_server(
     options: &Options,
     wanted: SocketAddr,
 ) -> Result<(), Failure> {
+    // Bodies of requests come in any number and size; what they took is to be free afterwards.
+    dpdk::map_large_blocks(LARGE_BLOCK);
     let mut token = None;
     let credentials = match (&options.otg_user, &options.otg_password_file) {
         (Some(user), Some(file)) => Some(Credentials::read(user, file)?),
@@ -118,9 +123,11 @@ fn run_server(
     };
     let access = Access::new(wanted.ip(), options.tls_cert.is_some(), credentials)?;
 
-    // Before EAL: a taken address is the likeliest mistake and the cheapest to find.
+    // Before EAL: a taken address is the most likely error and the cheapest to find.
     let listener = TcpListener::bind(wanted).map_err(|error| Failure::Listen(wanted, error))?;
     let address = listener.local_addr().map_err(|error| Failure::Listen(wanted, error))?;
+    // In the same network namespace. Without it all users of this machine count as one.
+    let users = SocketUsers::open().ok();
 
     let tls = match (&options.tls_cert, &options.tls_key) {
         (Some(certificate), Some(key)) => Some(tls::config(certificate, key)?),
@@ -135,7 +142,7 @@ fn run_server(
     let own_eal_options = eal_options.is_some();
     let (eal, sandbox) = init(eal_options, options)?;
     let (entrance, local) = Entrance::open(&eal.runtime_dir(), token.as_ref())?;
-    let door = Door { listener, local, entrance, address, tls, access, sandbox };
+    let door = Door { listener, users, local, entrance, address, tls, access, sandbox };
     let rules = Rules { replays, ..rules(&eal, options, own_eal_options, api(&eal, options)?) };
     let served = serve(&eal, door, options, rules, &signals.came);
     drop(eal);
@@ -145,7 +152,7 @@ fn run_server(
     served
 }
 
-/// Flows of the command line, or the self-test.
+/// Runs the flows of the command line, or the self-test.
 fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<ExitCode, Failure> {
     let own_eal_options = eal_options.is_some();
     if options.command.self_test {
@@ -178,7 +185,7 @@ fn run_command(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<
     }
 }
 
-/// What would be sent, into files; says how many frames are in each.
+/// Writes what would be sent into files, and prints the number of frames in each.
 fn write_frames(options: &Options, limits: &Limits) -> Result<ExitCode, Failure> {
     let command = &options.command;
     let plan = match &command.otg {
@@ -195,7 +202,7 @@ fn write_frames(options: &Options, limits: &Limits) -> Result<ExitCode, Failure>
 
 /// Signals that end the program.
 struct Signals {
-    /// Whether one has come.
+    /// True once one has arrived.
     came: Arc<AtomicBool>,
     /// Its number, or 0.
     number: Arc<AtomicUsize>,
@@ -207,7 +214,7 @@ impl Signals {
         let hangup = (!host::ignores_signal(SIGHUP)).then_some(SIGHUP);
         for signal in [SIGINT, SIGTERM].into_iter().chain(hangup) {
             let (came, number) = (signals.came.clone(), signals.number.clone());
-            // The second one ends the program at once, should the clean end hang.
+            // A second one ends the program at once, in case the clean end hangs.
             signal_hook::flag::register_conditional_shutdown(signal, 1, came.clone())
                 .and_then(|_| signal_hook::flag::register(signal, came))
                 .and_then(|_| signal_hook::flag::register_usize(signal, number, signal as usize))
@@ -216,15 +223,15 @@ impl Signals {
         Ok(signals)
     }
 
-    /// What a shell expects of a program that one has ended.
+    /// The exit status that a shell expects of a program that was ended by this signal.
     fn exit_code(&self) -> ExitCode {
         ExitCode::from(128u8.saturating_add(self.number.load(Ordering::Relaxed) as u8))
     }
 }
 
 fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(Eal, Sandbox), Failure> {
-    // Before any thread is made, for each is born into its maker's namespace; sockets that listen have
-    // their own already.
+    // Before any thread is created, because a thread inherits its creator's namespace; listening
+    // sockets already have their own.
     if let Some(name) = &options.netns {
         host::enter_network_namespace(name)
             .map_err(|error| Failure::Namespace(name.clone(), error))?;
@@ -244,9 +251,11 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(Eal, S
         }
     };
     if !own_eal_options {
+        // Before anything is removed there, and before the sandbox.
+        host::make_runtime_directory().map_err(dpdk::EalError::Runtime)?;
         stale::remove_runtime_dirs(&start::runtime_dir());
     }
-    // Before EAL makes its threads as well, and after whatever only the starter may read.
+    // Before EAL creates its threads, and after reading files that only the user may read.
     let sandbox = match options.otg_listen {
         Some(_) => Sandbox::enter(options, own_eal_options),
         None => Sandbox::default(),
@@ -255,28 +264,29 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(Eal, S
     Ok((eal, sandbox))
 }
 
-/// What root does not need for ports, clients of the API cannot misuse. Before EAL makes its threads, because each has
-/// what its maker has. Drivers of PCI devices need more: access to `/dev/vfio`, physical addresses, ports of the machine.
+/// Drops root privileges that ports do not need, so that API clients cannot misuse them. Before EAL
+/// creates its threads, because they inherit the privileges. Drivers of PCI devices need more:
+/// access to `/dev/vfio`, physical addresses, I/O ports.
 fn give_up_privileges(eal_options: Option<&[OsString]>, options: &Options) -> Result<(), Failure> {
     let no_pci = |options: &[OsString]| options.iter().any(|option| option == "--no-pci");
     if eal_options.is_none_or(no_pci) {
-        // Without an interface there is no AF_XDP, for which libxdp needs more.
+        // Without an allowed interface there is no AF_XDP; with it, libxdp needs more privileges.
         let libxdp = !options.allow_port.is_empty();
         return host::keep_capabilities_for_ports(libxdp).map_err(Failure::Privileges);
     }
     tracing::warn!(
-        "keeping all privileges of root, because PCI devices may need them; without such devices, give EAL --no-pci"
+        "keeping all root privileges, because PCI devices may need them; without such devices, give EAL --no-pci"
     );
     Ok(())
 }
 
-/// What may be named by whoever starts the program.
+/// What locations on the command line may name.
 fn command_line(options: &Options) -> Policy {
     let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Known };
     Policy { vdevs, ..Policy::COMMAND_LINE }
 }
 
-/// What may be named by clients of the API.
+/// What locations of API clients may name.
 fn api(eal: &Eal, options: &Options) -> Result<Policy, Failure> {
     let vdevs = if options.allow_any_vdev { Vdevs::Any } else { Vdevs::Pathless };
     let directories = Directories::new(Some(eal.runtime_dir()), options.socket_directory.clone())?;
@@ -287,7 +297,8 @@ fn api(eal: &Eal, options: &Options) -> Result<Policy, Failure> {
     Ok(Policy { vdevs, sockets: Sockets::In(directories), interfaces })
 }
 
-/// Whether captures have the FCS of frames. Files of the command may be sent again, and pcap cannot say that it is there.
+/// Returns true if captures include the FCS of frames. By default, files of the command line do not: they may be sent
+/// again, and pcap cannot say that the FCS is there.
 fn captures_fcs(options: &Options) -> bool {
     options.capture_fcs.unwrap_or(options.otg_listen.is_some())
 }
@@ -319,6 +330,7 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy)
 /// Where the API is served, and whether over HTTPS.
 struct Door {
     listener: TcpListener,
+    users: Option<SocketUsers>,
     local: UnixListener,
     entrance: Entrance,
     address: SocketAddr,
@@ -334,8 +346,8 @@ impl Door {
     }
 }
 
-/// Serves until a signal. The engine runs here, on the main lcore; the threads for HTTP and for configurations are made
-/// here too, so that they are bound to the same CPU.
+/// Serves until a signal. The engine runs here, on the main lcore; the threads for HTTP and for
+/// configurations are created here too, so that they are bound to the same CPU.
 fn serve(
     eal: &Eal,
     door: Door,
@@ -349,7 +361,7 @@ fn serve(
     let desk = Desk::new(eal.lcores().len());
     let (end, ended) = oneshot::channel();
     let lines = Lines::of(&door);
-    // Behind the lines of EAL, and before anybody is served.
+    // After EAL's output, and before any client is served.
     let capabilities = host::network_capabilities();
     let any_vdev = options.allow_any_vdev;
     if let Some(warning) =
@@ -363,7 +375,7 @@ fn serve(
         let http =
             std::thread::Builder::new().name("http".to_owned()).spawn_scoped(scope, move || {
                 let result = serve_http(door, control, questions, ended);
-                // Without an API there is nothing to run for.
+                // Without the API there is nothing to do.
                 stop.store(true, Ordering::Relaxed);
                 result
             });
@@ -375,7 +387,7 @@ fn serve(
             return Err(error);
         }
         let ran = engine::run(eal, settings, &desk, stop);
-        // The thread may have ended by itself.
+        // The thread may have ended already.
         let _ = end.send(());
         let joined = http.join();
         let configured = configuring.join();
@@ -395,14 +407,15 @@ fn serve_http(
     ended: oneshot::Receiver<()>,
 ) -> std::io::Result<()> {
     door.listener.set_nonblocking(true)?;
-    // Its other threads read large bodies.
+    // Its other threads parse large bodies.
     let runtime =
         tokio::runtime::Builder::new_current_thread().enable_all().thread_name("json").build()?;
     runtime.block_on(async {
         let (calls, received) = mpsc::channel(BACKLOG);
         let router = server::router(calls, door.access);
         let places = Places::default();
-        let tcp = connections::serve_tcp(door.listener, door.tls, places.clone(), router.clone());
+        let (tls, users) = (door.tls, door.users);
+        let tcp = connections::serve_tcp(door.listener, tls, users, places.clone(), router.clone());
         let unix = connections::serve_unix(door.local, places, router);
         tokio::select! {
             served = tcp => served,
@@ -413,7 +426,7 @@ fn serve_http(
     })
 }
 
-/// What is told of a [`Door`].
+/// What is printed about a [`Door`].
 struct Lines {
     url: String,
     port: u16,
@@ -431,7 +444,7 @@ impl Lines {
     }
 }
 
-/// Tells the caller where we are: lines on standard output, and the port file.
+/// Prints the addresses on standard output, and writes the port file.
 fn announce(eal: &Eal, lines: &Lines, options: &Options) -> Result<(), Failure> {
     let telemetry = eal.runtime_dir().join("dpdk_telemetry.v2");
     let mut text = format!("OTG on {}\ntelemetry {}\n", lines.url, telemetry.display());
@@ -440,7 +453,7 @@ fn announce(eal: &Eal, lines: &Lines, options: &Options) -> Result<(), Failure> 
     }
     text.push_str(&format!("sandbox {}\n", lines.sandbox));
     text.push_str(&format!("socket {}\n", lines.socket.display()));
-    // In one piece: who has read the first line may look for the others.
+    // In one write: a program that has read the first line may look for the others.
     console::print(format_args!("{text}"));
     match &options.port_file {
         Some(file) => {

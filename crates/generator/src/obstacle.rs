@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What keeps frames from passing at an interface of the kernel, as far as the kernel knows it.
+//! Finds what prevents frames from passing at a network interface, as far as the kernel reports it.
 //!
-//! The af_packet and af_xdp drivers of DPDK 22.11 call their link up whatever it is, and count frames as
-//! sent that the kernel drops. Each of these was seen between network namespaces: the tests beside
-//! (`tests/test_interfaces.py`) make them again.
+//! DPDK 22.11's af_packet and af_xdp drivers always report their link as up, and count frames as
+//! sent that the kernel drops. Each of these cases was seen between network namespaces:
+//! `tests/test_interfaces.py` reproduces them.
 
 use std::fmt;
 
@@ -13,16 +13,17 @@ use host::Interface;
 /// Bytes of an Ethernet header and of a VLAN tag.
 const ETHERNET: usize = 14;
 const VLAN_TAG: usize = 4;
-/// Longest text in an answer of DPDK's telemetry (`RTE_TEL_MAX_STRING_LEN`), without its NUL.
+/// Longest text in a telemetry answer of DPDK (`RTE_TEL_MAX_STRING_LEN`), without its NUL.
 const BRIEF: usize = 127;
 
 /// Why frames do not pass, and what to do.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Obstacle {
-    /// The interface was there when the port was opened.
+    /// The interface is gone since the port was opened.
     #[error("there is no interface {0} any more: post the configuration again when there is")]
     Gone(String),
-    /// It went, and another one has its name. The port's sockets are still those of the old one.
+    /// The interface is gone, and another one has its name. The port's sockets still belong to the
+    /// old one.
     #[error(
         "{0} is not the interface that it was when the port was opened: post the configuration again"
     )]
@@ -40,12 +41,12 @@ pub enum Obstacle {
         /// The other one, and where it is.
         peer: Peer,
     },
-    /// There is no link, for a reason that is not known here.
+    /// There is no link, for an unknown reason.
     #[error(
         "{0} has no carrier: every frame would be dropped; look at its cable or what is behind it"
     )]
     NoCarrier(String),
-    /// Frames are longer than one of the ends takes.
+    /// Frames are longer than one of the ends allows.
     #[error(
         "{at}: a frame of {len_with_fcs} bytes is longer than its MTU of {mtu} allows: every such frame would be dropped"
     )]
@@ -57,9 +58,9 @@ pub enum Obstacle {
         /// The largest packet in bytes.
         mtu: u32,
     },
-    /// The peer has an XDP program and we have none.
+    /// The peer has an XDP program and the port's interface has none.
     #[error(
-        "{name}: its peer {peer} has an XDP program and {name} none: what that program returns by XDP_TX is dropped; use af_xdp:{name} if it does"
+        "{name}: its peer {peer} has an XDP program and {name} has none: frames that this program returns with XDP_TX are dropped; if it returns any, use af_xdp:{name}"
     )]
     PeerXdp {
         /// Our end.
@@ -79,7 +80,7 @@ pub enum Obstacle {
         /// The bridge or bond.
         bridge: String,
     },
-    /// AF_XDP takes frames from fewer queues than there are.
+    /// AF_XDP receives from fewer queues than the interface has.
     #[error(
         "{name} has {there} receive queues and the port takes {ours}: frames on the others go to the kernel; `ethtool -L {name} combined {ours}`, or rx and tx for a veth"
     )]
@@ -96,9 +97,9 @@ pub enum Obstacle {
 /// The far end of a veth, as messages name it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Peer {
-    /// Its name, if it may be known.
+    /// Its name, if it may be seen.
     pub name: Option<String>,
-    /// It is in another network namespace.
+    /// True if it is in another network namespace.
     pub elsewhere: bool,
 }
 
@@ -113,8 +114,8 @@ impl fmt::Display for Peer {
 }
 
 impl Obstacle {
-    /// Whether no frame at all passes, so that nothing is worth starting. Others depend on what the
-    /// far end does, and are for warnings.
+    /// Returns true if certainly no frame passes, so that a start is useless. Other obstacles
+    /// depend on the far end, and are only worth a warning.
     pub fn is_certain(&self) -> bool {
         use Obstacle::{Down, Gone, NoCarrier, PeerDown, Replaced, TooLong};
         matches!(
@@ -123,7 +124,7 @@ impl Obstacle {
         )
     }
 
-    /// The message without what to do about it, in at most [`BRIEF`] bytes: telemetry takes no more.
+    /// The message without the advice, in at most [`BRIEF`] bytes, the limit of telemetry.
     pub fn brief(&self) -> String {
         let text = self.to_string();
         let said = text.split("; ").next().unwrap_or_default();
@@ -131,15 +132,16 @@ impl Obstacle {
         fits.map(|(_, char)| char).collect()
     }
 
-    /// Whether there is no link.
+    /// Returns true if there is no link.
     pub fn is_link_down(&self) -> bool {
         self.is_certain() && !matches!(self, Obstacle::TooLong { .. })
     }
 }
 
-/// What keeps frames from passing there; `longest` are the bytes of the longest frame that is to be sent,
-/// with its FCS, `opened` is the number of the interface at which the port was opened. None where the kernel knows nothing against it, or nothing at all: of locations that
-/// are no interfaces, and of what only the program at the far end knows.
+/// Returns what prevents frames from passing at the location. `longest` is the number of bytes of
+/// the longest frame to be sent, FCS included; `opened` is the index of the interface when the port
+/// was opened. `None` if the kernel reports no obstacle or nothing at all: for locations without an
+/// interface, and for what only the program at the far end knows.
 pub fn obstacle(
     location: &Location,
     longest: Option<usize>,
@@ -154,7 +156,7 @@ pub fn obstacle(
     if opened.is_some_and(|opened| opened != own.index) {
         return Some(Obstacle::Replaced(name.to_owned()));
     }
-    // Without the right to look into the other namespace there is only our own end.
+    // Without permission to look into the other namespace, only our own end is known.
     let peer = own.veth_peer().ok().flatten();
     let bridge = peer
         .as_ref()
@@ -168,7 +170,8 @@ pub fn obstacle(
     judge(&own, peer.as_ref(), bridge.as_ref(), longest, queues)
 }
 
-/// The same of what is known. `queues` are those of an interface used by AF_XDP, and of its port.
+/// The same for known interfaces. `queues` are those of an interface used by AF_XDP, and of its
+/// port.
 fn judge(
     own: &Interface,
     peer: Option<&Interface>,
@@ -192,7 +195,7 @@ fn judge(
     let ends = [(name.clone(), Some(own)), (format!("{name}: its peer {far}"), peer)];
     for (at, end) in ends {
         let Some((len_with_fcs, end)) = longest.zip(end) else { continue };
-        // The kernel lets a VLAN tag be beyond the MTU, as hardware does.
+        // The kernel allows a VLAN tag on top of the MTU, as hardware does.
         let most = end.mtu as usize + ETHERNET + VLAN_TAG;
         if len_with_fcs.saturating_sub(packet::FCS_LEN) > most {
             return Some(Obstacle::TooLong { at, len_with_fcs, mtu: end.mtu });
@@ -204,7 +207,7 @@ fn judge(
     if let Some(bridge) = bridge.filter(|bridge| !bridge.is_up) {
         return Some(Obstacle::PeerBridgeDown { name, peer: far, bridge: bridge.name.clone() });
     }
-    // AF_XDP brings a program along.
+    // AF_XDP attaches a program itself.
     let one_sided = peer.is_some_and(|peer| peer.has_xdp_in_driver) && !own.has_xdp_in_driver;
     (one_sided && queues.is_none()).then_some(Obstacle::PeerXdp { name, peer: far })
 }

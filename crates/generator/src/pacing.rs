@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! When frames are due: exact rates and the schedule of an open-loop sender.
+//! When frames are due: exact rates, and the schedule of an open-loop sender.
 //!
-//! Frame k of a flow is due at `start + k * interval`. The interval is kept with 64 fractional bits
-//! of a cycle, so that a schedule is off by less than a cycle after any number of frames that a
-//! machine will ever send. A schedule never drops a slot: whoever comes late finds all of them.
+//! Frame k of a flow is due at `start + k * interval`. The interval has 64 fractional bits of a
+//! cycle, so that a schedule is off by less than a cycle after any number of frames that a machine
+//! can send. A schedule never drops a slot: a late sender finds all of them.
 
 /// An exact rate: `frames` frames in `seconds` seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -12,7 +12,7 @@ pub struct FrameRate {
     seconds: u64,
 }
 
-/// Highest rate that a schedule is made for, in frames per second.
+/// Highest rate of a schedule, in frames per second.
 pub const MAX_FRAMES_PER_SECOND: u64 = 1_000_000_000;
 
 impl FrameRate {
@@ -33,8 +33,8 @@ impl FrameRate {
         in_range.then_some(FrameRate { frames, seconds })
     }
 
-    /// The rate at which frames of `bits` bits each, on average, are `bits_per_second`; `None` when that is
-    /// no rate of [`FrameRate::new`]. The mean counts to a thousandth of a bit.
+    /// The rate of frames of `bits` bits each, on average, that makes `bits_per_second`; `None` if
+    /// [`FrameRate::new`] allows no such rate. The mean is rounded to a thousandth of a bit.
     pub fn from_bits(bits_per_second: u64, bits: f64) -> Option<Self> {
         const PARTS: u64 = 1000;
         let (mut frames, mut seconds) = (
@@ -52,29 +52,30 @@ impl FrameRate {
         self.frames as f64 / self.seconds as f64
     }
 
-    /// Frames that are due within `nanoseconds` of the start: one at 0 and all before the end.
+    /// Number of frames that are due within `nanoseconds` of the start: one at 0, and all before
+    /// the end.
     pub fn frames_in(self, nanoseconds: u64) -> u64 {
         let exact = u128::from(self.frames) * u128::from(nanoseconds);
         let frames = exact.div_ceil(u128::from(self.seconds) * 1_000_000_000);
         u64::try_from(frames).unwrap_or(u64::MAX)
     }
 
-    /// Distance of two frames where a second has `hz` cycles.
+    /// Time between two frames, with a clock of `hz` cycles per second.
     pub fn interval(self, hz: u64) -> Interval {
         let cycles = (u128::from(hz) * u128::from(self.seconds)) / u128::from(self.frames);
         let rest = (u128::from(hz) * u128::from(self.seconds)) % u128::from(self.frames);
-        // The rest is below 2^64, and so is the quotient of the shifted rest.
+        // The remainder is below 2^64, and so is the quotient of the shifted remainder.
         let fraction = (rest << 64) / u128::from(self.frames);
         Interval(cycles.min(u128::from(u64::MAX)) << 64 | fraction)
     }
 
-    /// So many per cent of the rate, exact to a millionth of a per cent; `None` for 0.
+    /// This percentage of the rate, exact to a millionth of a per cent; `None` for 0.
     pub fn percent(self, percent: f64) -> Option<Self> {
         const WHOLE: u64 = 100_000_000;
         let millionths = (percent * 1e6).round() as u128;
         let (mut frames, mut seconds) =
             (u128::from(self.frames) * millionths, u128::from(self.seconds) * u128::from(WHOLE));
-        // Far below any rate that can be measured.
+        // Such rates are far below any that can be measured.
         while frames > u128::from(u64::MAX) || seconds > u128::from(u64::MAX) {
             (frames, seconds) = (frames >> 1, seconds >> 1);
         }
@@ -82,7 +83,7 @@ impl FrameRate {
     }
 }
 
-/// What 100 per cent is.
+/// What 100 per cent means.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineRate {
     /// Bits per second on layer 1.
@@ -92,7 +93,7 @@ pub enum LineRate {
 }
 
 impl LineRate {
-    /// In frames of `mean_with_fcs` bytes on average.
+    /// The line rate in frames of `mean_with_fcs` bytes on average.
     pub fn frames(self, mean_with_fcs: f64) -> Option<FrameRate> {
         match self {
             LineRate::Bits(bits) => FrameRate::from_bits(bits, on_wire(mean_with_fcs)),
@@ -100,7 +101,7 @@ impl LineRate {
         }
     }
 
-    /// In bits per second on layer 1, of frames of `mean_with_fcs` bytes on average.
+    /// The line rate in bits per second on layer 1, for frames of `mean_with_fcs` bytes on average.
     pub fn bits(self, mean_with_fcs: f64) -> Option<f64> {
         let bits = match self {
             LineRate::Bits(bits) => bits as f64,
@@ -110,7 +111,7 @@ impl LineRate {
     }
 }
 
-/// Bits on layer 1 of a frame of so many bytes with its FCS.
+/// Bits on layer 1 of a frame of `len_with_fcs` bytes, FCS included.
 fn on_wire(len_with_fcs: f64) -> f64 {
     (len_with_fcs + packet::L1_OVERHEAD as f64) * 8.0
 }
@@ -151,14 +152,14 @@ impl std::str::FromStr for LineRate {
 pub struct Interval(u128);
 
 impl Interval {
-    /// So many nanoseconds where a second has `hz` cycles; what is below 0 counts as 0.
+    /// `nanoseconds` with a clock of `hz` cycles per second; negative values count as 0.
     pub fn from_nanoseconds(nanoseconds: f64, hz: u64) -> Interval {
         let cycles = (nanoseconds.max(0.0) * hz as f64 / 1e9).min(u64::MAX as f64);
         let whole = cycles.floor();
         Interval((whole as u128) << 64 | ((cycles - whole) * 2f64.powi(64)) as u128)
     }
 
-    /// Whole cycles, and the rest in parts of 2^-64.
+    /// Whole cycles, and the fraction in units of 2^-64.
     pub(crate) fn parts(self) -> (u64, u64) {
         (self.whole_cycles(), self.0 as u64)
     }
@@ -168,12 +169,12 @@ impl Interval {
         (self.0 >> 64) as u64
     }
 
-    /// Whole and broken cycles.
+    /// Cycles with their fraction.
     pub fn cycles(self) -> f64 {
         self.0 as f64 / (1u128 << 64) as f64
     }
 
-    /// The same interval, cut into `parts`: where in it the first of so many flows starts.
+    /// The fraction `part / parts` of the interval.
     pub fn part(self, part: u64, parts: u64) -> Interval {
         Interval(self.0 / u128::from(parts.max(1)) * u128::from(part))
     }
@@ -184,20 +185,20 @@ impl Interval {
 pub struct Schedule {
     next: u128,
     interval: u128,
-    /// Slots left in the present burst, and in a whole one; 0 without bursts.
+    /// Slots left in the present burst, and slots of a whole burst; 0 without bursts.
     left: u64,
     burst: u64,
     gap: u128,
 }
 
 impl Schedule {
-    /// The first slot is `offset` after `start`.
+    /// A schedule whose first slot is `offset` after `start`.
     pub fn new(start: u64, offset: Interval, interval: Interval) -> Self {
         let next = (u128::from(start) << 64).saturating_add(offset.0);
         Schedule { next, interval: interval.0, ..Schedule::default() }
     }
 
-    /// The same slots in bursts of `slots`, with `gap` between the last one's interval and the next burst.
+    /// The same slots in bursts of `slots`, with `gap` after the interval of a burst's last slot.
     #[must_use]
     pub fn in_bursts(self, slots: u64, gap: Interval) -> Self {
         Schedule { left: slots, burst: slots, gap: gap.0, ..self }
@@ -209,7 +210,7 @@ impl Schedule {
         (self.next >> 64) as u64
     }
 
-    /// Goes on to the slot after.
+    /// Advances to the following slot.
     #[inline]
     pub fn advance(&mut self) {
         self.next = self.next.saturating_add(self.interval);
@@ -222,8 +223,8 @@ impl Schedule {
         }
     }
 
-    /// Changes the interval at `now`: the next slot is as far from the last one as the new rate says,
-    /// but not in the past.
+    /// Changes the interval at `now`: the next slot is one new interval after the last one, but not
+    /// in the past.
     pub fn set_interval(&mut self, interval: Interval, now: u64) {
         let last = self.next.saturating_sub(self.interval);
         let earliest = (u128::from(now) << 64).min(self.next);
@@ -231,17 +232,17 @@ impl Schedule {
         self.interval = interval.0;
     }
 
-    /// Changes the interval before the first slot, which stays.
+    /// Changes the interval before the first slot, which does not move.
     pub fn begin_with(&mut self, interval: Interval) {
         self.interval = interval.0;
     }
 
-    /// Puts all slots off.
+    /// Postpones all slots.
     pub fn put_off(&mut self, cycles: u64) {
         self.next = self.next.saturating_add(u128::from(cycles) << 64);
     }
 
-    /// Slots from the next one up to `now`, at most `limit`.
+    /// Number of slots from the next one up to `now`, at most `limit`.
     pub fn due(&self, now: u64, limit: u64) -> u64 {
         if self.slot() > now {
             return 0;
@@ -256,10 +257,10 @@ impl Schedule {
         slots.map_or(limit, |slots| u64::try_from(slots).unwrap_or(u64::MAX).min(limit))
     }
 
-    /// Slots in `passed` from the next one on; `None` when there is no end to them.
+    /// Number of slots in `passed` from the next one on; `None` if it is unlimited.
     fn due_in_bursts(&self, passed: u128) -> Option<u128> {
         let span = |slots: u64| self.interval.saturating_mul(u128::from(slots));
-        // The rest of the present burst first, then whole bursts, then what has begun.
+        // First the rest of the present burst, then whole bursts, then the last one begun.
         let rest = span(self.left).saturating_add(self.gap);
         let within = |time: u128, most: u64| -> u128 {
             match time.checked_div(self.interval) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A configuration that has been found valid: what the OTG model means, without its JSON.
+//! A valid configuration: the meaning of the OTG model, without its JSON.
 
 use packet::frame::{FrameSpec, SignatureSpec};
 
@@ -22,9 +22,9 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// In the order of the configuration; no port is in two of them.
     pub captures: Vec<CapturePlan>,
-    /// Whether payloads carry a checksum and are looked through where they arrive.
+    /// True if payloads carry a checksum, which the receiver verifies.
     pub integrity: bool,
-    /// Whether flow metrics give the loss as a duration too.
+    /// True if flow metrics also report loss as a duration.
     pub loss_duration: bool,
 }
 
@@ -35,9 +35,9 @@ pub struct PortPlan {
     pub name: String,
     /// Where it is.
     pub location: Location,
-    /// What 100 per cent is, in Mbit/s on layer 1, where the configuration says so.
+    /// What 100 per cent means, in Mbit/s on layer 1, if the configuration says so.
     pub speed_mbps: Option<u32>,
-    /// Whether frames for other addresses are received too.
+    /// True if frames for other addresses are received too.
     pub promiscuous: bool,
 }
 
@@ -52,9 +52,9 @@ pub struct FlowPlan {
     pub rx: Vec<usize>,
     /// Its frames.
     pub source: Source,
-    /// How fast.
+    /// Its rate.
     pub rate: Rate,
-    /// How long.
+    /// How long it lasts.
     pub duration: Duration,
     /// How long after the start its first frame is due.
     pub delay: Wait,
@@ -91,10 +91,10 @@ impl Source {
     }
 }
 
-/// By what a flow's frames are known where they arrive.
+/// How a flow's frames are recognised when they arrive.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mark {
-    /// Nothing: nobody counts them there as the flow's.
+    /// Not at all: they are not counted as the flow's.
     #[default]
     None,
     /// A signature.
@@ -106,7 +106,7 @@ pub enum Mark {
 }
 
 impl Mark {
-    /// What figures call it.
+    /// Its name in metrics.
     pub const fn name(self) -> &'static str {
         match self {
             Mark::None => "none",
@@ -116,24 +116,24 @@ impl Mark {
         }
     }
 
-    /// Whether frames have numbers, so that order and duplicates are known.
+    /// True if frames have numbers, so that order and duplicates are known.
     pub const fn is_numbered(self) -> bool {
         matches!(self, Mark::Full | Mark::Short)
     }
 }
 
-/// What is measured of a flow.
+/// What is measured for a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
-    /// Whether it appears in the flow metrics. Then its frames are known where they arrive, by a [`Mark`].
+    /// True if it appears in the flow metrics. Its frames are then recognised by a [`Mark`].
     pub enable: bool,
-    /// Whether these have a loss figure.
+    /// True if the metrics include the loss.
     pub loss: bool,
-    /// How many frames are to come back for each one sent.
+    /// How many frames are expected for each one sent.
     pub rx_tx_ratio: f64,
-    /// Whether these have the moments of the first and last frame received.
+    /// True if the metrics include the times of the first and the last received frame.
     pub timestamps: bool,
-    /// Whether its frames carry stamps, so that latency and jitter are measured.
+    /// True if its frames carry stamps, so that latency and jitter are measured.
     pub latency: bool,
 }
 
@@ -144,12 +144,12 @@ impl Default for Metrics {
 }
 
 impl FlowPlan {
-    /// Whether its frames carry stamps.
+    /// Returns true if its frames carry stamps.
     pub fn is_stamped(&self) -> bool {
         self.metrics.enable && self.metrics.latency
     }
 
-    /// By what its frames are known where they arrive.
+    /// How its frames are recognised when they arrive.
     pub fn mark(&self) -> Mark {
         match &self.source {
             Source::Frames(spec) => match spec.signature {
@@ -158,13 +158,13 @@ impl FlowPlan {
                 None if self.metrics.enable => Mark::Fields,
                 None => Mark::None,
             },
-            // Only the self-test counts a file's frames: those that it has written there with signatures.
+            // Only the self-test counts a file's frames, because it has written them with signatures.
             Source::Replay(..) if self.metrics.enable => Mark::Full,
             Source::Replay(..) => Mark::None,
         }
     }
 
-    /// The ports where it is received, as bits.
+    /// The ports where it is received, as a bit mask.
     pub fn rx_mask(&self) -> u64 {
         match self.rx.as_slice() {
             [] => u64::MAX,
@@ -173,25 +173,25 @@ impl FlowPlan {
     }
 }
 
-/// How fast a flow is.
+/// The rate of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
     /// So many frames in so much time.
     Frames(FrameRate),
-    /// So many bits per second, counted on a layer.
+    /// So many bits per second, counted on some layer.
     Bits {
         /// Bits per second.
         bits: u64,
-        /// Bytes that count for each frame beside those from destination address to FCS.
+        /// Bytes that count per frame in addition to those from destination address to FCS.
         overhead: usize,
     },
-    /// Per cent of the port's line rate.
+    /// Percentage of the port's line rate.
     Percent(f64),
-    /// As the times of a capture file say.
+    /// By the times of a capture file.
     Own,
 }
 
-/// A time, or what a port of a line rate needs for so many bytes.
+/// A time, or the time that so many bytes take at the port's line rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Wait {
     /// Nanoseconds.
@@ -216,11 +216,12 @@ pub enum Duration {
     Nanoseconds(u64),
     /// Frames at the flow's rate in bursts with gaps between them.
     Bursts {
-        /// How many bursts; 0 means without end.
+        /// Number of bursts; 0 means unlimited.
         bursts: u64,
-        /// Frames of each.
+        /// Frames per burst.
         packets: u64,
-        /// From a burst's last frame to the next one's first, beside the flow's own interval.
+        /// From a burst's last frame to the next one's first, in addition to the flow's own
+        /// interval.
         gap: Wait,
     },
 }

@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which of a flow's frames left while their sender was behind its slots.
+//! Which of a flow's frames left while their sender was late.
 
 use measure::Cell;
 
-/// Ranges that are kept: far more than are under way at once.
+/// Number of ranges that are kept: far more than can be on the wire at once.
 const KEPT: usize = 16;
-/// The end of a range that still lasts.
+/// The end of a range that has not ended yet.
 const LASTS: u64 = u64::MAX;
 
-/// The latest ranges of a flow's sequence numbers. The thread that sends the flow writes them, before the first frame of
-/// a range leaves; those that receive it read them. Numbers are modulo 2^32.
+/// The latest ranges of a flow's sequence numbers. The thread that sends the flow writes them,
+/// before the first frame of a range leaves; the threads that receive it read them. Numbers are
+/// modulo 2^32.
 #[derive(Debug, Default)]
 pub struct Ranges {
     begun: Cell,
     kept: [Range; KEPT],
 }
 
-/// From the first number in it to the first behind it.
+/// From the first number in it to the first one after it.
 #[derive(Debug, Default)]
 struct Range {
     from: Cell,
@@ -32,12 +33,12 @@ impl Ranges {
         Some(self.at(self.begun.get().checked_sub(1)?))
     }
 
-    /// Whether a range has begun and not ended.
+    /// Returns true if a range has begun and not ended.
     pub fn last(&self) -> bool {
         self.latest().is_some_and(|latest| latest.to.get() == LASTS)
     }
 
-    /// Numbers from `from` on are in a new range. The writer's only, as the others.
+    /// Begins a range with number `from`. Only the writer may call this, `end` and `clear`.
     pub fn begin(&self, from: u32) {
         let begun = self.begun.get();
         let range = self.at(begun);
@@ -46,24 +47,24 @@ impl Ranges {
         self.begun.set(begun + 1);
     }
 
-    /// `to` is the first number behind the range that lasts.
+    /// Ends the present range; `to` is the first number after it.
     pub fn end(&self, to: u32) {
         if let Some(latest) = self.latest() {
             latest.to.set(to.into());
         }
     }
 
-    /// Forgets all.
+    /// Removes all ranges.
     pub fn clear(&self) {
         self.begun.set(0);
     }
 
-    /// How many of `count` numbers from `first` on are in ranges that are kept.
+    /// Returns how many of the `count` numbers from `first` on are in kept ranges.
     #[inline]
     pub fn overlap(&self, first: u32, count: u32) -> u32 {
         match self.latest().map(|latest| latest.to.get()) {
             None => 0,
-            // Nearly always: a range has ended, and what comes was sent afterwards.
+            // The usual case: a range has ended, and these frames were sent afterwards.
             Some(to) if to != LASTS && (first.wrapping_sub(to as u32) as i32) >= 0 => 0,
             Some(_) => self.overlap_with_all(first, count),
         }
@@ -75,7 +76,7 @@ impl Ranges {
         let numbers = begun.saturating_sub(KEPT as u64)..begun;
         let count = i64::from(count);
         let within = |range: &Range| {
-            // Where in the row it begins and ends; both may lie outside.
+            // Where it begins and ends relative to `first`; both may be outside the row.
             let place = |number: u64| i64::from((number as u32).wrapping_sub(first) as i32);
             let to = range.to.get();
             let end = if to == LASTS { count } else { place(to).min(count) };

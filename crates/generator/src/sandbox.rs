@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The sandbox in which the API is served: the files that a generator needs, and no system calls that start
-//! programs or change the machine. It is entered before EAL makes its threads, because both Landlock and seccomp hold
-//! for threads made later.
+//! The sandbox in which the API is served: access only to the files that a generator needs, and no
+//! system calls that start programs or change the machine. It is entered before EAL creates its
+//! threads, because both Landlock and seccomp apply to threads created later.
 
 use std::fmt;
 use std::fs::{self, DirBuilder, File};
@@ -13,9 +13,10 @@ use host::Paths;
 use crate::cli::Options;
 use crate::start;
 
-/// What EAL, drivers and the C library read: the machine's description, libraries (drivers, libxdp's programs) and the
-/// list of libraries. All of /proc, because a rule is forgotten with the kernel's entry for a file there, which
-/// comes and goes. The memory of other processes is out of reach: Landlock refuses it as it refuses to trace them.
+/// What EAL, drivers and the C library read: descriptions of the machine, libraries (drivers,
+/// libxdp's programs) and the list of libraries. All of /proc, because the kernel drops a rule for
+/// a file there together with its own entry for the file, which comes and goes. The memory of other
+/// processes stays inaccessible: Landlock forbids it like tracing them.
 const READABLE: [&str; 11] = [
     "/proc",
     "/sys",
@@ -30,7 +31,8 @@ const READABLE: [&str; 11] = [
     "/dev/zero",
 ];
 
-/// Devices that drivers open. /dev/vfio/vfio gives no device by itself; EAL complains if it may not be opened.
+/// Devices that drivers open. /dev/vfio/vfio gives access to no device by itself; EAL prints errors
+/// if it may not be opened.
 const DEVICES: [&str; 4] = ["/dev/null", "/dev/net/tun", "/dev/vhost-net", "/dev/vfio/vfio"];
 
 /// The names of all threads, which EAL writes there.
@@ -41,26 +43,27 @@ const TASKS: &str = "/proc/self/task";
 pub struct Sandbox {
     paths: Confinement,
     system_calls: bool,
-    /// Open, so that the kernel does not forget the entry, and the rule with it.
+    /// Kept open so that the kernel does not drop its entry, and the rule with it.
     _tasks: Option<File>,
 }
 
-/// Whether only chosen paths can be opened.
+/// Which paths can be opened.
 #[derive(Debug, Default)]
 enum Confinement {
-    /// No: the user does not want it.
+    /// All: the user switched the sandbox off.
     #[default]
     Unwanted,
-    /// No: EAL options of the user's own may name any device, directory or plugin.
+    /// All: the user's EAL options may name any device, directory or plugin.
     Unknown,
-    /// No: the kernel cannot.
+    /// All: the kernel does not support Landlock.
     Unsupported,
-    /// By this version of Landlock's interface.
+    /// Only chosen ones, by this version of Landlock's interface.
     Landlock(i32),
 }
 
 impl Sandbox {
-    /// Enters it, as far as the kernel has one. What fails is told by a warning, and the rest is in force.
+    /// Enters the sandbox, as far as the kernel supports it. If a part fails, a warning is logged,
+    /// and the others are in force.
     #[must_use]
     pub fn enter(options: &Options, own_eal_options: bool) -> Self {
         if options.no_sandbox {
@@ -73,14 +76,14 @@ impl Sandbox {
                 Ok(Some(version)) => Confinement::Landlock(version),
                 Ok(None) => Confinement::Unsupported,
                 Err(error) => {
-                    tracing::warn!("files are not kept from the generator: {error}");
+                    tracing::warn!("access to files is not restricted: {error}");
                     Confinement::Unsupported
                 }
             },
         };
         let denied = host::deny_system_calls();
         if let Err(error) = &denied {
-            tracing::warn!("system calls are not kept from the generator: {error}");
+            tracing::warn!("system calls are not restricted: {error}");
         }
         Sandbox { paths, system_calls: denied.is_ok(), _tasks: tasks }
     }
@@ -108,10 +111,10 @@ impl fmt::Display for Sandbox {
     }
 }
 
-/// What a generator that has chosen its EAL options may open.
+/// The paths that a generator with its own choice of EAL options may open.
 fn paths(options: &Options) -> Paths {
     let own = start::runtime_dir();
-    // As EAL does; it makes none that are there. Where that fails, EAL says so.
+    // As EAL does; an existing one stays. If this fails, EAL reports it.
     let _ = DirBuilder::new().recursive(true).mode(0o700).create(&own);
     let mut readable: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
     readable.extend(libraries(&fs::read_to_string("/proc/self/maps").unwrap_or_default()));
@@ -121,7 +124,8 @@ fn paths(options: &Options) -> Paths {
     writable.extend(mounts(&fs::read_to_string("/proc/self/mounts").unwrap_or_default()));
     writable.extend(options.socket_directory.iter().cloned());
     if let Some(file) = &options.port_file {
-        // It is renamed into its place. A device or a link's target is written into.
+        // The file is renamed into its place, so its directory is needed; a device or a link's
+        // target is written directly.
         let directory = file.parent().filter(|parent| !parent.as_os_str().is_empty());
         writable.push(directory.unwrap_or(Path::new(".")).to_owned());
         writable.push(file.clone());
@@ -131,8 +135,8 @@ fn paths(options: &Options) -> Paths {
     Paths { readable, writable, prunable }
 }
 
-/// The directories of the shared objects in the text of /proc/self/maps: DPDK's drivers lie below its libraries,
-/// wherever it was installed.
+/// The directories of the shared objects in the text of /proc/self/maps: DPDK's drivers are below
+/// the directory of its libraries, wherever it is installed.
 fn libraries(maps: &str) -> impl Iterator<Item = PathBuf> + '_ {
     let mut found: Vec<PathBuf> = maps
         .lines()
@@ -147,7 +151,7 @@ fn libraries(maps: &str) -> impl Iterator<Item = PathBuf> + '_ {
     found.into_iter()
 }
 
-/// Where the text of /proc/self/mounts has huge pages and the BPF file system.
+/// The mount points of huge pages and of the BPF file system, from the text of /proc/self/mounts.
 fn mounts(text: &str) -> impl Iterator<Item = PathBuf> + '_ {
     text.lines().filter_map(|line| {
         let mut fields = line.split(' ').skip(1);

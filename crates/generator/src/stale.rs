@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a process leaves behind that was killed: sockets and run-time directories.
+//! Removes what killed processes leave behind: sockets and run-time directories.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use std::path::Path;
 /// Name of a run-time directory without the process's number.
 pub const PREFIX: &str = "generator-";
 
-/// Removes the directories `generator-PID` beside `own` whose process is gone.
+/// Removes the directories `generator-PID` next to `own` whose process is gone.
 pub fn remove_runtime_dirs(own: &Path) {
     for entry in own.parent().and_then(|dir| fs::read_dir(dir).ok()).into_iter().flatten().flatten()
     {
@@ -21,7 +21,7 @@ pub fn remove_runtime_dirs(own: &Path) {
     }
 }
 
-/// Removes what EAL leaves in the directory that is one process's alone.
+/// Removes EAL's files and the directory, which belongs to one process.
 fn remove_runtime_dir(dir: &Path) {
     for file in fs::read_dir(dir).into_iter().flatten().flatten() {
         let _ = fs::remove_file(file.path());
@@ -34,7 +34,8 @@ fn pid(name: &str) -> Option<u32> {
     digits.bytes().all(|byte| byte.is_ascii_digit()).then(|| digits.parse().ok())?
 }
 
-/// Whether somebody answers telemetry there: a process in another PID namespace has no number here.
+/// Returns true if a process answers telemetry there: one in another PID namespace is not visible
+/// here.
 fn is_served(dir: &Path) -> bool {
     host::is_served(&dir.join("dpdk_telemetry.v2"))
 }
@@ -45,7 +46,7 @@ mod tests {
     use std::os::unix::net::UnixListener;
     use std::path::PathBuf;
 
-    /// A number that no process has: it is larger than the kernel's limit.
+    /// A process number above the kernel's limit, which no process has.
     const NOBODY: u32 = 1 << 23;
 
     /// A directory of the test's own.

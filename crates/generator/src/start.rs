@@ -1,34 +1,34 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The EAL options that are chosen when none are given.
+//! Chooses EAL options if none are given.
 
+use std::fs;
 use std::path::PathBuf;
-use std::{env, fs};
 
 use crate::stale;
 
 /// Memory for packets without huge pages, in MiB: enough for 16 ports.
 const MEMORY_MB: u32 = 512;
-/// Least free huge-page memory, in KiB, with which huge pages are used.
+/// Least free memory in huge pages, in KiB, with which they are used.
 const LEAST_HUGE_KB: u64 = 256 << 10;
 
 /// Why no EAL options could be chosen.
 #[derive(Debug, thiserror::Error)]
 pub enum StartError {
-    /// The kernel does not say on which CPUs the process may run.
+    /// The kernel does not report on which CPUs the process may run.
     #[error(
         "the kernel names no CPU that this process may use; give EAL options: generator -l CPU ... --"
     )]
     NoCpu,
-    /// One of the CPUs asked for cannot be had.
+    /// The process may not use one of the requested CPUs.
     #[error("--cpus: the process may not use CPU {0}; it may use {1}")]
     Cpu(usize, String),
 }
 
-/// EAL options for this process on this machine, with `program` in front: polling on these CPUs, or on
-/// the first that the process may use.
+/// Returns EAL options for this process on this machine, after `program`: polling on these CPUs, or
+/// on the first that the process may use.
 ///
 /// # Errors
-/// [`StartError`].
+/// [`StartError`] if there is no CPU, or if one of `cpus` may not be used.
 pub fn eal_arguments(program: &str, cpus: Option<&[usize]>) -> Result<Vec<String>, StartError> {
     let memory = fs::read_to_string("/proc/meminfo").unwrap_or_default();
     let allowed = host::allowed_cpus();
@@ -38,7 +38,7 @@ pub fn eal_arguments(program: &str, cpus: Option<&[usize]>) -> Result<Vec<String
         let allowed: Vec<String> = allowed.iter().map(usize::to_string).collect();
         return Err(StartError::Cpu(*other, allowed.join(",")));
     }
-    // As lcores 0, 1, ...: the first is the main one, whatever its CPU's number.
+    // As lcores 0, 1, ...: the first is the main one, whatever its CPU number.
     let lcores: Vec<String> =
         cpus.iter().enumerate().map(|(lcore, cpu)| format!("{lcore}@{cpu}")).collect();
     let mut arguments =
@@ -54,7 +54,7 @@ pub fn eal_arguments(program: &str, cpus: Option<&[usize]>) -> Result<Vec<String
     Ok(arguments)
 }
 
-/// EAL's name for this process.
+/// The file prefix for this process.
 fn file_prefix() -> String {
     format!("{}{}", stale::PREFIX, std::process::id())
 }
@@ -62,12 +62,7 @@ fn file_prefix() -> String {
 /// The directory that EAL, with these options, will use for its run-time files (`eal_create_runtime_dir` in DPDK).
 #[must_use]
 pub fn runtime_dir() -> PathBuf {
-    let of = |name| env::var_os(name).map(PathBuf::from);
-    let of_user = || match host::is_root() {
-        true => PathBuf::from("/var/run"),
-        false => of("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from("/tmp")),
-    };
-    of("RUNTIME_DIRECTORY").unwrap_or_else(of_user).join("dpdk").join(file_prefix())
+    host::runtime_directory().join(file_prefix())
 }
 
 /// KiB in free huge pages of the default size, from the text of /proc/meminfo.

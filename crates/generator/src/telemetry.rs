@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The generator's commands on DPDK's telemetry socket.
 //!
-//! DPDK answers on threads of its own; they ask the control plane and wait a bounded time. What
-//! this release does not measure is absent from the answers, never zero.
+//! DPDK answers on its own threads; they ask the control plane and wait for at most 2 s. Values
+//! that are not measured are missing from the answers, never zero.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use tokio::sync::mpsc;
 /// Longest time that the control plane may take.
 const TIMEOUT: Duration = Duration::from_secs(2);
 
-/// Whose figures are wanted.
+/// The subject of a question.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     /// The port of this name.
@@ -54,10 +54,10 @@ impl Histogram {
     }
 }
 
-/// A question and the place for its answer; `None` when there is no such thing.
+/// A question and the channel for its answer; `None` if there is no such port or flow.
 #[derive(Debug)]
 pub struct Question {
-    /// Whose figures are wanted.
+    /// Which port or flow.
     pub subject: Subject,
     /// Only this histogram.
     pub histogram: Option<Histogram>,
@@ -68,7 +68,7 @@ pub struct Question {
 /// Registers the commands; questions go to `control`.
 ///
 /// # Errors
-/// DPDK's, when it does not take a command.
+/// DPDK's, if it refuses a command.
 pub fn register(eal: &dpdk::Eal, control: &mpsc::Sender<Question>) -> Result<(), RegisterError> {
     let commands = eal.telemetry();
     commands.register_clock()?;

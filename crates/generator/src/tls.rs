@@ -10,7 +10,8 @@ use rustls::crypto::ring;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, pem};
 
-/// The most bytes that are read of each file; chains and keys have a few thousand. A device may have no end.
+/// Most bytes that are read of each file; chains and keys have a few thousand. A device may be
+/// endless.
 const MOST: u64 = 1 << 20;
 
 /// Why a certificate cannot be used.
@@ -27,7 +28,7 @@ pub enum TlsError {
     /// The file of `--tls-key`.
     #[error("--tls-key {0}: {1}; give a PEM file with the certificate's private key")]
     Key(PathBuf, pem::Error),
-    /// Certificate and key do not fit each other, or are of a kind that is not supported.
+    /// Certificate and key do not belong together, or are of an unsupported kind.
     #[error("--tls-cert and --tls-key: {0}")]
     Pair(#[from] rustls::Error),
 }

@@ -2,7 +2,8 @@
 """Clients of older releases of the model configure, send, capture and read figures.
 
 Their checks of versions are on. Each release of snappi has a virtual environment below `build/`,
-made the first time, with its own wheel; its libraries are those of this environment.
+made the first time, with its own wheel; its libraries are those of this environment. gosnappi is
+built where Go is installed.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ PINNED = dict(
 )
 OWN = "snappi==1.62.0"  # of this environment
 FRAMES, SIZE = 500, 128
-# To fetch and install a wheel, and to run a client, on a busy machine.
-INSTALL_S, RUN_S = 240.0, 60.0
+# On a busy machine. gosnappi is one package of half a million lines.
+INSTALL_S, BUILD_S, RUN_S = 240.0, 1800.0, 60.0
 
 
 def environment(release: str) -> Path:
@@ -114,3 +115,50 @@ def test_snappi(running: Generator, release: str) -> None:
     check(told, release.partition("==")[2])
     if release != "snappi==1.3.0":  # whose ports have no such column
         assert int(told["port"]["last_change"]) > 0
+
+
+@pytest.mark.second_tier
+@pytest.mark.parametrize("release", ["1.58.0", "1.61.0"])
+def test_gosnappi(running: Generator, release: str) -> None:
+    if shutil.which("go") is None:
+        pytest.skip("Go is not installed")
+    program = built(release)
+    done = subprocess.run(
+        [str(program), running.url], timeout=RUN_S, capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stderr[-2000:]
+    told = json.loads(done.stdout)
+    check(told, release)
+    assert told["port"]["last_change"] > 0
+
+
+def built(release: str) -> Path:
+    """The client with this release of gosnappi, compiled unless it is there."""
+    source = CLIENTS / "gosnappi"
+    place = build_directory() / "clients" / f"gosnappi-{release}"
+    program, stamp = place / "by-gosnappi", place / "made-from"
+    files = {
+        "main.go": source / "main.go",
+        "go.mod": source / f"{release}.mod",
+        "go.sum": source / f"{release}.sum",
+    }
+    wanted = "\n".join(path.read_text() for path in files.values())
+    with locked(place.parent, f"gosnappi {release}"):
+        if stamp.is_file() and stamp.read_text() == wanted:
+            return program
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        for name, path in files.items():
+            shutil.copy(path, place / name)
+        done = subprocess.run(
+            ["go", "build", "-mod=readonly", "-buildvcs=false", "-o", program.name, "."],
+            cwd=place,
+            timeout=BUILD_S,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        if done.returncode != 0:
+            pytest.skip(f"gosnappi {release} could not be built: {done.stderr.strip()[-300:]}")
+        stamp.write_text(wanted)
+    return program

@@ -6,9 +6,12 @@ from __future__ import annotations
 import contextlib
 import http.client
 import json
+import os
 import select
 import socket
 import ssl
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -21,6 +24,38 @@ from traffic import looped, transmit
 pytest_plugins = ["rig"]
 
 CLIENTS = 70
+
+
+# As another user: so many peers that send wrong passwords, and come again once put out or, with
+# "new", without waiting for the answer.
+GUESSER = """
+import os, select, socket, sys
+os.setgroups([]); os.setgid(65534); os.setuid(65534)
+port, count, how, request = int(sys.argv[1]), int(sys.argv[2]), sys.argv[3], sys.argv[4].encode()
+peers = []
+while True:
+    while len(peers) < count:
+        peer = socket.socket()
+        try:
+            peer.settimeout(1)
+            peer.connect(("127.0.0.1", port))
+            peer.sendall(request)
+        except OSError:
+            peer.close()
+            break
+        peers.append(peer)
+    for peer in select.select(peers, [], [], 0.01)[0]:
+        try:
+            more = peer.recv(1 << 16)
+            peer.sendall(request)
+        except OSError:
+            more = b""
+        if not more:
+            peer.close()
+            peers.remove(peer)
+    if how == "new" and peers:
+        peers.pop(0).close()
+"""
 
 
 @contextlib.contextmanager
@@ -191,6 +226,25 @@ def test_wrong_passwords_are_slowed(directory: Path) -> None:
         # 10 a second, and those before they were slowed.
         passed = time.monotonic() - begin
         assert guesses[0] < 10 * passed + 5 + 10
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root becomes another user")
+@pytest.mark.parametrize("how", ["keep", "new"])
+def test_guesses_of_another_user_keep_nobody_out(directory: Path, how: str) -> None:
+    """Each user of this machine waits for that user's own wrong passwords only."""
+    with generator(directory, trusting=False) as running:
+        token = Path(running.files["token"]).read_text().strip()
+        right, wrong = basic("otg", token), basic("otg", "x" * 64)
+        field = f"Authorization: {wrong['Authorization']}"
+        request = f"GET /config HTTP/1.1\r\nHost: localhost\r\n{field}\r\n\r\n"
+        command = [sys.executable, "-c", GUESSER, str(running.http_port), "100", how, request]
+        with subprocess.Popen(command) as guesser:
+            try:
+                time.sleep(1.5)
+                assert guesser.poll() is None
+                assert answered(lambda: running.request("GET", "/config", headers=right)[0]) >= 19
+            finally:
+                guesser.kill()
 
 
 @pytest.mark.second_tier

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import json
+import select
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 from harness import TIMEOUT_S, Generator, eventually, resident, started
-from traffic import looped, transmit
+from traffic import capture, looped, transmit
 
 pytest_plugins = ["rig"]
 
@@ -116,6 +117,110 @@ def test_configurations_are_set_in_turn(ring: Generator, directory: Path) -> Non
     assert first.result()[0] == 400
     assert second.result() == (200, {"warnings": []})
     assert list(ring.ports()) == ["p1"]
+
+
+def test_configurations_of_clients_that_have_gone_are_forgotten(
+    ring: Generator, directory: Path
+) -> None:
+    """They keep neither memory nor turns, and not many wait."""
+    post(ring, "/config", {})
+    before = resident(ring)
+    # As much memory as one may take that is not read alone.
+    body = json.dumps({"flows": [{"a": 1}] * 7000}, separators=(",", ":")).encode()
+    head = b"POST /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with opening(ring, directory):
+        for _ in range(200):
+            with socket.create_connection(("127.0.0.1", ring.http_port), TIMEOUT_S) as peer:
+                peer.sendall(head + body)
+                # Until it was read, most likely.
+                time.sleep(0.005)
+        assert resident(ring) - before < 150 << 20
+    eventually(lambda: resident(ring) - before < 64 << 20, lambda: resident(ring) - before)
+
+
+def test_few_configurations_wait(ring: Generator, directory: Path) -> None:
+    request = b"POST /config HTTP/1.1\r\nHost: localhost\r\nContent-Length: 2\r\n\r\n{}"
+    with contextlib.ExitStack() as opened:
+        with opening(ring, directory) as first:
+            peers = [
+                opened.enter_context(
+                    socket.create_connection(("127.0.0.1", ring.http_port), TIMEOUT_S)
+                )
+                for _ in range(20)
+            ]
+            for peer in peers:
+                peer.sendall(request)
+            refused: list[socket.socket] = []
+            while len(refused) < 4:
+                refused, _, _ = select.select(peers, [], [], TIMEOUT_S)
+                assert not first.done()
+            assert len(refused) == 4
+        answers = [peer.recv(1 << 12) for peer in refused]
+        assert all(answer.startswith(b"HTTP/1.1 503 ") for answer in answers)
+        assert b"16 configurations wait for one that is being set (opening ports[0]" in answers[0]
+        assert first.result()[0] == 400
+        for peer in peers:
+            if peer not in refused:
+                assert peer.recv(1 << 12).startswith(b"HTTP/1.1 200 ")
+
+
+@pytest.mark.parametrize(
+    ("path", "request_of"),
+    [
+        ("/monitor/metrics", lambda names: {"choice": "flow", "flow": {"flow_names": names}}),
+        ("/monitor/metrics", lambda names: {"choice": "flow", "flow": {"metric_names": names}}),
+        ("/monitor/metrics", lambda names: {"choice": "port", "port": {"port_names": names}}),
+        (
+            "/control/state",
+            lambda names: {
+                "choice": "traffic",
+                "traffic": {"flow_transmit": {"state": "stop", "flow_names": names}},
+            },
+        ),
+        (
+            "/control/state",
+            lambda names: {
+                "choice": "port",
+                "port": {"link": {"state": "up", "port_names": names}},
+            },
+        ),
+    ],
+)
+def test_lists_of_names_are_no_longer_than_configurations(
+    ring: Generator, path: str, request_of: Callable[[list[str]], Any]
+) -> None:
+    """With 1024 flows, 170,000 names took three seconds, in which nobody was answered."""
+    status, error = post(ring, path, request_of(["f"] * 1025))
+    assert status == 400
+    assert "1025 entries; at most 1024 are supported" in error["errors"][0]
+
+
+def test_files_of_captures_that_are_made_hold_nobody_up(ring: Generator) -> None:
+    config, total, api = looped(["f"]), 200_000, ring.api
+    config.flows[0].rate.pps = 200_000
+    config.flows[0].duration.fixed_packets.packets = total
+    config.captures.capture(name="c", port_names=["p1"])
+    api.set_config(config)
+    capture(api, "start")
+    transmit(api, "start")
+    eventually(lambda: ring.flows()["f"].frames_rx == total, timeout_s=60)
+    capture(api, "stop")
+    # Each looks at all frames, and has none.
+    packets = {"choice": "slice", "slice": {"initial": {"start": 10**9, "count": 1}}}
+    body = json.dumps({"port_name": "p1", "packets": packets}).encode()
+    head = b"POST /monitor/capture HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"
+    with contextlib.ExitStack() as opened:
+        peers = [
+            opened.enter_context(socket.create_connection(("127.0.0.1", ring.http_port), TIMEOUT_S))
+            for _ in range(30)
+        ]
+        for peer in peers:
+            peer.sendall(head % len(body) + body)
+        assert ring.request("GET", "/config")[0] == 200
+        answered, _, _ = select.select(peers, [], [], 0)
+        assert len(answered) < len(peers)
+        for peer in peers:
+            assert peer.recv(1 << 12).startswith(b"HTTP/1.1 200 ")
 
 
 def test_a_generator_ends_while_a_port_is_opened(directory: Path) -> None:

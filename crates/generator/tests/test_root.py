@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import snappi
-from harness import CPUS, MEMORY, TIMEOUT_S, Generator, basic, generator
+from harness import BIN, CPUS, MEMORY, TIMEOUT_S, Generator, basic, environment, generator
 from test_client_paths import refused
 from traffic import published
 
@@ -159,3 +159,31 @@ def test_no_number_of_queues_holds_up_the_api(directory: Path) -> None:
         error = refused(running, "vdev:net_af_packet0,iface=lo,qpairs=1000")
         assert "qpairs has to be a decimal number from 1 to 16" in error
         running.api.set_config(published("vdev:net_af_packet0,iface=lo"))
+
+
+def test_what_another_user_has_prepared_is_refused(directory: Path) -> None:
+    """A pipe would be waited for, and a directory of another user's can be changed."""
+    pipe = directory / "port"
+    os.mkfifo(pipe)
+    pipe.chmod(0o666)
+    os.chown(pipe, 65534, 65534)
+
+    def run() -> tuple[int, str]:
+        done = subprocess.run(
+            [BIN / "generator", "--otg-listen", "127.0.0.1:0", "--port-file", pipe],
+            check=False,
+            capture_output=True,
+            text=True,
+            env=environment(directory),
+            timeout=TIMEOUT_S,
+        )
+        return done.returncode, done.stderr
+
+    code, said = run()
+    assert code == 1
+    assert f"--port-file {pipe}: a pipe of user 65534's; remove it" in said
+    os.chown(directory / "dpdk", 65534, 65534)
+    code, said = run()
+    assert code == 1
+    assert "it belongs to user 65534, who can have this program write to other files" in said
+    assert list((directory / "dpdk").iterdir()) == []

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Objects on their way into a node.
+//! Batches of objects that a node processes.
 
 use std::cell::Cell;
 use std::fmt;
@@ -12,12 +12,12 @@ use dpdk::{Mbuf, RxQueue, TxQueue};
 use crate::object::Object;
 use crate::stats::Counters;
 
-/// The objects that a node is to process, in order of arrival. Owns them: those that are still inside when
-/// it is dropped are dropped too, and counted for the node as dropped.
+/// The objects that a node is to process, in order of arrival. It owns them: objects still inside
+/// when it is dropped are dropped too, and counted as dropped by the node.
 pub struct Batch<'b, M: Object> {
     first: *mut M,
     len: usize,
-    /// Whether these are all the objects that lie in the node's memory.
+    /// True if these are all the objects in the node's memory.
     whole: bool,
     /// Where the node's drops are counted.
     dropped: &'b Cell<u64>,
@@ -30,22 +30,22 @@ impl<M: Object> fmt::Debug for Batch<'_, M> {
     }
 }
 
-/// How far ahead of the object that is looked at the processor fetches another, and how far ahead of it a node
-/// is told of one: by then it was fetched.
+/// How many objects ahead of the current one the next is prefetched, and how many ahead the node is
+/// told of one, which has been prefetched by then.
 const FETCHED: usize = 12;
 const TOLD: usize = 6;
 const _: () = assert!(TOLD < FETCHED);
 
-/// Who says of one object after the other where it goes.
+/// Chooses where each object goes.
 pub(crate) trait Chooser<M> {
-    /// What is said.
+    /// The result of a choice.
     type Choice: PartialEq;
 
-    /// Is told of an object that comes later. By default nothing is done.
+    /// Called with an object that comes later. Does nothing by default.
     #[inline(always)]
     fn ahead(&mut self, _object: &M) {}
 
-    /// Says it.
+    /// Chooses for this object.
     fn choose(&mut self, object: &mut M) -> Self::Choice;
 }
 
@@ -67,28 +67,28 @@ impl<'b, M: Object> Batch<'b, M> {
         Self { first, len, whole: true, dropped, stream: PhantomData }
     }
 
-    /// Whether nothing was taken from it, so that no other batch lies in the same memory.
+    /// Returns true if nothing was taken from it, so that no other batch is in the same memory.
     #[inline]
     pub(crate) fn is_whole(&self) -> bool {
         self.whole
     }
 
-    /// Gives the objects away: the caller owns what lies there.
+    /// Gives the objects away: the caller owns them.
     #[inline]
     pub(crate) fn into_raw(self) -> (*mut M, usize) {
         let this = ManuallyDrop::new(self);
         (this.first, this.len)
     }
 
-    /// Where its objects lie.
+    /// The address of its objects.
     #[inline]
     pub(crate) fn start(&self) -> *mut M {
         self.first
     }
 
-    /// Takes the first `n` objects, or all when there are fewer, as a batch of their own.
+    /// Takes the first `n` objects, or all if there are fewer, as a separate batch.
     #[inline]
-    #[must_use = "what is not sent is dropped"]
+    #[must_use = "objects that are not sent are dropped"]
     pub fn split_front(&mut self, n: usize) -> Self {
         let n = n.min(self.len);
         self.whole = false;
@@ -100,7 +100,7 @@ impl<'b, M: Object> Batch<'b, M> {
         front
     }
 
-    /// Takes the first `K` objects; `None` when there are fewer.
+    /// Takes the first `K` objects; `None` if there are fewer.
     #[inline]
     pub fn take_array<const K: usize>(&mut self) -> Option<[M; K]> {
         if self.len < K {
@@ -111,7 +111,7 @@ impl<'b, M: Object> Batch<'b, M> {
         Some(unsafe { front.cast::<[M; K]>().read() })
     }
 
-    /// Hands over, in order, each run of neighbours for which `choose` says the same; the batch itself when
+    /// Passes on, in order, each run of adjacent objects with the same choice; the batch itself if
     /// that is all of it.
     #[inline]
     pub(crate) fn for_runs<C: Chooser<M>>(
@@ -119,14 +119,14 @@ impl<'b, M: Object> Batch<'b, M> {
         mut chooser: C,
         mut hand_over: impl FnMut(C::Choice, Self),
     ) {
-        // One call of `choose` in all, so that it becomes a part of the loop.
+        // Only one call of `choose` in the code, so that it is inlined into the loop.
         let mut chosen = None;
         let mut run = 0;
         while run < self.len {
-            // Out of the batch, so that they stay in registers: nodes write through pointers.
+            // Local variables, so that they stay in registers: nodes write through pointers.
             let (first, len) = (self.first, self.len);
             let other = loop {
-                // One look at where the batch ends: the last objects do without.
+                // One check for the end of the batch: the last objects are not prefetched.
                 if run + FETCHED < len {
                     // SAFETY: both are among the objects, which this batch owns.
                     unsafe {
@@ -166,13 +166,13 @@ impl<'b, M: Object> Batch<'b, M> {
 }
 
 impl<'m> Batch<'_, Mbuf<'m>> {
-    /// Offers the packets to a transmit queue once. What the driver takes leaves the batch, from the front,
-    /// and is returned as a number; so do, uncounted, packets that TX callbacks drop or that the driver must not have
-    /// ([`TxQueue::send`]).
+    /// Offers the packets to a transmit queue once. The packets that the driver takes, from the
+    /// front, leave the batch; returns their number. Packets that TX callbacks drop, or that the
+    /// driver must not get, leave the batch too and are not counted ([`TxQueue::send`]).
     #[inline]
     pub fn send_by(&mut self, queue: &mut TxQueue<'_>) -> usize {
         let offered = self.len.min(u16::MAX.into());
-        // Should the batch be larger, what callbacks drop would leave a hole: the rest waits.
+        // If the batch is larger, packets that callbacks drop would leave a gap: the rest waits.
         let mut front = self.split_front(offered);
         // SAFETY: the batch owned them, and takes back those that are left.
         unsafe {
@@ -229,7 +229,7 @@ impl<M: Object> Drop for Batch<'_, M> {
     }
 }
 
-/// Out of line: a node usually sends all that it gets.
+/// Out of line, because a node usually sends all objects.
 #[cold]
 fn drop_all<M: Object>(batch: &mut Batch<'_, M>) {
     batch.dropped.set(batch.dropped.get() + batch.len as u64);
@@ -239,7 +239,7 @@ fn drop_all<M: Object>(batch: &mut Batch<'_, M>) {
     unsafe { objects.drop_in_place() };
 }
 
-/// The objects of a [`Batch`] one by one.
+/// The objects of a [`Batch`], one by one.
 pub struct Drain<'b, M: Object>(Batch<'b, M>);
 
 impl<M: Object> fmt::Debug for Drain<'_, M> {
@@ -264,10 +264,10 @@ impl<M: Object> Iterator for Drain<'_, M> {
 
 impl<M: Object> ExactSizeIterator for Drain<'_, M> {}
 
-/// Memory for the objects that a source finds.
+/// Memory for the objects that a source polls.
 pub struct Room<'b, M: Object> {
     spare: &'b mut [MaybeUninit<M>],
-    /// The first so many are objects.
+    /// The first `len` slots are objects.
     len: usize,
     counters: &'b Counters,
 }
@@ -281,7 +281,7 @@ impl<M: Object> fmt::Debug for Room<'_, M> {
     }
 }
 
-/// Objects more than a room has counted.
+/// Adds the objects made to the room's count, even after a panic.
 struct Made<'r> {
     len: &'r mut usize,
     count: usize,
@@ -300,7 +300,7 @@ impl<'b, M: Object> Room<'b, M> {
         Self { spare, len: 0, counters }
     }
 
-    /// Objects that still fit.
+    /// The number of objects that still fit.
     #[inline]
     #[must_use]
     pub fn spare(&self) -> usize {
@@ -310,7 +310,7 @@ impl<'b, M: Object> Room<'b, M> {
     /// Appends an object.
     ///
     /// # Errors
-    /// Gives it back when there is no room left.
+    /// Gives it back if there is no room left.
     #[inline]
     pub fn push(&mut self, object: M) -> Result<(), M> {
         match self.spare.get_mut(self.len) {
@@ -323,8 +323,8 @@ impl<'b, M: Object> Room<'b, M> {
         }
     }
 
-    /// Appends objects until there is no room left, or no more of them. Those that found no room stay in the
-    /// iterator.
+    /// Appends objects from an iterator until it ends or there is no room left. Objects without
+    /// room stay in the iterator.
     #[inline]
     pub fn fill(&mut self, objects: &mut impl Iterator<Item = M>) {
         for slot in &mut self.spare[self.len..] {
@@ -334,12 +334,13 @@ impl<'b, M: Object> Room<'b, M> {
         }
     }
 
-    /// Appends `count` objects, or as many as there is room for, and says how many: `make` is given their
-    /// numbers, from 0 on. Quicker than [`fill`](Self::fill), for where it ends is known before.
+    /// Appends `count` objects, or as many as there is room for, and returns the number: `make`
+    /// gets their indexes, from 0 on. Faster than [`fill`](Self::fill), because the number is known
+    /// before.
     #[inline]
     pub fn fill_with(&mut self, count: usize, mut make: impl FnMut(usize) -> M) -> usize {
         let count = count.min(self.spare());
-        // Should `make` panic, those that are there are dropped with the room.
+        // If `make` panics, the objects made so far are dropped with the room.
         let mut made = Made { len: &mut self.len, count: 0 };
         let spare = &mut self.spare[*made.len..];
         for (at, slot) in spare.iter_mut().take(count).enumerate() {
@@ -349,25 +350,25 @@ impl<'b, M: Object> Room<'b, M> {
         count
     }
 
-    /// The memory behind the objects that are inside, for a function that writes there itself.
+    /// The memory after the objects, for a function that writes there itself.
     #[inline]
     pub fn spare_mut(&mut self) -> &mut [MaybeUninit<M>] {
         &mut self.spare[self.len..]
     }
 
-    /// Counts `n` objects more.
+    /// Adds `n` to the number of objects.
     ///
     /// # Safety
-    /// The first `n` places of [`spare_mut`](Self::spare_mut) hold objects, which nobody else owns.
+    /// The first `n` slots of [`spare_mut`](Self::spare_mut) hold objects, which nobody else owns.
     #[inline]
     pub unsafe fn assume_pushed(&mut self, n: usize) {
         debug_assert!(n <= self.spare());
         self.len += n;
     }
 
-    /// What was found, to be sent on.
+    /// The batch of objects, to be sent on.
     #[inline]
-    #[must_use = "what is not sent is dropped"]
+    #[must_use = "objects that are not sent are dropped"]
     pub fn into_batch(self) -> Batch<'b, M> {
         let mut this = ManuallyDrop::new(self);
         // SAFETY: the room is not used after this.
@@ -386,7 +387,8 @@ impl<'b, M: Object> Room<'b, M> {
 }
 
 impl<'m> Room<'_, Mbuf<'m>> {
-    /// Polls a receive queue once, for as many packets as there is room for. Returns how many came.
+    /// Polls a receive queue once, for as many packets as there is room for. Returns the number
+    /// received.
     #[inline]
     pub fn receive<'port: 'm>(&mut self, queue: &mut RxQueue<'port>) -> usize {
         let received = queue.receive_into(self.spare_mut());

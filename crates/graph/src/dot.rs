@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A picture of a graph for Graphviz, in the form in which librte_graph of 22.11 exports one: an edge a line,
-//! those of sources blue. (Later releases draw each in another way.)
+//! A picture of a graph for Graphviz, in the form of librte_graph of 22.11: one line for each edge,
+//! those of sources blue. (Later releases draw it differently.)
 
 use std::fmt::Write as _;
 
 use crate::topology::Topology;
 
-/// A picture of a graph under a name, to which edges are added.
+/// A named picture of a graph, to which edges are added.
 pub(crate) struct Picture(String);
 
 impl Picture {

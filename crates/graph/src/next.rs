@@ -6,20 +6,20 @@ pub trait Next: Copy + PartialEq + 'static {
     /// The edges' names, in the order of their indexes.
     const NAMES: &'static [&'static str];
 
-    /// The edge's place among the [`NAMES`](Self::NAMES). Executors panic when there is none.
+    /// The edge's index in [`NAMES`](Self::NAMES). Executors panic if it is out of range.
     fn index(self) -> usize;
 }
 
 /// The index of an edge, which is less than the number of its type's names. For enums of
-/// [`edges!`](crate::edges) the compiler knows that and looks at nothing.
+/// [`edges!`](crate::edges) the compiler knows that and removes the check.
 #[inline(always)]
 pub(crate) fn checked<X: Next>(next: X) -> usize {
     let index = next.index();
-    assert!(index < X::NAMES.len(), "an edge has a number that its type does not name");
+    assert!(index < X::NAMES.len(), "the index of an edge is out of range of its type's NAMES");
     index
 }
 
-/// The edges of a node that has none: a sink.
+/// The edges of a node without edges: a sink.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Nowhere {}
 

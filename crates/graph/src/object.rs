@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What travels through a graph.
+//! The objects of a graph.
 
 use dpdk::Mbuf;
 
-/// Something that a graph passes from node to node: an owning pointer, one word wide.
+/// An object that a graph passes from node to node: an owning pointer, one word wide.
 ///
 /// # Safety
-/// A value is a pointer that is not null, and nothing else: librte_graph keeps it as a `void *` between
-/// two nodes, and a C node may read it as one.
+/// A value is a pointer that is not null, and nothing else: librte_graph keeps it as a `void *`
+/// between two nodes, and a C node may use it as one.
 pub unsafe trait Object: Sized + Send {
-    /// Has the processor fetch what a node will read of it. By default nothing is done.
+    /// Prefetches what a node will read of it. Does nothing by default.
     #[inline(always)]
     fn prefetch(&self) {}
 }
@@ -28,7 +28,7 @@ unsafe impl<T: Send> Object for &mut T {}
 // SAFETY: a box of a sized type is a pointer that is not null.
 unsafe impl<T: Send> Object for Box<T> {}
 
-/// That `M` keeps the promise as far as a compiler can tell.
+/// Checks the size of `M` at compile time.
 pub(crate) const fn assert_one_word<M: Object>() {
     assert!(
         size_of::<M>() == size_of::<*mut ()>() && align_of::<M>() == align_of::<*mut ()>(),

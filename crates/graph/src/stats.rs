@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What happened in a node.
+//! Statistics of a node.
 
 use std::cell::Cell;
 
@@ -8,17 +8,18 @@ use std::cell::Cell;
 pub struct NodeStats {
     /// The node's name.
     pub name: String,
-    /// Batches that it processed; for a source, times that it was polled. `None` where that is not counted.
+    /// Batches that it processed; for a source, the number of polls. `None` if not counted.
     pub calls: Option<u64>,
-    /// Objects that came to it; for a source, that it put into its room. `None` where that is
-    /// not counted.
+    /// Objects that it received; for a source, objects that it put into its room. `None` if not
+    /// counted.
     pub objects: Option<u64>,
-    /// TSC cycles spent in it; `None` where that is not counted. In a fused graph the first of several nodes
-    /// that look at one object at a time is counted the cycles of all of them. The others run inside it: those
-    /// that get objects from such nodes alone have neither calls nor cycles.
+    /// TSC cycles spent in it; `None` if not counted. In a fused graph, consecutive nodes that
+    /// process one object at a time are counted together: the first has the cycles of all of them.
+    /// The others run inside it: those that get objects only from such nodes have neither calls nor
+    /// cycles.
     pub cycles: Option<u64>,
-    /// Objects that it left in their batch, and which were dropped for that; and in librte_graph those that it sent to
-    /// a node for which 65,535 waited already.
+    /// Objects that were dropped because the node left them in their batch; in librte_graph also
+    /// those that it sent to a node for which 65,535 were waiting already.
     pub dropped: u64,
 }
 

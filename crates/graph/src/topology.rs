@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A graph written down once, for every executor.
+//! A graph declared once, for every executor.
 
 use crate::next::{Next, checked};
 use crate::node::{EachNode, Node, Source};
 use crate::object::Object;
 
-/// What is known of a node when the program is compiled.
+/// The properties of a node that are known at compile time.
 #[derive(Debug)]
 pub struct NodeInfo {
     /// The field's name; the node's in statistics and in the picture.
     pub name: &'static str,
-    /// Whether objects come from it.
+    /// True if it is a source.
     pub source: bool,
-    /// Its edges: the name, and the place of the target in [`Topology::NODES`].
+    /// Its edges: the name, and the target's index in [`Topology::NODES`].
     pub edges: &'static [(&'static str, usize)],
 }
 
 impl NodeInfo {
-    /// Whether an edge of some node leads to the node at `place`: `edges` are those of each.
+    /// Returns true if an edge of some node leads to the node at `place`; `edges` are those of each
+    /// node.
     #[doc(hidden)]
     #[must_use]
     pub const fn led_to(edges: &[&[(&str, usize)]], place: usize) -> bool {
@@ -39,10 +40,11 @@ impl NodeInfo {
 /// Nodes and the edges between them. Made by [`topology!`](crate::topology).
 ///
 /// # Safety
-/// Executors keep pointers to what [`visit`](Self::visit) shows. A node that it has shown stays where it is, and of its
-/// type, until `visit` is called anew or others are lent the nodes to change them.
+/// Executors keep pointers to the nodes that [`visit`](Self::visit) shows. Such a node stays at its
+/// address, and keeps its type, until `visit` is called again or the nodes are lent out to be
+/// changed.
 pub unsafe trait Topology: Send + Sized {
-    /// What travels through it.
+    /// The type of its objects.
     type Object: Object;
     /// An array with one element for each node.
     type PerNode<X>: AsRef<[X]> + AsMut<[X]>;
@@ -54,14 +56,17 @@ pub unsafe trait Topology: Send + Sized {
     /// Makes an array with one element for each node.
     fn per_node<X>(make: impl FnMut(usize) -> X) -> Self::PerNode<X>;
 
-    /// Shows each node in turn, in the order of [`NODES`](Self::NODES). Objects that wait for one that is not shown are lost.
+    /// Visits each node, in the order of [`NODES`](Self::NODES). Objects waiting for a node that is
+    /// not visited are lost.
     fn visit<V: Visitor<Self>>(&mut self, visitor: &mut V);
 
-    /// Tells the nodes that look at one object at a time, from the node `at` on, of one that may come to them.
+    /// Calls `ahead` of the nodes that process one object at a time, from the node `at` on, for an
+    /// object that may come to them.
     fn ahead(&self, at: usize, object: &Self::Object);
 
-    /// Takes an object through the nodes that look at one at a time, from the node `at` on, to the first of
-    /// another kind, and returns its place. `passes` is told each node on the way.
+    /// Takes an object through the nodes that process one at a time, from the node `at` on, to the
+    /// first of another kind, and returns that node's index. Calls `passes` with each node on the
+    /// way.
     fn straight(
         &mut self,
         at: usize,
@@ -70,15 +75,15 @@ pub unsafe trait Topology: Send + Sized {
     ) -> usize;
 }
 
-/// Something to do with each node of a topology. `I` is its place in [`Topology::NODES`].
+/// An operation on each node of a topology. `I` is its index in [`Topology::NODES`].
 pub trait Visitor<T: Topology> {
-    /// Comes to a source.
+    /// Visits a source.
     fn source<const I: usize, S: Source<T::Object>>(&mut self, source: &mut S);
 
-    /// Comes to a node.
+    /// Visits a node.
     fn node<const I: usize, N: Node<T::Object>>(&mut self, node: &mut N);
 
-    /// Comes to a node that looks at one object at a time: `node` finds it among all.
+    /// Visits a node that processes one object at a time: `node` finds it in the topology.
     fn each<const I: usize, N: EachNode<T::Object>>(
         &mut self,
         nodes: &mut T,
@@ -89,14 +94,14 @@ pub trait Visitor<T: Topology> {
 /// The most edges that a node may have.
 pub(crate) const MOST_EDGES: usize = 64;
 
-/// Where an edge of the node `I` leads.
+/// The target of an edge of the node `I`.
 #[doc(hidden)]
 #[inline(always)]
 #[must_use]
 pub fn target<T: Topology, X: Next, const I: usize>(next: X) -> usize {
     let targets = const { &Targets::<T, X, I>::BY_INDEX };
-    // Where the compiler follows a node to one of its edges, it then follows it to the next node, too; through
-    // a table it does not.
+    // If the compiler can follow a node to one of its edges, it can also follow that to the next
+    // node; through a table it cannot.
     match checked(next) {
         0 => targets[0],
         1 => targets[1],
@@ -106,12 +111,12 @@ pub fn target<T: Topology, X: Next, const I: usize>(next: X) -> usize {
     }
 }
 
-/// Where the edges `X` of the node `I` lead, checked when the program is compiled.
+/// The targets of the edges `X` of the node `I`, checked at compile time.
 pub(crate) struct Targets<T, X, const I: usize>(std::marker::PhantomData<(T, X)>);
 
 impl<T: Topology, X: Next, const I: usize> Targets<T, X, I> {
-    /// The target of each edge, by the edge's index. Each is less than the number of nodes, and more than
-    /// `I`; there are as many as `X` has edges, and what follows is not used.
+    /// The target of each edge, by the edge's index. Each is less than the number of nodes, and
+    /// more than `I`; there are as many as `X` has edges, and the following entries are not used.
     pub(crate) const BY_INDEX: [usize; MOST_EDGES] = {
         let edges = T::NODES[I].edges;
         assert!(X::NAMES.len() <= MOST_EDGES, "a node has at most 64 edges");
@@ -132,7 +137,7 @@ impl<T: Topology, X: Next, const I: usize> Targets<T, X, I> {
             assert!(found, "an edge has no target");
             assert!(
                 targets[index] > I,
-                "an edge leads back: a node stands after those that send to it"
+                "an edge leads back: declare each node after the nodes that send to it"
             );
             assert!(targets[index] < T::NODES.len(), "an edge leads to no node");
             index += 1;
@@ -156,8 +161,8 @@ const fn same(one: &str, other: &str) -> bool {
     true
 }
 
-/// Declares a graph: a struct of nodes, in an order in which each stands after those that send to it, and
-/// where each of their edges leads.
+/// Declares a graph: a struct of nodes, each declared after the nodes that send to it, and the
+/// target of each of their edges.
 ///
 /// ```
 /// use graph::{Batch, Executor, Fused, Node, Nowhere, Object, Outlet, Room, Source, topology};
@@ -338,7 +343,7 @@ macro_rules! topology {
             trait __Missing: Sized {
                 const $target: Self = panic!(
                     concat!("the edge `", stringify!($edge), "` of the node `", stringify!($field), "` leads to `",
-                        stringify!($target), "`, which is no node")
+                        stringify!($target), "`, which is not a node")
                 );
             }
             impl __Missing for __Place {}
@@ -346,7 +351,7 @@ macro_rules! topology {
             assert!(
                 (__Place::$field as usize) < target,
                 concat!("the edge `", stringify!($edge), "` of the node `", stringify!($field), "` leads back to `",
-                    stringify!($target), "`: a node stands after those that send to it")
+                    stringify!($target), "`: declare each node after the nodes that send to it")
             );
             assert!(
                 !SOURCES[target],

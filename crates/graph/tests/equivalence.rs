@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The native functions of `raw.rs` against C's inline functions, on the same random requests: two graphs of one
-//! shape, one driven natively, one through the C shim. After each step what waits for each node, and the order in
-//! which nodes will run, must be the same; a walk must run the same nodes with the same objects.
+//! The native functions of `raw.rs` against C's inline functions, on the same random requests: two
+//! graphs of one shape, one driven natively, one through the C shim. After each step the objects
+//! waiting for each node, and the order in which nodes will run, must be the same; a walk must run
+//! the same nodes with the same objects.
 //!
-//! How much memory a stream gets is not compared: C asks for what it has and as much more as is added, the native
-//! functions for what is needed. Both must have room for what waits.
+//! The amount of memory of a stream is not compared: C asks for its present size plus the number of
+//! new objects, the native functions for what is needed. Both must have room for the waiting
+//! objects.
 #![allow(clippy::unwrap_used)] // A test may.
 
 #[path = "../src/librte/raw.rs"]
@@ -29,13 +31,13 @@ const EDGES: usize = 4;
 
 #[derive(Clone, Debug)]
 enum Step {
-    /// So many objects to an edge of the source, by `rte_node_enqueue`.
+    /// This many objects to an edge of the source, by `rte_node_enqueue`.
     Enqueue(usize, usize),
     /// 1, 2 or 4 objects, by the function for that.
     Few(usize, usize),
-    /// So many, by `rte_node_next_stream_get` and `_put`.
+    /// This many, by `rte_node_next_stream_get` and `_put`.
     Stream(usize, usize),
-    /// All that the source has, so many.
+    /// All objects of the source, this many.
     Move(usize, usize),
     Walk,
 }
@@ -292,7 +294,7 @@ fn native_functions_do_what_c_does() {
     let config = Config { cases: 300, failure_persistence: None, ..Config::default() };
     TestRunner::new(config)
         .run(&prop::collection::vec(step(), 1..40), |steps| {
-            // What a case leaves is walked away, so that no stream fills up.
+            // A last walk, so that no objects are left and no stream fills up.
             for step in steps.iter().chain([&Step::Walk]) {
                 let count = match *step {
                     Step::Enqueue(_, n) | Step::Few(_, n) | Step::Stream(_, n) => n,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Graphs that cannot be say why, by name, and leave no graph behind.
+//! Errors of invalid graphs name the cause, and no graph is left behind.
 #![allow(clippy::unwrap_used)] // A test may.
 
 mod support;
@@ -27,7 +27,7 @@ fn all_to(target: &str) -> [(Four, &str); 4] {
     [Four::A, Four::B, Four::C, Four::D].map(|edge| (edge, target))
 }
 
-/// An edge with a number that its type does not name.
+/// An edge whose number is out of range of its type's names.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Beyond {
     Only,
@@ -80,7 +80,7 @@ fn what_goes_by_an_edge_that_is_none_is_not_leaked() {
         let mut graph: Fused<Wrong> = Fused::new(nodes);
         let said = catch_unwind(AssertUnwindSafe(|| graph.walk())).unwrap_err();
         let said = said.downcast_ref::<&str>();
-        assert_eq!(said, Some(&"an edge has a number that its type does not name"));
+        assert_eq!(said, Some(&"the index of an edge is out of range of its type's NAMES"));
         // The test's, and the source's.
         assert_eq!(Arc::strong_count(&live), 2, "{by:?}");
     }
@@ -172,7 +172,7 @@ fn errors() {
     }
     assert_eq!(
         refused(&|graph| graph.source("s5-source", Endless, &[])),
-        r#"the source "s5-source" has no edge: nothing takes what comes from it"#
+        r#"the source "s5-source" has no edge: its objects would go nowhere"#
     );
 
     // Names.
@@ -232,7 +232,7 @@ fn errors() {
     let first = made("first", "m-sink").unwrap();
     assert_eq!(objects(&first), Some(0));
 
-    // What is told of them.
+    // What the graph reports of them.
     let dot = first.dot();
     assert!(dot.starts_with("Digraph \"first\" {"), "{dot}");
     assert!(dot.contains(r#""m-source"->"m-sink""#), "{dot}");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Both executors do the same with the same nodes: each object leaves by one edge or is counted as dropped,
-//! in order, and none is leaked.
+//! Both executors do the same with the same nodes: each object leaves by one edge or is counted as
+//! dropped, in order, and none is leaked.
 #![allow(clippy::unwrap_used)] // A test may.
 
 mod support;
@@ -30,7 +30,7 @@ topology! {
 }
 
 topology! {
-    /// The same with nodes that look at one object at a time, before and behind one that does not.
+    /// The same with nodes that process one object at a time, before and after one that does not.
     pub struct Straight for Object {
         source s_left: Numbers => { Items => s_split },
         source s_right: Numbers => { Items => s_join },
@@ -43,7 +43,7 @@ topology! {
     }
 }
 
-/// Writes down what it is told of, and what comes.
+/// Records what it is told of, and what arrives.
 #[derive(Clone, Default)]
 struct Told(Arc<Mutex<Vec<(&'static str, u64)>>>);
 
@@ -70,7 +70,7 @@ topology! {
     }
 }
 
-/// A node whose name a macro might think of, too.
+/// A node with a name that a macro might also use.
 struct Index;
 
 impl EachNode<Object> for Index {
@@ -148,7 +148,7 @@ fn straight(case: &Case, live: &Arc<()>) -> Straight {
     }
 }
 
-/// What a case comes to: the sinks' numbers in order, and for each node its objects and its drops.
+/// The result of a case: the sinks' numbers in order, and for each node its objects and its drops.
 #[derive(Debug, PartialEq)]
 struct Outcome {
     sinks: [Vec<u64>; 2],
@@ -169,7 +169,7 @@ fn sorted(mut outcome: Outcome) -> Outcome {
     outcome
 }
 
-/// Each way that a node has of sending, in the fused executor, which needs no DPDK: `scripts/run-miri` runs this.
+/// Each way of sending, in the fused executor, which needs no DPDK: `scripts/run-miri` runs this.
 #[test]
 fn fused_graphs_lose_and_double_nothing() {
     for way in ANY {
@@ -333,7 +333,7 @@ topology! {
     }
 }
 
-/// More objects than any node has memory for: the fused executor keeps them elsewhere, in order;
+/// More objects than any node has memory for: the fused executor stores them elsewhere, in order;
 /// librte_graph takes 65,535, and the others are counted as dropped.
 fn more_than_there_is_room_for(eal: &Eal) {
     for copies in [0, 1, 9, 299] {
@@ -388,7 +388,7 @@ impl By {
     }
 }
 
-/// Sends so many objects one by one, and behind them what it has got.
+/// Sends this many objects one by one, and then the batch that it got.
 struct Overfill {
     first: usize,
     by: By,
@@ -438,8 +438,8 @@ topology! {
     }
 }
 
-/// What goes together and does not fit into librte_graph's memory is dropped and counted as a whole; less that comes
-/// later may fit.
+/// Objects that are sent together and do not fit into librte_graph's memory are dropped and counted
+/// as a whole; fewer objects that come later may fit.
 fn more_together_than_there_is_room_for(eal: &Eal) {
     const ROOM: usize = 75;
     let first = usize::from(u16::MAX) - ROOM;
@@ -488,7 +488,7 @@ fn lines(dot: &str) -> Vec<&str> {
     lines
 }
 
-/// A graph of our nodes in random order, each sending to random later ones: what the plain model says.
+/// Rust nodes in random order, each sending to random later ones, against a plain model.
 fn random_graphs(eal: &Eal) {
     let mut runner = TestRunner::new(Config { cases: 100, ..Config::default() });
     let strategy = (1..8usize).prop_flat_map(|nodes| {
@@ -561,7 +561,8 @@ fn random_graphs(eal: &Eal) {
     run.unwrap();
 }
 
-/// Each object but the first and last ones, once and before it comes; and nothing else changes.
+/// Each object except the first and last ones is announced, once and before it arrives; nothing
+/// else changes.
 fn nodes_are_told_of_objects_ahead(eal: &Eal) {
     let nodes = |told: &Told, sink: &Keep| Ahead {
         a_source: Numbers { next: 0, counts: vec![40, 3, 0], live: Arc::new(()) },
@@ -579,7 +580,8 @@ fn nodes_are_told_of_objects_ahead(eal: &Eal) {
             seen.iter().filter(|(kind, _)| *kind == what).map(|(_, number)| *number).collect()
         };
         assert_eq!(of("each"), (0..43).collect::<Vec<_>>());
-        // None of a batch of 3; of 40 neither those that are too near nor those that nothing is behind.
+        // None of a batch of 3; of 40 neither those that are too near the start nor those that
+        // nothing follows.
         let ahead = of("ahead");
         assert!(ahead.len() > 20 && ahead.is_sorted(), "{ahead:?}");
         for number in ahead {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A node of any kind that panics: in librte_graph the program ends, with the panic's message and without unwinding
-//! into C; fused the panic unwinds, and nothing that waited is leaked.
+//! A node of any kind that panics. In librte_graph the program ends, with the panic's message and
+//! without unwinding into C; in a fused graph the panic unwinds, and no waiting object is leaked.
 #![allow(clippy::unwrap_used)] // A test may.
 
 mod support;
@@ -39,7 +39,7 @@ topology! {
     }
 }
 
-/// The first object goes one way and the second one another; the third is too much.
+/// The first object goes one way and the second another; it panics at the third.
 struct FaultyEach;
 
 impl EachNode<Object> for FaultyEach {
@@ -96,7 +96,7 @@ topology! {
     }
 }
 
-/// Sends at once what it has got in three walks, and panics.
+/// Sends its batch at once in three walks, then panics.
 #[derive(Default)]
 struct Hoard(Vec<Object>);
 
@@ -182,8 +182,8 @@ fn a_fused_graph_unwinds() {
     unwinds(breaking_source(true), "a source has a fault", 2);
 }
 
-/// The child is the test itself in another process, of its own Eal: there it walks, and its parent looks at how it
-/// ends.
+/// The child is the test itself in another process with its own Eal: it walks the graph, and the
+/// parent checks how it ends.
 fn ends_the_program<T: Topology>(test: &str, make: impl Fn(&Arc<()>) -> T, says: &str) {
     if std::env::var_os(CHILD).is_some() {
         let eal = support::eal();

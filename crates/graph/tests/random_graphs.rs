@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Random graphs, run by both executors and by a plain model.
 //!
-//! `topology!` wants types and edges when the program is compiled. So each node here has an edge to every later
+//! `topology!` needs types and edges at compile time. So each node here has an edge to every later
 //! one, and a random table in it says which of them it uses.
 #![allow(clippy::unwrap_used)] // A test may.
 
@@ -29,7 +29,7 @@ const SINKS: Range<usize> = 8..10;
 /// The number of the first object of each source.
 const APART: u64 = 1_000_000;
 
-// The edges of nodes with so many later ones that are no source. `Z` leads to the last.
+// The edges of nodes with this many later ones that are no source. `Z` leads to the last.
 graph::edges! { enum To8 { S, T, U, V, W, X, Y, Z } }
 graph::edges! { enum To7 { T, U, V, W, X, Y, Z } }
 graph::edges! { enum To6 { U, V, W, X, Y, Z } }
@@ -61,7 +61,7 @@ all! {
     To2: Y Z;
 }
 
-/// By which call a node of batches sends objects that go the same way.
+/// The call by which a batch node sends objects with the same target.
 #[derive(Clone, Copy, Debug)]
 enum Call {
     Send,
@@ -82,7 +82,7 @@ const CALLS: [Call; 7] =
 #[derive(Clone, Debug)]
 struct Rule {
     seed: u64,
-    /// So many numbers in a row go the same way.
+    /// This many numbers in a row have the same target.
     run: u64,
     /// Later nodes, of which each number chooses one; `None` drops it.
     table: Vec<Option<usize>>,
@@ -104,7 +104,7 @@ struct Step<X> {
     at: usize,
     rule: Rule,
     edges: PhantomData<X>,
-    /// The next number of a source, and how many to give out in each walk, from the end.
+    /// The next number of a source, and the numbers to produce in each walk, from the end.
     next: u64,
     counts: Vec<usize>,
     live: Arc<()>,
@@ -140,7 +140,7 @@ impl<X: All> Step<X> {
                 other => other == edge,
             };
             let count = batch.iter().take_while(alike).count();
-            // What is not split can change hands whole.
+            // A batch that is not split can be passed on whole.
             if count == batch.len() {
                 return self.send(edge, batch, &mut turn, out);
             }
@@ -320,16 +320,16 @@ fn case() -> impl Strategy<Value = Case> {
 
 const WALKS: usize = 3;
 
-/// What a case comes to.
+/// The result of a case.
 #[derive(Debug, Default, PartialEq)]
 struct Outcome {
     /// For each node, the objects that came to it or from it, and those that it dropped.
     nodes: [(u64, u64); NODES],
-    /// What came to each sink: by the nodes on its way, a bit for each, in order.
+    /// The objects at each sink, by the nodes on their way (a bit for each), in order.
     sinks: [BTreeMap<u64, Vec<u64>>; 2],
 }
 
-/// One object after the other, each on its own way.
+/// Processes one object after the other, each on its own way.
 fn model<T: Dense>(case: &Case, burst: usize) -> Outcome {
     let mut outcome = Outcome::default();
     for source in SOURCES {
@@ -358,7 +358,8 @@ fn model<T: Dense>(case: &Case, burst: usize) -> Outcome {
     outcome
 }
 
-/// What a graph does. What comes by one way stays in order; different ways may overtake each other.
+/// The result of a graph. Objects with the same way stay in order; different ways may overtake each
+/// other.
 fn walked(graph: &mut impl Executor, names: &[&str], sinks: [Keep; 2]) -> Outcome {
     for _ in 0..WALKS {
         graph.walk();
@@ -378,7 +379,8 @@ fn walked(graph: &mut impl Executor, names: &[&str], sinks: [Keep; 2]) -> Outcom
     Outcome { nodes, sinks }
 }
 
-/// Runs random cases of a topology by both executors. Says how many objects reached sinks, and how many did not.
+/// Runs random cases of a topology in both executors. Returns how many objects reached sinks, and
+/// how many did not.
 fn check<T: Dense, const BURST: usize>(eal: &Eal) -> (usize, u64) {
     let names: Vec<&str> = T::NODES.iter().map(|node| node.name).collect();
     let told = Cell::new((0, 0));

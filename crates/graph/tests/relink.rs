@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Topologies written by hand, whose nodes are others after `with_nodes`: librte_graph runs those that are
-//! there, also beneath a trace, and none when they are not found.
+//! Topologies written by hand, whose nodes are replaced in `with_nodes`: librte_graph runs the new
+//! ones, also when traced, and none if they are not found.
 #![allow(clippy::unwrap_used, missing_docs)] // A test may.
 
 #[path = "../../dpdk/tests/support/mod.rs"]
@@ -42,7 +42,7 @@ impl<'m> Node<Mbuf<'m>> for Count {
     }
 }
 
-/// Counts in another place, and on the heap: what `Count` would take for an address.
+/// Counts on the heap, with another layout: `Count` would take it for an address.
 struct Tally(Box<u64>);
 
 impl<'m> Node<Mbuf<'m>> for Tally {

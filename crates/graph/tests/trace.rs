@@ -12,7 +12,7 @@ mod support;
 
 graph::edges! { pub enum Made { Packets } }
 
-/// A writer that a test can look into, and that is full at some point.
+/// A writer that a test can read, and that is full at some point.
 #[derive(Clone)]
 struct File(Arc<Mutex<Vec<u8>>>, usize);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Standard output of a program that does not end when a line cannot be written: a terminal or a pipe that is gone is
-//! no reason to stop forwarding. What a full disk has lost is noted, and the program says so when it ends.
+//! Standard output of a program that goes on when a line cannot be written: a forwarder should not
+//! stop because its terminal or pipe is closed. Output lost for another reason, such as a full
+//! disk, is recorded, and the program reports it when it ends.
 
 use std::fmt;
 use std::io::{self, ErrorKind, Write as _};
@@ -8,19 +9,19 @@ use std::sync::{Mutex, MutexGuard};
 
 use rustix::io::Errno;
 
-/// The first error by which something was lost.
+/// The first error that lost output.
 static LOST: Mutex<Option<io::Error>> = Mutex::new(None);
 
-/// As `print!`, and seen at once. Errors are noted for [`check`].
+/// As `print!`, followed by a flush. Errors are recorded for [`check`].
 pub fn print(text: fmt::Arguments<'_>) {
     let mut out = io::stdout().lock();
     note(&mut lost(), out.write_fmt(text).and_then(|()| out.flush()));
 }
 
-/// Whether all was written that anybody could have read, when the program ends.
+/// Checks, when the program ends, that all output was written.
 ///
 /// # Errors
-/// The first error of standard output, unless its reader or terminal has gone.
+/// The first error of standard output, unless its reader or terminal is gone.
 pub fn check() -> io::Result<()> {
     lost().take().map_or(Ok(()), Err)
 }
@@ -31,7 +32,7 @@ fn lost() -> MutexGuard<'static, Option<io::Error>> {
 
 fn note(lost: &mut Option<io::Error>, written: io::Result<()>) {
     let Err(error) = written else { return };
-    // A reader that wants no more, and a terminal that was closed.
+    // A reader that has ended, or a terminal that was closed.
     let gone = error.kind() == ErrorKind::BrokenPipe
         || error.raw_os_error() == Some(Errno::IO.raw_os_error());
     if !gone && lost.is_none() {

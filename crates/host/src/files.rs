@@ -1,47 +1,69 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Files that a program reads or writes where its user says. What is read is a file with an end. What is written is there
-//! as a whole or not at all, and never through a link that somebody else has put there.
+//! Files that a program reads or writes at paths that its user gives. Only regular files are read.
+//! A file is written as a whole or not at all, and never through another user's link.
 //!
-//! A file is written beside its place, as `.NAME.PID.tmp`, and renamed into it. Neither step follows a link, so
-//! that whoever may write to the directory, as everybody may to `/tmp`, cannot have another file overwritten. A
-//! process that is killed in between leaves its temporary file behind, which the next one that writes the same file
-//! removes. Devices, pipes, and links of root's or the user's own, such as `/dev/stdout`, stay what they are
-//! and are written into. Links in the middle of a path are followed if they are root's or the user's own (`way`).
+//! A file is written in the same directory as `.NAME.PID.tmp`, and then renamed. Neither step
+//! follows a link, so a user who may write to the directory, as everybody may to `/tmp`, cannot
+//! cause another file to be overwritten. If the process is killed in between, its temporary file is
+//! left; the next process that writes the same file removes it. Devices, and pipes and links owned by
+//! root or the user, such as `/dev/stdout`, stay what they are and are written into. Links in a path,
+//! and those that a link at its end leads to, are followed if root or the user owns them (`way`). A
+//! pipe of another user is refused: its reader could block the program, and read what is written.
 //!
-//! Nothing is forced to the disk: what counts is what readers see, not what survives a power cut.
+//! Nothing is synced to the disk: readers see whole files, but a file may not survive a power
+//! failure.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read as _, Write as _};
-use std::os::unix::ffi::OsStrExt as _;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::ffi::{OsStrExt as _, OsStringExt as _};
 use std::os::unix::fs::{FileTypeExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::OFlags;
+use rustix::fs::{Mode, OFlags, PROC_SUPER_MAGIC, fstatfs, readlinkat};
+use rustix::io::Errno;
 
-use self::way::Way;
+use self::way::{MOST_LINKS, Way};
 use crate::{is_gone, user};
 
 mod way;
 
-/// A regular file, opened to read. A pipe is not waited for, and a device not acted on: both may have no end. A link that
-/// leads to a file is followed.
+/// Opens a regular file to read. It does not wait for a pipe and does nothing to a device: both may
+/// have no end. So may files of the kernel, such as `/proc/kmsg`, which loses what is read from it. A
+/// link to a file is followed.
 ///
 /// # Errors
-/// The kernel's, or what it is instead of a file.
+/// The kernel's, or an error that names what it is instead of a file.
 pub fn open_to_read(path: &Path) -> io::Result<File> {
     refuse_others_than_files(&fs::metadata(path)?)?;
-    // Another one may have taken its place since.
+    // It may have been replaced since the check.
     let flags = OFlags::NONBLOCK | OFlags::NOCTTY;
     let file = OpenOptions::new().read(true).custom_flags(flags.bits() as i32).open(path)?;
     refuse_others_than_files(&file.metadata()?)?;
+    if is_of_the_kernel(&file)? {
+        return Err(io::Error::new(
+            ErrorKind::InvalidInput,
+            "a file of the kernel, not a regular file",
+        ));
+    }
     Ok(file)
+}
+
+/// File systems whose files are functions of the kernel: proc, sysfs, debugfs, tracefs, and both versions of cgroup
+/// (`linux/magic.h`). They claim to be regular.
+const KERNEL: [u64; 6] = [0x9fa0, 0x6265_6572, 0x6462_6720, 0x7472_6163, 0x27_e0eb, 0x6367_7270];
+
+fn is_of_the_kernel(file: &File) -> io::Result<bool> {
+    let kind = rustix::fs::fstatfs(file)?.f_type;
+    // Signed on some machines; the numbers have 32 bits.
+    Ok(KERNEL.contains(&(kind as u64 & 0xffff_ffff)))
 }
 
 /// What is in a regular file of at most `most` bytes.
 ///
 /// # Errors
-/// As [`open_to_read`], or that it is larger.
+/// As for [`open_to_read`]; also if it is larger.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     let mut content = Vec::new();
     open_to_read(path)?.take(most.saturating_add(1)).read_to_end(&mut content)?;
@@ -67,7 +89,8 @@ fn refuse_others_than_files(found: &fs::Metadata) -> io::Result<()> {
     Err(io::Error::new(ErrorKind::InvalidInput, format!("{what}, not a regular file")))
 }
 
-/// What other users may do with a secret, such as a password, that is in this file; none if nothing.
+/// Describes what other users may do with this file, which holds a secret such as a password; none
+/// if nothing.
 #[must_use]
 pub fn exposure(file: &File, path: &Path) -> Option<String> {
     let mode = file.metadata().ok()?.mode();
@@ -99,36 +122,46 @@ impl Place {
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Self::File),
             found => found?,
         };
-        let kind = found.file_type();
         if path.is_dir() {
             return Err(ErrorKind::IsADirectory.into());
         }
-        match (kind.is_file(), kind.is_symlink()) {
-            (true, _) => Ok(Self::File),
-            (_, false) => Ok(Self::Special),
-            (_, true) if is_trusted(found.uid(), user()) => Ok(Self::Link),
-            (_, true) => Err(io::Error::new(
-                ErrorKind::PermissionDenied,
-                format!(
-                    "a link of user {}'s is not followed; remove it or name another file",
-                    found.uid()
-                ),
-            )),
+        Self::of_what(&found)
+    }
+
+    /// What it is, if it is to be trusted.
+    fn of_what(found: &fs::Metadata) -> io::Result<Self> {
+        let kind = found.file_type();
+        let refused = |what| {
+            let text = format!("{what}; remove it or name another file");
+            Err(io::Error::new(ErrorKind::PermissionDenied, text))
+        };
+        let owner = found.uid();
+        match is_trusted(owner, user()) {
+            _ if kind.is_file() => Ok(Self::File),
+            _ if kind.is_dir() => Err(ErrorKind::IsADirectory.into()),
+            true if kind.is_symlink() => Ok(Self::Link),
+            false if kind.is_symlink() => {
+                refused(format!("a link of user {owner}'s is not followed"))
+            }
+            // Only root makes devices.
+            false if kind.is_fifo() => refused(format!("a pipe of user {owner}'s")),
+            _ => Ok(Self::Special),
         }
     }
 }
 
-/// Whether a link may be followed by `user`: who has made it could have written what it leads to.
+/// Returns true if `user` may follow a link or write into a pipe: its owner could have written the
+/// target's content as well.
 fn is_trusted(owner: u32, user: u32) -> bool {
     owner == 0 || owner == user
 }
 
-/// Whether a file can be written there, as far as can be said without doing it.
+/// Checks that a file can be written there, as far as that is possible without writing.
 ///
 /// # Errors
-/// The kernel's, or that somebody else's link is there.
+/// The kernel's, or that another user's link is there.
 pub fn check(path: &Path) -> io::Result<()> {
-    // A pipe would be opened, and its reader see it closed again.
+    // A pipe is not opened: its reader would see it closed again.
     if Place::of(path)? == Place::File {
         remove_stale(path);
         drop(Temporary::create(path)?);
@@ -136,10 +169,11 @@ pub fn check(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Writes a file whole or not at all; into a device, a pipe or what a link leads to, as it comes.
+/// Writes a file as a whole or not at all; a device, a pipe or the target of a link is written
+/// into.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     match open_other(path)? {
         Some(mut other) => other.write_all(content.as_ref()),
@@ -152,11 +186,11 @@ pub fn write(path: &Path, content: impl AsRef<[u8]>) -> io::Result<()> {
     }
 }
 
-/// An empty file to write into, in the place of what was there; or a device, a pipe or what a link leads to,
-/// opened.
+/// Creates an empty file to write into, which replaces an existing one; opens a device, a pipe or
+/// the target of a link instead.
 ///
 /// # Errors
-/// As [`check`].
+/// As for [`check`].
 pub fn create(path: &Path) -> io::Result<File> {
     match open_other(path)? {
         Some(other) => Ok(other),
@@ -167,7 +201,7 @@ pub fn create(path: &Path) -> io::Result<File> {
     }
 }
 
-/// Removes what [`write`] or [`create`] has made, and nothing else.
+/// Removes a file made by [`write`] or [`create`], and nothing else.
 pub fn remove(path: &Path) {
     let Ok(way) = Way::to(path) else { return };
     if Place::of(path).is_ok_and(|place| place == Place::File) {
@@ -175,30 +209,51 @@ pub fn remove(path: &Path) {
     }
 }
 
-/// What is at a path, opened to write, if it is no file that may be replaced.
+/// Opens what is at a path to write, if it is not a file that may be replaced.
 fn open_other(path: &Path) -> io::Result<Option<File>> {
-    let place = Place::of(path)?;
-    let mut how = OpenOptions::new();
-    match place {
-        Place::File => return Ok(None),
-        Place::Link => how.write(true).create(true).truncate(true),
-        Place::Special => how.write(true).custom_flags(OFlags::NOFOLLOW.bits() as i32),
-    };
-    let file = how.open(&Way::to(path)?.path)?;
-    let kind = file.metadata()?.file_type();
-    // Another one since the look.
-    if place == Place::Special
-        && !(kind.is_char_device() || kind.is_block_device() || kind.is_fifo())
-    {
-        return Err(ErrorKind::AlreadyExists.into());
+    let mut way = Way::to(path)?;
+    if matches!(Place::of(path)?, Place::File) {
+        return Ok(None);
     }
-    Ok(Some(file))
+    for links in 0..MOST_LINKS {
+        let how = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = match rustix::fs::open(&way.path, how, Mode::empty()) {
+            Ok(found) => File::from(found),
+            Err(Errno::NOENT) => return create_new(&way.path).map(Some),
+            Err(errno) => return Err(errno.into()),
+        };
+        let by_descriptor = PathBuf::from(format!("/proc/self/fd/{}", found.as_raw_fd()));
+        let mut to_write = OpenOptions::new();
+        to_write.write(true);
+        way = match Place::of_what(&found.metadata()?)? {
+            // Another one since the look.
+            Place::File if links == 0 => return Err(ErrorKind::AlreadyExists.into()),
+            // From here on it is this one that is opened, whatever is put in its place.
+            Place::File => return to_write.truncate(true).open(&by_descriptor).map(Some),
+            Place::Special => return to_write.open(&by_descriptor).map(Some),
+            // The kernel's own links, as those of /dev/stdout, have no path that could be followed.
+            Place::Link if fstatfs(&found)?.f_type == PROC_SUPER_MAGIC => {
+                return to_write.truncate(true).open(&way.path).map(Some);
+            }
+            Place::Link => {
+                let target = readlinkat(&found, "", Vec::new())?;
+                let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
+                way.follow(&target)?
+            }
+        };
+    }
+    Err(Errno::LOOP.into())
 }
 
-/// A file that is being written beside its place. Dropped, it is removed.
+/// An empty file where there is nothing, not by way of a link.
+fn create_new(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create_new(true).open(path)
+}
+
+/// A temporary file, which will replace the real one. Removed on drop.
 #[derive(Debug)]
 pub struct Temporary {
-    /// Where to write.
+    /// The open temporary file.
     pub file: File,
     beside: PathBuf,
     way: Way,
@@ -206,7 +261,7 @@ pub struct Temporary {
 }
 
 impl Temporary {
-    /// An empty one.
+    /// Creates an empty one.
     ///
     /// # Errors
     /// The kernel's.
@@ -214,16 +269,16 @@ impl Temporary {
         let way = Way::to(path)?;
         let (directory, name) = parts(&way.path).ok_or(ErrorKind::InvalidInput)?;
         let beside = directory.join(temporary_name(name, std::process::id()));
-        // It may be one of an earlier process of this number.
+        // It may be left from an earlier process with this ID.
         let _ = fs::remove_file(&beside);
-        let file = OpenOptions::new().write(true).create_new(true).open(&beside)?;
+        let file = create_new(&beside)?;
         Ok(Self { file, beside, way, renamed: false })
     }
 
-    /// Puts it in its place.
+    /// Renames it to its real name.
     ///
     /// # Errors
-    /// The kernel's. What was there before stays.
+    /// The kernel's. The existing file is then unchanged.
     pub fn rename(mut self) -> io::Result<File> {
         let file = self.file.try_clone()?;
         fs::rename(&self.beside, &self.way.path)?;
@@ -253,7 +308,7 @@ fn parts(path: &Path) -> Option<(&Path, &OsStr)> {
     Some((directory.unwrap_or(Path::new(".")), path.file_name()?))
 }
 
-/// Removes what processes that are gone were writing to be put in a file's place.
+/// Removes temporary files of processes that have ended.
 pub fn remove_stale(path: &Path) {
     let Ok(way) = Way::to(path) else { return };
     let Some((directory, name)) = parts(&way.path) else { return };
@@ -264,7 +319,7 @@ pub fn remove_stale(path: &Path) {
     }
 }
 
-/// The process that writes `name` by way of a file called `temporary`, if that is what it is.
+/// The process that writes `name` through the file `temporary`, if that is such a file.
 fn writer(temporary: &OsStr, name: &OsStr) -> Option<u32> {
     let rest = temporary.as_bytes().strip_prefix(b".")?.strip_prefix(name.as_bytes())?;
     let pid = rest.strip_prefix(b".")?.strip_suffix(b".tmp")?;
@@ -277,8 +332,14 @@ mod tests {
 
     use super::*;
 
-    /// A number that no process has: it is larger than the kernel's limit.
+    /// A process ID that no process has: it is larger than the kernel's limit.
     const NOBODY: u32 = 1 << 23;
+
+    fn make_pipe(path: &Path) {
+        use rustix::fs::{CWD, FileType, mknodat};
+
+        mknodat(CWD, path, FileType::Fifo, Mode::RWXU, 0).unwrap();
+    }
 
     fn names(directory: &Path) -> Vec<String> {
         let entries = fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().file_name());
@@ -337,7 +398,7 @@ mod tests {
         fs::write(&file, "precious").unwrap();
         symlink(&file, &link).unwrap();
         if lchown(&link, Some(65534), None).is_err() {
-            // Only root gives links away; `is_trusted` was looked at.
+            // Only root can give links to other users; `is_trusted` was tested.
             return;
         }
         for refused in [check(&link), write(&link, "x"), create(&link).map(drop)] {
@@ -350,13 +411,75 @@ mod tests {
         remove(&link);
         assert!(link.is_symlink());
         assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
-        // Nor is one in the way of the temporary file.
+        // A link at the temporary file's name is not followed either.
         let path = directory.path().join("new");
         let beside = directory.path().join(temporary_name(OsStr::new("new"), std::process::id()));
         symlink(&file, &beside).unwrap();
         write(&path, "figures").unwrap();
         assert_eq!(fs::read_to_string(&file).unwrap(), "precious");
         assert_eq!(fs::read_to_string(&path).unwrap(), "figures");
+    }
+
+    #[test]
+    fn a_link_leads_no_further_than_to_links_of_one_s_own() {
+        let directory = tempfile::tempdir().unwrap();
+        let at = |name: &str| directory.path().join(name);
+        fs::create_dir(at("shared")).unwrap();
+        fs::write(at("precious"), "precious").unwrap();
+        symlink("shared/out", at("own")).unwrap();
+        // There is nothing yet.
+        write(&at("own"), "figures").unwrap();
+        assert_eq!(fs::read_to_string(at("shared/out")).unwrap(), "figures");
+        symlink("own", at("chain")).unwrap();
+        write(&at("chain"), "more").unwrap();
+        assert_eq!(fs::read_to_string(at("shared/out")).unwrap(), "more");
+        symlink("endless", at("endless")).unwrap();
+        assert!(write(&at("endless"), "x").is_err());
+        fs::remove_file(at("shared/out")).unwrap();
+        symlink("../precious", at("shared/out")).unwrap();
+        if lchown(at("shared/out"), Some(65534), None).is_err() {
+            // Only root gives links away.
+            return;
+        }
+        for name in ["own", "chain"] {
+            for refused in [write(&at(name), "x"), create(&at(name)).map(drop)] {
+                let error = refused.unwrap_err().to_string();
+                assert!(error.starts_with("a link of user 65534's is not followed"), "{error}");
+            }
+        }
+        assert_eq!(fs::read_to_string(at("precious")).unwrap(), "precious");
+    }
+
+    #[test]
+    fn a_pipe_of_another_user_s_is_not_waited_for() {
+        let directory = tempfile::tempdir().unwrap();
+        let (pipe, link) = (directory.path().join("pipe"), directory.path().join("link"));
+        make_pipe(&pipe);
+        symlink("pipe", &link).unwrap();
+        let reader = OpenOptions::new()
+            .read(true)
+            .custom_flags(OFlags::NONBLOCK.bits() as i32)
+            .open(&pipe)
+            .unwrap();
+        for own in [&pipe, &link] {
+            check(own).unwrap();
+            write(own, "figures").unwrap();
+            let mut text = [0; 7];
+            (&reader).read_exact(&mut text).unwrap();
+            assert_eq!(&text, b"figures");
+        }
+        drop(reader);
+        if std::os::unix::fs::chown(&pipe, Some(65534), None).is_err() {
+            // Only root gives pipes away.
+            return;
+        }
+        for path in [&pipe, &link] {
+            for refused in [write(path, "x"), create(path).map(drop)] {
+                let error = refused.unwrap_err().to_string();
+                assert_eq!(error, "a pipe of user 65534's; remove it or name another file");
+            }
+        }
+        assert!(check(&pipe).is_err());
     }
 
     #[test]
@@ -383,25 +506,24 @@ mod tests {
         let (file, pipe) = (directory.path().join("file"), directory.path().join("pipe"));
         fs::write(&file, "content").unwrap();
         symlink("file", directory.path().join("link")).unwrap();
-        rustix::fs::mknodat(
-            rustix::fs::CWD,
-            &pipe,
-            rustix::fs::FileType::Fifo,
-            rustix::fs::Mode::RWXU,
-            0,
-        )
-        .unwrap();
+        make_pipe(&pipe);
         symlink("pipe", directory.path().join("to-pipe")).unwrap();
         let _socket = std::os::unix::net::UnixListener::bind(directory.path().join("s")).unwrap();
         assert_eq!(read(&file, 7).unwrap(), b"content");
         assert_eq!(read(&directory.path().join("link"), 7).unwrap(), b"content");
-        // A pipe without a writer would be waited for.
+        // Opening a pipe without a writer would block.
         for (name, most, why) in [
             ("file", 6, "larger than 6 bytes"),
             ("pipe", 6, "a pipe, not a regular file"),
             ("to-pipe", 6, "a pipe, not a regular file"),
             ("s", 6, "a socket, not a regular file"),
             ("/dev/zero", 2 << 20, "a device, not a regular file"),
+            ("/proc/version", 2 << 20, "a file of the kernel, not a regular file"),
+            (
+                "/sys/kernel/mm/transparent_hugepage/enabled",
+                6,
+                "a file of the kernel, not a regular file",
+            ),
             (".", 6, "is a directory"),
         ] {
             let error = read(&directory.path().join(name), most).unwrap_err().to_string();

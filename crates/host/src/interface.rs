@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Network interfaces, asked of the kernel over rtnetlink: unlike `/sys`, its answers are those of the
-//! network namespace that the process is in, and tell of the far end of a veth in another one.
+//! Network interfaces, queried from the kernel over rtnetlink. Unlike `/sys`, its answers are those
+//! of the process's network namespace, and name the far end of a veth in another one.
 //!
 //! The numbers and layouts are those of `linux/rtnetlink.h` and `linux/if_link.h`.
 
@@ -19,7 +19,7 @@ const RTM_GETLINK: u16 = 18;
 const INFO: usize = 16;
 const IFF_UP: u32 = 1;
 const IFF_PROMISC: u32 = 0x100;
-/// Bytes of an interface's name at most (`IFNAMSIZ` without the 0 at its end).
+/// The most bytes in an interface's name (`IFNAMSIZ` without the NUL).
 const LONGEST_NAME: usize = 15;
 
 const IFLA_ADDRESS: u16 = 1;
@@ -37,44 +37,44 @@ const IFLA_XDP_ATTACHED: u16 = 2;
 /// `XDP_ATTACHED_DRV` and `XDP_ATTACHED_MULTI`: a program runs in the driver.
 const XDP_IN_DRIVER: [u8; 2] = [1, 4];
 
-/// What the kernel says of a network interface.
+/// What the kernel reports of a network interface.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Interface {
     /// Its name.
     pub name: String,
-    /// Its number.
+    /// Its index.
     pub index: u32,
-    /// Somebody has set it up (`ip link set NAME up`).
+    /// It is set up (`ip link set NAME up`).
     pub is_up: bool,
-    /// Somebody has it receive frames for others by its flag (`ip link set NAME promisc on`). What programs ask
-    /// for by sockets does not show here.
+    /// Its promiscuous flag is set (`ip link set NAME promisc on`). Programs that request
+    /// promiscuous mode through sockets do not show here.
     pub is_promiscuous: bool,
     /// There is a link. A veth has one when both of its ends are up.
     pub has_carrier: bool,
-    /// Its Ethernet address; none of interfaces that have no such one.
+    /// Its MAC address; none for interfaces without one.
     pub mac: Option<[u8; 6]>,
-    /// Largest packet in bytes, without its Ethernet header.
+    /// MTU: the largest packet in bytes, without its Ethernet header.
     pub mtu: u32,
-    /// What made it, such as `veth` or `bridge`; none for hardware.
+    /// Its driver type, such as `veth` or `bridge`; none for hardware.
     pub kind: Option<String>,
-    /// It has an XDP program, in the driver or behind it.
+    /// It has an XDP program, native (in the driver) or generic.
     pub has_xdp: bool,
-    /// It has one in the driver.
+    /// It has a native XDP program.
     pub has_xdp_in_driver: bool,
-    /// Number of the bridge or bond that it belongs to.
+    /// Index of the bridge or bond that it belongs to.
     pub master: Option<u32>,
-    /// Number of the interface behind it: the far end of a veth.
+    /// Index of the linked interface: the far end of a veth.
     pub link: Option<u32>,
-    /// Number by which this namespace knows that of `link`; none if it is this one.
+    /// The ID in this namespace of the namespace of `link`; none if it is this one.
     pub link_namespace: Option<i32>,
 }
 
-/// The interface of that name in this namespace; none if there is no such one.
+/// The interface of that name in this namespace; none if there is none.
 ///
 /// # Errors
-/// The kernel cannot be asked.
+/// The kernel cannot be queried.
 pub fn interface(name: &str) -> io::Result<Option<Interface>> {
-    // The kernel calls it a question out of range.
+    // The kernel would answer with ERANGE.
     if name.len() > LONGEST_NAME {
         return Ok(None);
     }
@@ -83,10 +83,10 @@ pub fn interface(name: &str) -> io::Result<Option<Interface>> {
     ask(0, &[(IFLA_IFNAME, &text)])
 }
 
-/// The interface of that number in a namespace that this one knows by a number; none: in this one.
+/// The interface with that index in a namespace, given by its ID in this one; none: in this one.
 ///
 /// # Errors
-/// The kernel cannot be asked, or not by this process.
+/// The kernel cannot be queried, or not by this process.
 pub fn interface_by_number(index: u32, namespace: Option<i32>) -> io::Result<Option<Interface>> {
     match namespace.map(i32::to_ne_bytes) {
         Some(namespace) => ask(index, &[(IFLA_TARGET_NETNSID, &namespace)]),
@@ -95,10 +95,11 @@ pub fn interface_by_number(index: u32, namespace: Option<i32>) -> io::Result<Opt
 }
 
 impl Interface {
-    /// The other end of a veth, wherever it is; none of other kinds.
+    /// The other end of a veth, in whichever namespace; none for other kinds.
     ///
     /// # Errors
-    /// The kernel cannot be asked, or not by this process: it wants rights over the other namespace.
+    /// The kernel cannot be queried, or not by this process: it needs rights over the other
+    /// namespace.
     pub fn veth_peer(&self) -> io::Result<Option<Interface>> {
         match (self.kind.as_deref(), self.link) {
             (Some("veth"), Some(index)) => interface_by_number(index, self.link_namespace),
@@ -106,39 +107,39 @@ impl Interface {
         }
     }
 
-    /// Whether its driver can give frames to AF_XDP without a copy; none when the kernel is too old to
-    /// say.
+    /// Returns true if its driver supports zero-copy AF_XDP; none if the kernel is too old to
+    /// report it.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
+    /// The kernel cannot be queried.
     pub fn has_zero_copy(&self) -> io::Result<Option<bool>> {
         netdev::has_zero_copy(self.index)
     }
 
-    /// Whether XDP programs run in its driver, and not only behind it; none when the kernel is too old to
-    /// say.
+    /// Returns true if its driver supports native XDP; none if the kernel is too old to report it.
     ///
     /// # Errors
-    /// The kernel cannot be asked.
+    /// The kernel cannot be queried.
     pub fn has_native_xdp(&self) -> io::Result<Option<bool>> {
         netdev::has_native_xdp(self.index)
     }
 }
 
-/// Sets or clears the flag by which an interface of this namespace receives frames for others.
+/// Sets or clears the promiscuous flag of an interface of this namespace.
 ///
 /// # Errors
-/// The kernel's: it takes CAP_NET_ADMIN.
+/// The kernel's: it needs CAP_NET_ADMIN.
 pub fn set_promiscuous(index: u32, on: bool) -> io::Result<()> {
     let mut info = [0; INFO];
     put(&mut info, 4, &index.to_ne_bytes());
     put(&mut info, 8, &if on { IFF_PROMISC } else { 0 }.to_ne_bytes());
-    // Which flags are meant.
+    // The mask of flags to change.
     put(&mut info, 12, &IFF_PROMISC.to_ne_bytes());
     netlink::tell(RTM_NEWLINK, &info)
 }
 
-/// In how many queues an interface of this namespace receives; none when `/sys` is another one's.
+/// The number of receive queues of an interface of this namespace; none if `/sys` is another
+/// namespace's.
 #[must_use]
 pub fn receive_queues(name: &str) -> Option<usize> {
     let queues = Path::new("/sys/class/net").join(name).join("queues");
@@ -146,7 +147,8 @@ pub fn receive_queues(name: &str) -> Option<usize> {
     Some(names.filter(|name| name.as_encoded_bytes().starts_with(b"rx-")).count())
 }
 
-/// Whether there is an interface of that name in this namespace; `true` when that cannot be known.
+/// Returns true if there is an interface of that name in this namespace, or if that cannot be found
+/// out.
 #[must_use]
 pub fn has_interface(name: &str) -> bool {
     !matches!(interface(name), Ok(None))
@@ -220,7 +222,7 @@ mod tests {
         assert!(has_interface("lo"));
         assert_eq!(receive_queues("lo"), Some(1));
         assert_eq!(interface("no-such-if").unwrap(), None);
-        // None can have that name, and the kernel refuses to look for it.
+        // No interface can have that name, and the kernel refuses the query.
         assert_eq!(interface("a-name-that-is-too-long").unwrap(), None);
         assert!(!has_interface("no-such-if"));
         assert_eq!(receive_queues("no-such-if"), None);
@@ -271,7 +273,7 @@ mod tests {
             link_namespace: Some(3),
         };
         assert_eq!(read_link(&answer).unwrap(), whole);
-        // However it is cut, it is read or refused.
+        // Truncated anywhere, it is read or refused.
         for length in 0..answer.len() {
             assert_eq!(read_link(&answer[..length]).is_err(), length < INFO);
         }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What a program asks the kernel about itself and others: the CPUs that it may use, signals that it was
 //! started to ignore, processes that are gone, sockets that nobody serves, network interfaces, memory, capabilities; the
-//! files that it writes for others, and its standard output.
+//! files that it writes for others, its run-time directory, and its standard output.
 #![forbid(unsafe_code)]
 
 pub mod console;
@@ -12,7 +12,9 @@ mod netdev;
 mod netlink;
 mod packet_sockets;
 mod privileges;
+mod runtime;
 mod sandbox;
+mod socket_users;
 mod sockets;
 
 use std::fs;
@@ -28,21 +30,24 @@ pub use namespace::enter_network_namespace;
 pub use netdev::queue_has_af_xdp;
 pub use packet_sockets::widen_packet_sockets;
 pub use privileges::keep_capabilities_for_ports;
+pub use runtime::{make_runtime_directory, runtime_directory};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
 use rustix::thread::{CpuSet, sched_getaffinity};
 pub use sandbox::{Paths, confine_paths, deny_system_calls};
+pub use socket_users::SocketUsers;
 pub use sockets::own_sockets;
 
-/// The CPUs that the calling thread may run on, in ascending order; none when the kernel does not say.
+/// The CPUs that the calling thread may run on, in ascending order; none if the kernel does not
+/// report them.
 #[must_use]
 pub fn allowed_cpus() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_default();
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
-/// Bytes of memory that may be used before the kernel has to swap, or to end programs; none where it does not
-/// say.
+/// Bytes of memory that may be used before the kernel must swap or kill programs; none if it does
+/// not report them.
 #[must_use]
 pub fn available_memory() -> Option<u64> {
     read_available(&fs::read_to_string("/proc/meminfo").ok()?)
@@ -53,28 +58,28 @@ fn read_available(meminfo: &str) -> Option<u64> {
     line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()?.checked_mul(1024)
 }
 
-/// Whether the process ignores a signal by its number, as whoever started it may have wanted (nohup does
-/// so for SIGHUP). `false` without `/proc`.
+/// Returns true if the process ignores the signal with this number, as its parent may have set
+/// (nohup does so for SIGHUP). `false` without `/proc`.
 #[must_use]
 pub fn ignores_signal(signal: i32) -> bool {
     is_ignored(&fs::read_to_string("/proc/self/status").unwrap_or_default(), signal)
 }
 
-/// Whether the text of /proc/self/status says that a signal is ignored.
+/// Returns true if the text of /proc/self/status lists the signal as ignored.
 fn is_ignored(status: &str, signal: i32) -> bool {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0);
     mask >> (signal - 1) & 1 == 1
 }
 
-/// Which of the capabilities that open network devices the process has in effect: names as in capabilities(7). None
-/// without `/proc`.
+/// The effective capabilities of the process, among those that are needed to open network devices:
+/// names as in capabilities(7). None without `/proc`.
 #[must_use]
 pub fn network_capabilities() -> Vec<&'static str> {
     read_capabilities(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
-/// Those in the text of /proc/self/status.
+/// The same, from the text of /proc/self/status.
 fn read_capabilities(status: &str) -> Vec<&'static str> {
     const NUMBERS: [(&str, u32); 3] =
         [("CAP_NET_ADMIN", 12), ("CAP_NET_RAW", 13), ("CAP_SYS_ADMIN", 21)];
@@ -84,39 +89,40 @@ fn read_capabilities(status: &str) -> Vec<&'static str> {
     held.map(|(name, _)| name).collect()
 }
 
-/// Whether no process has that number (in this PID namespace: one in another has none here).
+/// Returns true if no process has that ID (in this PID namespace; processes of others are not
+/// seen).
 #[must_use]
 pub fn is_gone(pid: u32) -> bool {
     let pid = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    // One that may not be signalled is there.
+    // A process that may not be signalled exists.
     pid.is_none_or(|pid| test_kill_process(pid) == Err(Errno::SRCH))
 }
 
-/// Whether the process has root's rights over files, by its effective user.
+/// Returns true if the process has root's rights over files, by its effective user.
 #[must_use]
 pub fn is_root() -> bool {
     rustix::process::geteuid().is_root()
 }
 
-/// The number of the process's effective user.
+/// The ID of the process's effective user.
 #[must_use]
 pub fn user() -> u32 {
     rustix::process::geteuid().as_raw()
 }
 
-/// Whether some process has a socket open under that name, asked without disturbing it; `true` when that
-/// cannot be known.
+/// Returns true if a process has a socket open at that path, or if that cannot be found out. Does
+/// not disturb that process.
 #[must_use]
 pub fn is_served(path: &Path) -> bool {
-    // A datagram socket neither waits nor shows itself as a connection to a living server, whose type
-    // is another one: then the connection is refused for another reason.
+    // A datagram socket neither waits nor appears as a connection to a running server: that has
+    // another type, so the connection is refused for another reason.
     let connect = || UnixDatagram::unbound()?.connect(path);
     !connect().is_err_and(|error| {
         matches!(error.kind(), ErrorKind::ConnectionRefused | ErrorKind::NotFound)
     })
 }
 
-/// Whether a socket is there, not by way of a link, that no process has open.
+/// Returns true if the path is a socket, not a link to one, that no process has open.
 #[must_use]
 pub fn is_stale_socket(path: &Path) -> bool {
     path.symlink_metadata().is_ok_and(|found| found.file_type().is_socket()) && !is_served(path)
@@ -173,7 +179,8 @@ mod tests {
     fn a_process_is_gone_when_nobody_has_its_number() {
         assert!(!is_gone(std::process::id()));
         assert!(!is_gone(1));
-        // Larger than the kernel's limit, than a number can be, and the one of every process's group.
+        // Larger than the kernel's limit, larger than a PID can be, and the ID that means every
+        // process of a group.
         assert!(is_gone(1 << 23));
         assert!(is_gone(u32::MAX));
         assert!(is_gone(0));

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What an interface can do for XDP, and which of its queues have AF_XDP sockets, asked over the generic netlink family
-//! `netdev` (kernel 6.3 and later).
+//! An interface's XDP features, and which of its queues have AF_XDP sockets, queried over the
+//! generic netlink family `netdev` (kernel 6.3 and later).
 //! The numbers are those of `linux/genetlink.h` and `linux/netdev.h`.
 
 use std::io;
@@ -10,7 +10,7 @@ use rustix::net::netlink::GENERIC;
 
 use crate::netlink::{Attributes, ask, u16_at};
 
-/// The family that finds others by their name.
+/// The family that looks up other families by name.
 const GENL_ID_CTRL: u16 = 16;
 const CTRL_CMD_GETFAMILY: u8 = 3;
 const CTRL_ATTR_FAMILY_ID: u16 = 1;
@@ -24,28 +24,30 @@ const NETDEV_A_QUEUE_IFINDEX: u16 = 2;
 const NETDEV_A_QUEUE_TYPE: u16 = 3;
 const NETDEV_A_QUEUE_XSK: u16 = 7;
 const NETDEV_QUEUE_TYPE_RX: u32 = 0;
-/// Programs run in the driver, with all that they usually answer.
+/// Native XDP with the usual actions.
 const NETDEV_XDP_ACT_BASIC: u64 = 1 << 0;
 const NETDEV_XDP_ACT_XSK_ZEROCOPY: u64 = 1 << 3;
-/// Length of `struct genlmsghdr`: command, version, and nothing.
+/// Length of `struct genlmsghdr`: command, version, reserved.
 const HEAD: usize = 4;
 
-/// Whether the driver of the interface gives frames to AF_XDP without a copy; none when the kernel has
-/// no such family.
+/// Returns true if the interface's driver supports zero-copy AF_XDP; none if the kernel has no such
+/// family.
 pub fn has_zero_copy(index: u32) -> io::Result<Option<bool>> {
     Ok(features(index)?.map(|features| features & NETDEV_XDP_ACT_XSK_ZEROCOPY != 0))
 }
 
-/// Whether XDP programs run in the driver of the interface; none when the kernel has no such family.
+/// Returns true if the interface's driver supports native XDP; none if the kernel has no such
+/// family.
 pub fn has_native_xdp(index: u32) -> io::Result<Option<bool>> {
     Ok(features(index)?.map(|features| features & NETDEV_XDP_ACT_BASIC != 0))
 }
 
-/// Whether a receive queue of the interface belongs to an AF_XDP socket, also to one that was closed and whose queue the
-/// kernel has not given free yet. `false` as well when the kernel does not say (before 6.15).
+/// Returns true if a receive queue of the interface belongs to an AF_XDP socket, or to a closed one
+/// whose queue the kernel has not released yet. Also `false` if the kernel does not report it
+/// (before 6.15).
 ///
 /// # Errors
-/// The kernel's: there is no such queue, or it cannot say anything about queues (before 6.7).
+/// The kernel's: there is no such queue, or it has no information about queues (before 6.7).
 pub fn queue_has_af_xdp(index: u32, queue: u32) -> io::Result<bool> {
     let Some(family) = family()? else { return Ok(false) };
     let answer = question(
@@ -68,7 +70,7 @@ fn features(index: u32) -> io::Result<Option<u64>> {
     Ok(features.and_then(|value| value.try_into().ok()).map(u64::from_ne_bytes))
 }
 
-/// The number of the family; none when the kernel has no such family.
+/// The number of the family; none if the kernel has no such family.
 fn family() -> io::Result<Option<u16>> {
     let no_family = |error: &io::Error| error.raw_os_error() == Some(Errno::NOENT.raw_os_error());
     match question(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, &[(CTRL_ATTR_FAMILY_NAME, b"netdev\0")]) {

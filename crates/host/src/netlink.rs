@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! One question to the kernel over netlink, and its answer. Layouts are those of `linux/netlink.h`.
+//! One netlink request to the kernel, and its answer. Layouts are those of `linux/netlink.h`.
 
 use std::io;
+use std::os::fd::OwnedFd;
 
 use rustix::io::Errno;
 use rustix::net::netlink::SocketAddrNetlink;
@@ -16,10 +17,11 @@ const NLM_F_ACK: u16 = 4;
 /// Length of `struct nlmsghdr`.
 const HEADER: usize = 16;
 
-/// Asks; returns the kind of the answer and what is behind its header. `protocol` is none for routing.
+/// Sends a query; returns the type of the answer and the data after its header. `protocol` is none
+/// for rtnetlink.
 ///
 /// # Errors
-/// The kernel's own, which may mean that there is no such thing.
+/// The kernel's, which may mean that the object does not exist.
 pub fn ask(
     protocol: Option<Protocol>,
     kind: u16,
@@ -29,10 +31,10 @@ pub fn ask(
     read(&exchange(protocol, kind, NLM_F_REQUEST, &message(head, attributes))?)
 }
 
-/// Has the kernel change something of routing's.
+/// Sends a change to rtnetlink.
 ///
 /// # Errors
-/// The kernel's own.
+/// The kernel's.
 pub fn tell(kind: u16, head: &[u8]) -> io::Result<()> {
     match read(&exchange(None, kind, NLM_F_REQUEST | NLM_F_ACK, head)?)? {
         // Error 0: it is done.
@@ -48,18 +50,37 @@ fn exchange(
     flags: u16,
     content: &[u8],
 ) -> io::Result<Vec<u8>> {
-    let socket =
-        socket_with(AddressFamily::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, protocol)?;
+    exchange_on(&open(protocol)?, kind, flags, content)
+}
+
+/// A socket to ask by, in the calling thread's network namespace.
+///
+/// # Errors
+/// The kernel's own.
+pub fn open(protocol: Option<Protocol>) -> io::Result<OwnedFd> {
+    let (family, kind) = (AddressFamily::NETLINK, SocketType::RAW);
+    Ok(socket_with(family, kind, SocketFlags::CLOEXEC, protocol)?)
+}
+
+/// As [`ask`], by a socket that stays open.
+///
+/// # Errors
+/// The kernel's own, which may mean that there is no such thing.
+pub fn ask_on(socket: &OwnedFd, kind: u16, content: &[u8]) -> io::Result<(u16, Vec<u8>)> {
+    read(&exchange_on(socket, kind, NLM_F_REQUEST, content)?)
+}
+
+fn exchange_on(socket: &OwnedFd, kind: u16, flags: u16, content: &[u8]) -> io::Result<Vec<u8>> {
     let mut request = vec![0; HEADER];
     request.extend(content);
     let length = request.len() as u32;
     put(&mut request, 0, &length.to_ne_bytes());
     put(&mut request, 4, &kind.to_ne_bytes());
     put(&mut request, 6, &flags.to_ne_bytes());
-    sendto(&socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
-    // The kernel has answered before the request counts as sent. This is longer than any answer here.
+    sendto(socket, &request, SendFlags::empty(), &SocketAddrNetlink::new(0, 0))?;
+    // The answer is there before the send returns. The buffer is longer than any answer here.
     let mut answer = vec![0; 1 << 15];
-    let (length, _) = recv(&socket, &mut answer[..], RecvFlags::DONTWAIT)?;
+    let (length, _) = recv(socket, &mut answer[..], RecvFlags::DONTWAIT)?;
     answer.truncate(length);
     Ok(answer)
 }
@@ -91,14 +112,14 @@ pub fn message(head: &[u8], attributes: &[(u16, &[u8])]) -> Vec<u8> {
     message
 }
 
-/// Attribute after attribute: kind and value of each, up to one that is cut off.
+/// Iterates over attributes: type and value of each, up to one that is truncated.
 pub struct Attributes<'bytes>(pub &'bytes [u8]);
 
 impl<'bytes> Iterator for Attributes<'bytes> {
     type Item = (u16, &'bytes [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        /// Bits of the kind that say how to read the value.
+        /// Bits of the type that say how to read the value.
         const FLAGS: u16 = 0xc000;
         let length = usize::from(u16_at(self.0, 0)?);
         let kind = u16_at(self.0, 2)? & !FLAGS;

@@ -12,17 +12,20 @@ use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_op
 
 use crate::sockets::own_sockets;
 
-/// More than all slots of a driver's largest ring hold. The kernel takes no memory for it.
+/// More than all slots of a driver's largest ring hold. It is a limit: the kernel allocates nothing
+/// for it.
 const ROOM: usize = 1 << 28;
 
-/// Sets the limit on frames that the interface has not taken yet (`SO_SNDBUF`) so high, for each packet socket of this
-/// process, that no sender meets it; returns how many sockets there are. An ordinary user gets what the system allows.
+/// Raises the limit on frames that the interface has not taken yet (`SO_SNDBUF`) for each packet
+/// socket of this process, so that no sender reaches it; returns the number of sockets. Without
+/// CAP_NET_ADMIN it is raised to the system's maximum.
 ///
-/// DPDK's net_af_packet sleeps in `poll` when frames reach that limit, 212,992 bytes unless the system says otherwise, which is some 250
-/// frames. A sender that has to keep its times must not wait for the interface's other end: that one drops what it has no room for.
+/// DPDK's net_af_packet sleeps in `poll` when frames reach that limit, by default 212,992 bytes or
+/// some 250 frames. A sender that must keep its schedule must not wait for the interface's other
+/// end, which drops frames that it has no room for.
 ///
 /// # Errors
-/// Those of the kernel.
+/// The kernel's.
 pub fn widen_packet_sockets() -> io::Result<usize> {
     let mut found = 0;
     for socket in packet_sockets()? {
@@ -33,7 +36,7 @@ pub fn widen_packet_sockets() -> io::Result<usize> {
     Ok(found)
 }
 
-/// Copies of their descriptors: who made them owns the others, and may close them at any time.
+/// Copies of their descriptors: the code that opened the originals may close them at any time.
 fn packet_sockets() -> io::Result<Vec<OwnedFd>> {
     let own = pidfd_open(getpid(), PidfdFlags::empty())?;
     let mut found = Vec::new();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What root gives up before it serves others.
+//! Capabilities that root gives up before it serves others.
 
 use std::io;
 
@@ -7,23 +7,25 @@ use rustix::thread::{
     CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs,
 };
 
-/// What ports at interfaces of the kernel need: packet sockets, interfaces that are made or changed, XDP programs,
-/// and memory that stays.
+/// What ports on kernel interfaces need: packet sockets, creating and changing interfaces, XDP
+/// programs, and locked memory.
 const FOR_PORTS: CapabilitySet = CapabilitySet::NET_RAW
     .union(CapabilitySet::NET_ADMIN)
     .union(CapabilitySet::BPF)
     .union(CapabilitySet::IPC_LOCK);
 
-/// What libxdp needs beside it: the verifier lets its dispatcher compare pointers with CAP_PERFMON only, and the kernel
-/// opens a program by its number (BPF_PROG_GET_FD_BY_ID) with CAP_SYS_ADMIN only.
+/// What libxdp needs as well: the verifier lets its dispatcher compare pointers only with
+/// CAP_PERFMON, and the kernel opens a program by its ID (BPF_PROG_GET_FD_BY_ID) only with
+/// CAP_SYS_ADMIN.
 const FOR_LIBXDP: CapabilitySet = CapabilitySet::PERFMON.union(CapabilitySet::SYS_ADMIN);
 
-/// Keeps, of the capabilities that the calling thread has, only CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and CAP_IPC_LOCK, with
-/// `libxdp` also CAP_PERFMON and CAP_SYS_ADMIN, and has no program that it starts get more (`no_new_privs`). Threads that
-/// it makes from then on have no more either; those that there are keep what they have.
+/// Reduces the calling thread's capabilities to CAP_NET_RAW, CAP_NET_ADMIN, CAP_BPF and
+/// CAP_IPC_LOCK, with `libxdp` also CAP_PERFMON and CAP_SYS_ADMIN, as far as it has them, and sets
+/// `no_new_privs`, so that no program that it starts gets more. This also holds for threads that it
+/// creates later; existing threads keep what they have.
 ///
 /// # Errors
-/// The kernel's; then nothing is certain, and the program should end.
+/// The kernel's; the state is then unknown, and the program should end.
 pub fn keep_capabilities_for_ports(libxdp: bool) -> io::Result<()> {
     let wanted = if libxdp { FOR_PORTS | FOR_LIBXDP } else { FOR_PORTS };
     set_no_new_privs(true)?;
@@ -41,7 +43,7 @@ pub fn keep_capabilities_for_ports(libxdp: bool) -> io::Result<()> {
 mod tests {
     use super::*;
 
-    /// On threads of their own, for they do not get back what they give up.
+    /// On separate threads, because they cannot get the capabilities back.
     #[test]
     fn nothing_but_what_ports_need_stays() {
         let thread = std::thread::spawn(|| {

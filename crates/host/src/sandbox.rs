@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a program gives up before it serves others, whoever started it: paths (Landlock) and system calls (seccomp).
+//! What a program gives up before it serves others, as whichever user it runs: paths (Landlock) and
+//! system calls (seccomp).
 //!
-//! Both hold for the calling thread and for those that it makes later; so they are applied while there is only one.
-//! Files and sockets that are open stay open. Neither can be undone.
+//! Both hold for the calling thread and for threads that it creates later, so they are applied
+//! while there is only one. Open files and sockets stay open. Neither can be undone.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -17,7 +18,7 @@ use seccompiler::{
     SeccompRule,
 };
 
-/// The newest version of Landlock's interface whose restrictions have been tried with DPDK's drivers.
+/// The newest Landlock ABI whose restrictions have been tested with DPDK's drivers.
 const TESTED: ABI = ABI::V7;
 
 /// The paths that a process may still open, each with everything below it. Paths that do not exist are left out.
@@ -25,22 +26,24 @@ const TESTED: ABI = ABI::V7;
 pub struct Paths {
     /// Files and directories to read.
     pub readable: Vec<PathBuf>,
-    /// Files, directories and devices to read and write; directories also to make and remove files and sockets in.
+    /// Files, directories and devices to read and write; in directories also to create and remove
+    /// files and sockets.
     pub writable: Vec<PathBuf>,
     /// Directories in which empty directories may be removed.
     pub prunable: Vec<PathBuf>,
 }
 
-/// Restricts the calling thread, and those that it makes later, to these paths, as far as the kernel can: older ones
-/// know fewer restrictions or none. It can then neither connect to or listen on a TCP port, nor send a signal to
-/// other processes. Returns the version of Landlock's interface that is in force, or none if the kernel has no Landlock.
+/// Restricts the calling thread, and threads that it creates later, to these paths, as far as the
+/// kernel supports it: older kernels have fewer restrictions or none. The process can then neither
+/// connect to nor listen on a TCP port, nor signal other processes. Returns the Landlock ABI
+/// version in force, or none if the kernel has no Landlock.
 ///
 /// # Errors
 /// The kernel's; then nothing is restricted.
 pub fn confine_paths(paths: &Paths) -> io::Result<Option<i32>> {
     let failed = |error: RulesetError| io::Error::other(format!("Landlock: {error}"));
     let read = AccessFs::from_read(TESTED) & !AccessFs::Execute;
-    // Device nodes would be a way to all of the machine's devices.
+    // Device nodes would give access to all of the machine's devices.
     let write = AccessFs::from_all(TESTED)
         & !make_bitflags!(AccessFs::{Execute | MakeChar | MakeBlock | Refer});
     let mut ruleset = Ruleset::default()
@@ -67,17 +70,18 @@ pub fn confine_paths(paths: &Paths) -> io::Result<Option<i32>> {
     })
 }
 
-/// Permits access to what is at a path, if there is anything: to a file as far as it concerns files.
+/// A rule for a path, if it exists; for a file only the rights that apply to files.
 fn rule(path: PathBuf, access: BitFlags<AccessFs>) -> Option<PathBeneath<PathFd>> {
     let is_dir = path.metadata().ok()?.is_dir();
     let access = if is_dir { access } else { access & AccessFs::from_file(TESTED) };
     Some(PathBeneath::new(PathFd::new(path).ok()?, access))
 }
 
-/// System calls that no port, driver or client needs: they start programs, look into other processes, change the
-/// kernel, its clock, its mounts or its keys, or enter other namespaces. io_uring is among them because what it does
-/// passes no filter. pidfd_getfd(2) is not, because [`crate::widen_packet_sockets`] copies descriptors of this process
-/// by it; for other processes Landlock refuses it.
+/// System calls that no port, driver or client needs: they start programs, access other processes,
+/// change the kernel, its clock, its mounts or its keys, or enter other namespaces. io_uring is
+/// among them because its operations bypass the filter. pidfd_getfd(2) is not, because
+/// [`crate::widen_packet_sockets`] uses it to copy descriptors of this process; for other processes
+/// Landlock refuses it.
 const DENIED: &[libc::c_long] = &[
     libc::SYS_execve,
     libc::SYS_execveat,
@@ -127,7 +131,7 @@ const DENIED: &[libc::c_long] = &[
     libc::SYS_io_uring_setup,
 ];
 
-/// Flags of clone(2) that make namespaces.
+/// Flags of clone(2) that create namespaces.
 const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWNS,
     libc::CLONE_NEWCGROUP,
@@ -138,11 +142,11 @@ const NAMESPACES: [libc::c_int; 7] = [
     libc::CLONE_NEWNET,
 ];
 
-/// Refuses (`EPERM`) system calls that a packet generator never needs, for the calling thread and those that it makes
-/// later.
+/// Refuses (`EPERM`) system calls that a packet generator never needs, for the calling thread and
+/// for threads that it creates later.
 ///
 /// # Errors
-/// The kernel has no seccomp, or does not take the filter.
+/// The kernel has no seccomp, or refuses the filter.
 pub fn deny_system_calls() -> io::Result<()> {
     let mut rules = BTreeMap::new();
     for call in DENIED {
@@ -160,7 +164,8 @@ pub fn deny_system_calls() -> io::Result<()> {
         .map_err(io::Error::other)?;
     deny(&mut rules, libc::SYS_clone, namespaces);
     apply(rules, libc::EPERM)?;
-    // Its flags are in memory, where no filter sees them. Without it the C library makes threads by clone.
+    // Its flags are in memory, where a filter cannot read them. The C library falls back to clone
+    // to create threads.
     apply(BTreeMap::from([(libc::SYS_clone3, Vec::new())]), libc::ENOSYS)
 }
 
@@ -168,7 +173,7 @@ pub fn deny_system_calls() -> io::Result<()> {
 fn deny(rules: &mut BTreeMap<i64, Vec<SeccompRule>>, call: libc::c_long, when: Vec<SeccompRule>) {
     #[cfg(target_arch = "x86_64")]
     {
-        /// Added to the numbers of x32, and those that differ there.
+        /// Added to system call numbers in the x32 ABI, and those that differ there.
         const X32: i64 = 0x4000_0000;
         let number = match call {
             libc::SYS_execve => 520,
@@ -205,7 +210,7 @@ mod tests {
 
     use super::*;
 
-    /// On a thread of its own, for it does not get back what it gives up.
+    /// On a separate thread, because it cannot undo the restrictions.
     #[test]
     fn other_paths_cannot_be_opened() {
         let [read, written, other] = [(); 3].map(|()| tempfile::tempdir().unwrap());

@@ -4,8 +4,8 @@
 use std::fs;
 use std::io;
 
-/// The sockets among this process's descriptors, by number of the descriptor and inode. Other threads may close and open some
-/// meanwhile.
+/// The sockets among this process's descriptors: descriptor and inode of each. Other threads may
+/// close and open sockets meanwhile.
 ///
 /// # Errors
 /// The kernel's: there is no `/proc`.

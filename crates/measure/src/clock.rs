@@ -4,7 +4,7 @@
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
 
-/// The counter now, in cycles. Not serialising, as `rte_rdtsc`.
+/// The counter now, in cycles. Not serialising, like `rte_rdtsc`.
 #[inline(always)]
 #[must_use]
 pub fn now() -> u64 {
@@ -31,8 +31,8 @@ pub fn now() -> u64 {
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
 compile_error!("linerate-measure can read the time stamp counter of x86_64 and aarch64 only");
 
-/// Measured cost of one [`now`], in cycles: the median distance of back-to-back readings. Measured
-/// at the first call, which allocates, and kept.
+/// Measured cost of one [`now`], in cycles: the median difference of back-to-back readings.
+/// Measured in the first call, which allocates, and cached.
 #[must_use]
 pub fn cost() -> u64 {
     static COST: OnceLock<u64> = OnceLock::new();
@@ -49,11 +49,12 @@ pub fn cost() -> u64 {
     })
 }
 
-/// Measured rate of [`now`], in cycles per second, by the system's monotonic clock. Measured at the first
-/// call, which sleeps for 50 ms, and kept.
+/// Measured rate of [`now`], in cycles per second, against the system's monotonic clock. Measured
+/// in the first call, which sleeps for 50 ms, and cached.
 ///
-/// Each end is the reading of the clock that took the fewest cycles of several, so that an interruption
-/// does not count: the error is some tens of nanoseconds in 50 ms, a part in a million.
+/// At both ends the clocks are read several times, and the reading that took the fewest cycles is
+/// used, so that interruptions do not count. The error is some tens of nanoseconds in 50 ms, about
+/// one part in a million.
 #[must_use]
 pub fn hz() -> u64 {
     static HZ: OnceLock<u64> = OnceLock::new();
@@ -66,7 +67,7 @@ pub fn hz() -> u64 {
     })
 }
 
-/// Both clocks at one time, the counter in the middle of reading the other.
+/// Both clocks at one time: the counter in the middle of the reading of the other.
 fn together() -> (u64, Instant) {
     const READINGS: usize = 16;
     let read = || {

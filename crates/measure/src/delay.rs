@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How long a flow's frames are on their way, and by how much that varies.
+//! The delays of a flow's frames, and their variation.
 //!
 //! A frame's *transit* is the time from its stamp to its arrival without the clock's cost
-//! ([`crate::clock::cost`]), in TSC cycles. Of it are kept:
-//! - the latency itself: least, mean, greatest, histogram;
-//! - PDV, packet delay variation (RFC 5481, section 4.2): transit minus the least of all transits;
-//! - IPDV, inter-packet delay variation (RFC 3393, section 2.4; RFC 5481, section 4.1): the difference of
-//!   the transits of two frames with consecutive numbers, where the later one arrives next after the
-//!   earlier. Of frames that were lost or reordered it is undefined, and not counted;
-//! - interarrival jitter (RFC 3550, section 6.4.1): J grows by (|D| - J)/16 at each frame, where D is the
-//!   difference of the transits of two frames in the order of their *arrival*, whatever their numbers.
+//! ([`crate::clock::cost`]), in TSC cycles. These are recorded:
+//! - the latency itself: minimum, mean, maximum, histogram;
+//! - PDV, packet delay variation (RFC 5481, section 4.2): transit minus the minimum of all
+//!   transits;
+//! - IPDV, inter-packet delay variation (RFC 3393, section 2.4; RFC 5481, section 4.1): the
+//!   difference of the transits of two frames with consecutive numbers, if the later one is the
+//!   next to arrive after the earlier. For frames that were lost or reordered it is undefined, and
+//!   not counted;
+//! - interarrival jitter (RFC 3550, section 6.4.1): J grows by (|D| - J)/16 at each frame, where D
+//!   is the difference of the transits of two frames in the order of their *arrival*, whatever
+//!   their numbers.
 
 use crate::{Cell, Distribution};
 
@@ -18,13 +21,13 @@ use crate::{Cell, Distribution};
 pub struct DelayBooks {
     /// Transits.
     pub latency: Distribution,
-    /// Magnitudes of IPDV.
+    /// Absolute values of IPDV.
     pub ipdv: Distribution,
-    /// Frames that were longer on their way than the one before; IPDV above 0.
+    /// Frames with a longer transit than the frame before; IPDV above 0.
     pub ipdv_longer: Cell,
-    /// Frames that were shorter on their way than the one before; IPDV below 0.
+    /// Frames with a shorter transit than the frame before; IPDV below 0.
     pub ipdv_shorter: Cell,
-    /// RFC 3550's jitter in cycles, the bits of an `f64`.
+    /// RFC 3550's jitter in cycles, as the bits of an `f64`.
     jitter: Cell,
 }
 
@@ -35,15 +38,16 @@ impl DelayBooks {
         (self.latency.count() > 0).then(|| f64::from_bits(self.jitter.get()))
     }
 
-    /// The PDV that the share `quantile` (0 to 1) of the frames does not exceed, in cycles: that quantile
-    /// of the latency minus its least value. RFC 5481, section 4.2. None before the first frame.
+    /// The PDV that the share `quantile` (0 to 1) of the frames does not exceed, in cycles: that
+    /// quantile of the latency minus its minimum. RFC 5481, section 4.2. None before the first
+    /// frame.
     #[must_use]
     pub fn pdv(&self, quantile: f64) -> Option<u64> {
         let least = self.latency.min()?;
         self.latency.quantile(quantile).map(|latency| latency.saturating_sub(least))
     }
 
-    /// Starts new books. The writer's only.
+    /// Clears everything. Only the writer may call this.
     pub fn clear(&self) {
         self.latency.clear();
         self.ipdv.clear();
@@ -53,7 +57,7 @@ impl DelayBooks {
     }
 }
 
-/// What the thread that receives a flow remembers of its latest stamped frame.
+/// State of the thread that receives a flow: its latest stamped frame.
 ///
 /// ```
 /// use measure::{DelayBooks, Delays};
@@ -73,32 +77,34 @@ pub struct Delays {
 struct Last {
     sequence: u32,
     transit: u64,
-    /// Whether others came after it.
+    /// True if other frames arrived after it.
     skipped: bool,
 }
 
 impl Delays {
-    /// The flow starts again. The books are left as they are, but for the jitter, which starts at 0.
+    /// The flow starts again. The statistics are left as they are, except the jitter, which
+    /// restarts at 0.
     pub fn restart(&mut self) {
         self.last = None;
     }
 
-    /// Frames come that are not entered: the next one has no neighbour before it, and adds nothing to the jitter.
+    /// Frames arrive that are not recorded: the next recorded frame has no IPDV, and adds nothing
+    /// to the jitter.
     pub fn skip(&mut self) {
         if let Some(last) = &mut self.last {
             last.skipped = true;
         }
     }
 
-    /// Enters a frame that was `transit` cycles on its way.
+    /// Records a frame with a transit of `transit` cycles.
     #[inline]
     pub fn see(&mut self, books: &DelayBooks, sequence: u32, transit: u64) {
         self.see_row(books, sequence, 1, transit);
     }
 
-    /// Enters `count` frames with consecutive numbers from `first` on that were sent at one time and
-    /// arrived at one time, in the time of one. The result is the same as one by one, of the jitter to
-    /// the precision of an `f64`.
+    /// Records `count` frames with consecutive numbers from `first` on that were sent at one time
+    /// and arrived at one time, as fast as one frame. The result is the same as one by one; for the
+    /// jitter, to the precision of an `f64`.
     #[inline]
     pub fn see_row(&mut self, books: &DelayBooks, first: u32, count: u32, transit: u64) {
         if count == 0 {
@@ -125,7 +131,7 @@ impl Delays {
     }
 }
 
-/// The jitter after `equal` differences of 0, each of which takes a sixteenth of it away.
+/// The jitter after `equal` differences of 0, each of which reduces it by a sixteenth.
 #[inline]
 fn decline(jitter: f64, equal: u32) -> f64 {
     const LEFT: f64 = 15.0 / 16.0;

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A histogram with the figures that it would only give roughly.
+//! A histogram with exact count, sum, minimum and maximum.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::{Cell, Counters};
 
-/// Values with their exact number, sum, least and greatest. One thread writes.
+/// Values with their exact number, sum, minimum and maximum. One thread writes.
 ///
 /// ```
 /// let spans = measure::Distribution::default();
@@ -42,7 +42,7 @@ impl Distribution {
         }
     }
 
-    /// Enters a value `times`. The writer's only.
+    /// Records a value `times` times. Only the writer may call this.
     #[inline]
     pub fn add(&self, value: u64, times: u64) {
         if times == 0 {
@@ -56,12 +56,12 @@ impl Distribution {
             self.max.set(value);
         }
         self.sum.add(value.wrapping_mul(times));
-        // Last, so that whoever reads it first finds all that it counts.
+        // Last, so that a reader that reads it first finds all that it counts.
         let count = self.count.load(Ordering::Relaxed).wrapping_add(times);
         self.count.store(count, Ordering::Release);
     }
 
-    /// Forgets everything. The writer's only.
+    /// Clears everything. Only the writer may call this.
     pub fn clear(&self) {
         self.count.store(0, Ordering::Relaxed);
         self.sum.set(0);
@@ -70,7 +70,8 @@ impl Distribution {
         self.counters.clear();
     }
 
-    /// Number of values. Read it before the others: they then hold all that it counts, or more.
+    /// Number of values. Read it before the others: they then include at least the values that it
+    /// counts.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.count.load(Ordering::Acquire)
@@ -89,24 +90,25 @@ impl Distribution {
         self.sum().checked_div(count)
     }
 
-    /// Least value; none while there are none.
+    /// Smallest value; none while there are none.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.min.get())
     }
 
-    /// Greatest value; none while there are none.
+    /// Largest value; none while there are none.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count() > 0).then(|| self.max.get())
     }
 
     /// The value that the share `quantile` (0 to 1) of all values does not exceed, by
-    /// [`Counters::quantile`], but never outside of least and greatest; none while there are none.
+    /// [`Counters::quantile`], limited to the smallest and largest value; none while there are
+    /// none.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         let (min, max) = (self.min()?, self.max()?);
-        // No clamp(): a writer may clear all between two readings.
+        // No clamp(), which panics if the writer clears everything between two reads.
         self.counters.quantile(quantile).map(|value| value.max(min).min(max))
     }
 

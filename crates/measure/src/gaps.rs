@@ -3,7 +3,7 @@
 
 use crate::Distribution;
 
-/// What a sending thread remembers of its latest burst. The distribution of the gaps, in TSC cycles, is a
+/// State of a sending thread: its latest burst. The distribution of the gaps, in TSC cycles, is a
 /// [`Distribution`] that one thread writes; n frames have n - 1 gaps.
 ///
 /// ```
@@ -19,13 +19,13 @@ pub struct Departures {
 }
 
 impl Departures {
-    /// What follows is another stream: the time until its first frame is no gap.
+    /// Another stream begins: the time until its first frame is not a gap.
     pub fn restart(&mut self) {
         self.last = None;
     }
 
-    /// Enters `count` frames that were offered together at TSC `now`: gaps of 0, and one since the burst
-    /// before.
+    /// Records `count` frames that were offered together at TSC `now`: gaps of 0, and one since the
+    /// burst before.
     #[inline]
     pub fn see_burst(&mut self, gaps: &Distribution, now: u64, count: u32) {
         if count == 0 {

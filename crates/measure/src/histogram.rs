@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A histogram that one thread writes while others read it.
 //!
-//! Its counters are those of an HDR histogram of two significant digits (hdrhistogram.org), so that a
-//! copy of them loses nothing; the `hdrhistogram` crate cannot be read while it is written.
+//! Its counters are those of an HDR histogram of two significant digits (hdrhistogram.org), so a
+//! copy of them loses nothing. The `hdrhistogram` crate's own cannot be read while it is written.
 
 #[cfg(feature = "hdr")]
 mod encoded;
@@ -12,29 +12,29 @@ pub use encoded::{Summary, decode, encode};
 
 use crate::Cell;
 
-/// Counters of a doubling. Of two significant digits values up to 2 * 10^2 are exact, hence 256 counters
-/// for the first ones and 128 for each doubling.
+/// Counters for each doubling of the value. With two significant digits, values up to 2 * 10^2 are
+/// exact, hence 256 counters for the first ones and 128 for each doubling.
 const HALF: usize = 128;
 const HALF_BITS: u32 = HALF.trailing_zeros();
-/// Largest value that is told apart; of cycles, some seconds. What is above is counted as this.
+/// Largest value with its own counter; some seconds, in cycles. Larger values are counted as this.
 pub const LARGEST: u64 = (1 << 34) - 1;
 const COUNTERS: usize = index(LARGEST) + 1;
 
-/// The counter of a value.
+/// The index of the counter of a value.
 #[inline(always)]
 const fn index(value: u64) -> usize {
     let doublings = (u64::BITS - 1 - (value | 1).leading_zeros()).saturating_sub(HALF_BITS);
     doublings as usize * HALF + (value >> doublings) as usize
 }
 
-/// The least value of a counter.
+/// The smallest value of a counter.
 const fn value(index: usize) -> u64 {
     let doublings = (index / HALF).saturating_sub(1);
     ((index - doublings * HALF) as u64) << doublings
 }
 
-/// Counts values from 0 to [`LARGEST`]: those below 256 exactly, larger ones to one part in 128. Takes
-/// 28 KiB.
+/// Counts values from 0 to [`LARGEST`]: those below 256 exactly, larger ones to one part in 128.
+/// Takes 28 KiB.
 #[derive(Debug)]
 pub struct Counters(Box<[Cell; COUNTERS]>);
 
@@ -45,13 +45,13 @@ impl Default for Counters {
 }
 
 impl Counters {
-    /// Counters that have counted nothing.
+    /// Makes counters that have counted nothing.
     #[must_use]
     pub fn new() -> Self {
         Self(Box::new([const { Cell::new(0) }; COUNTERS]))
     }
 
-    /// Counts a value `times`. The writer's only.
+    /// Counts a value `times` times. Only the writer may call this.
     #[inline]
     pub fn add(&self, value: u64, times: u64) {
         if let Some(counter) = self.0.get(index(value.min(LARGEST))) {
@@ -59,7 +59,7 @@ impl Counters {
         }
     }
 
-    /// Forgets everything. The writer's only.
+    /// Clears everything. Only the writer may call this.
     pub fn clear(&self) {
         self.0.iter().for_each(|counter| counter.set(0));
     }
@@ -70,12 +70,12 @@ impl Counters {
         self.0.iter().map(Cell::get).sum()
     }
 
-    /// The least value that the share `quantile` (0 to 1) of the values does not exceed: as far as the
-    /// counters tell values apart, the largest that counts as the same; for a `quantile` of 0 the
-    /// smallest. So do HDR histograms. None while nothing is counted.
+    /// The value that the share `quantile` (0 to 1) of the values does not exceed, rounded up to
+    /// the largest value of its counter; for a `quantile` of 0 the smallest value. HDR histograms
+    /// do the same. None while nothing is counted.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
-        // One copy, so that the rank is that of the values that are gone through.
+        // One copy, so that the rank belongs to the values that are summed.
         let counts: Vec<u64> = self.0.iter().map(Cell::get).collect();
         let total: u64 = counts.iter().sum();
         let rank = ((quantile.clamp(0.0, 1.0) * total as f64).ceil() as u64).clamp(1, total.max(1));

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What measuring threads write down and others read: the order, delays and gaps of frames, and the time
-//! stamp counter that they are measured with. No DPDK, no FFI.
+//! Statistics that measuring threads record and others read: the order, delays and gaps of frames,
+//! and the time stamp counter that they are measured with. No DPDK, no FFI.
 //!
 //! # Lifecycle
-//! Everything is allocated when it is made; nothing allocates, locks or asks the kernel afterwards, but
-//! for what readers ask (`histogram::encode`, [`text::pieces`]).
+//! Everything is allocated when it is made. After that nothing allocates, locks or makes system
+//! calls, except what readers call (`histogram::encode`, [`text::pieces`]).
 //!
 //! # Threads
-//! What one thread must remember to judge the next frame is its own and changed by `&mut`
-//! ([`Arrivals`], [`Delays`], [`Departures`]). What it finds out goes into books of [`Cell`]s
-//! ([`SequenceBooks`], [`DelayBooks`], [`Distribution`], [`Counters`]): *one* thread writes, any may read
-//! at any time by relaxed loads. Numbers of one book that are read while frames arrive may be some
-//! frames apart. Nothing breaks if two threads write, but counts are lost.
+//! The state that one thread needs to judge the next frame is its own and changed by `&mut`
+//! ([`Arrivals`], [`Delays`], [`Departures`]). Its results go into structs of [`Cell`]s
+//! ([`SequenceBooks`], [`DelayBooks`], [`Distribution`], [`Counters`]): *one* thread writes, any
+//! may read at any time by relaxed loads. Numbers that are read while frames arrive may be some
+//! frames apart. If two threads write, nothing breaks, but counts are lost.
 //!
 //! # Units
 //! Times are TSC cycles, raw; readers convert. Sequence numbers are 32 bits, modulo 2^32.
 //!
 //! # Features
-//! `hdr` (on by default) has histograms written as text in HDR's encoding, and read: `histogram::encode` and `decode`.
-//! Without it the crate has no dependencies.
+//! `hdr` (on by default) writes and reads histograms as text in HDR's encoding: `histogram::encode`
+//! and `decode`. Without it the crate has no dependencies.
 
 mod cell;
 pub mod clock;

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which numbers have been jumped over and have not come since: a bounded list of ranges.
+//! The numbers that were skipped and have not arrived since: a bounded list of ranges.
 
 use std::collections::VecDeque;
 
-/// Numbers that one jump left out, and that are still missing.
+/// Consecutive numbers that one arrival skipped, and that are still missing.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Gap {
     first: u64,
     /// At least 1.
     len: u32,
-    /// Index of the arrival that jumped, modulo 2^32.
+    /// Index of the arrival that skipped them, modulo 2^32.
     jumped_at: u32,
 }
 
@@ -19,58 +19,59 @@ impl Gap {
     }
 }
 
-/// What is known of a number below the next expected one.
+/// The state of a number below the next expected one.
 #[derive(Debug, PartialEq)]
 pub enum Place {
-    /// It was missing; the arrival with this index, modulo 2^32, jumped over it.
+    /// It was missing; the arrival with this index, modulo 2^32, had skipped it.
     Missing(u32),
     /// It was not missing.
     Present,
-    /// Too old: gaps of its time have been forgotten.
+    /// Too old: ranges of its time have been forgotten.
     Forgotten,
 }
 
-/// The missing numbers, in ascending order and so in the order of the jumps. When there are more ranges
-/// than it has room for, it forgets the lowest.
+/// The missing numbers, in ascending order and so in the order of the skips. If there are more
+/// ranges than it has room for, the lowest is forgotten.
 #[derive(Debug)]
 pub struct Missing {
     gaps: VecDeque<Gap>,
     capacity: usize,
-    /// Nothing is known of numbers below this.
+    /// The state of numbers below this is unknown.
     horizon: u64,
 }
 
 impl Missing {
-    /// Room for `capacity` ranges of 16 bytes; numbers below `horizon` are never known.
+    /// Room for `capacity` ranges of 16 bytes; the state of numbers below `horizon` is unknown.
     pub fn new(capacity: usize, horizon: u64) -> Self {
         Missing { gaps: VecDeque::with_capacity(capacity), capacity, horizon }
     }
 
-    /// Forgets everything, numbers below `horizon` for good.
+    /// Forgets everything; the state of numbers below `horizon` is unknown from now on.
     pub fn restart(&mut self, horizon: u64) {
         self.gaps.clear();
         self.horizon = horizon;
     }
 
-    /// Ranges that it knows.
+    /// The number of ranges.
     pub fn len(&self) -> usize {
         self.gaps.len()
     }
 
-    /// Ranges that its memory holds; must not change.
+    /// The number of ranges that fit into its memory; must not change.
     #[cfg(test)]
     pub fn room(&self) -> usize {
         self.gaps.capacity()
     }
 
-    /// The arrival with index `at` jumped over `len` numbers from `first` on, which are above all others.
+    /// The arrival with index `at` skipped `len` numbers from `first` on, which are larger than all
+    /// others.
     pub fn jump(&mut self, first: u64, len: u32, at: u32) {
         if len > 0 {
             self.insert(self.gaps.len(), Gap { first, len, jumped_at: at });
         }
     }
 
-    /// A number has come: takes it off the list when it is there.
+    /// A number has arrived: removes it from the list if it is there.
     pub fn take(&mut self, number: u64) -> Place {
         if number < self.horizon {
             return Place::Forgotten;
@@ -90,7 +91,7 @@ impl Missing {
         Place::Missing(below.jumped_at)
     }
 
-    /// Inserts a range before that at `index`; without room the lowest of all is forgotten.
+    /// Inserts a range before that at `index`; if there is no room, the lowest is forgotten.
     fn insert(&mut self, index: usize, gap: Gap) {
         if self.gaps.len() < self.capacity {
             return self.gaps.insert(index, gap);

@@ -1,30 +1,32 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! In which order a flow's frames arrive: loss, reordering (RFC 4737) and duplicates (RFC 5560).
+//! The order in which a flow's frames arrive: loss, reordering (RFC 4737) and duplicates (RFC
+//! 5560).
 //!
-//! *NextExp* is the number after the largest that has come (RFC 4737, section 3.3). A frame with a
-//! smaller number is *reordered*, unless it came before: then it is a *duplicate*, and RFC 4737 has it
-//! left out of everything else. The *extent* of a reordered frame (section 4.2.1) is its distance in
-//! arrivals to the earliest one with a larger number, which is the one that jumped over it. So it is
-//! enough to know which numbers were jumped over, by which arrival, and have not come yet: a bounded
-//! list of gaps. Of numbers as old as a gap that had to be forgotten, nobody can say whether they are
-//! reordered or duplicates; they are counted as *unknown*, apart from both, and left out of extents.
+//! *NextExp* is the number after the largest that has arrived (RFC 4737, section 3.3). A frame with
+//! a smaller number is *reordered*, unless it arrived before: then it is a *duplicate*, and RFC
+//! 4737 excludes it from everything else. The *extent* of a reordered frame (section 4.2.1) is its
+//! distance in arrivals to the earliest one with a larger number, which is the one that skipped it.
+//! So it is enough to know which numbers were skipped, by which arrival, and have not arrived yet:
+//! a bounded list of gaps. When a gap had to be forgotten, frames as old as it cannot be classified
+//! as reordered or duplicate; they are counted as *unknown*, apart from both, and excluded from
+//! extents.
 //!
-//! Unit of an extent: arrivals. Numbers are taken modulo 2^32: what is less than 2^31 ahead of NextExp is
-//! a jump forwards, everything else is old. By that definition one wrong number far ahead makes all true
-//! ones after it reordered: enter only frames whose bytes have been checked.
+//! The unit of an extent is arrivals. Numbers are compared modulo 2^32: a number less than 2^31
+//! ahead of NextExp skips forward, everything else is old. So one wrong number far ahead makes all
+//! correct ones after it reordered: record only frames whose bytes have been checked.
 
 use crate::missing::{Missing, Place};
 use crate::{Cell, Counters};
 
-/// Positions count from here, so that numbers from before the start have one too.
+/// Positions start here, so that numbers from before the start have one too.
 const ORIGIN: u64 = 1 << 32;
 
-/// What a frame is to those that came before it.
+/// The classification of a frame by those that arrived before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
     /// The next number, or one beyond it.
     InOrder {
-        /// Numbers between the expected one and this, missing from now on.
+        /// Numbers between the expected one and this one, missing from now on.
         skipped: u32,
     },
     /// A number that was missing.
@@ -32,7 +34,7 @@ pub enum Arrival {
         /// Arrivals from the earliest with a larger number to this one; 1 or more. RFC 4737, 4.2.1.
         extent: u32,
     },
-    /// A number that has come before. RFC 5560.
+    /// A number that has arrived before. RFC 5560.
     Duplicate,
     /// A number from before the start, or as old as gaps that have been forgotten: reordered or a
     /// duplicate.
@@ -44,37 +46,40 @@ pub enum Arrival {
 pub struct SequenceBooks {
     /// Frames with the expected number or a larger one.
     pub in_order: Cell,
-    /// Frames that came after one with a larger number.
+    /// Frames that arrived after one with a larger number.
     pub reordered: Cell,
     /// Further copies of frames.
     pub duplicates: Cell,
-    /// Old frames of which the forgotten gaps might have told whether they are reordered or duplicates.
+    /// Old frames that are reordered or duplicates; gaps that were forgotten would tell which.
     pub unknown: Cell,
-    /// Numbers below the largest that came which have not come: lost so far. Each unknown frame may be
-    /// one of them. Those after the largest are not known here; the sender knows them.
+    /// Numbers below the largest that arrived which have not arrived: lost so far. Each unknown
+    /// frame may be one of them. Frames lost after the largest are not known here; the sender knows
+    /// them.
     pub missing: Cell,
     /// Ranges of missing numbers that are remembered.
     pub gaps: Cell,
-    /// Greatest extent of a reordered frame, in arrivals; 0 while there is none.
+    /// Largest extent of a reordered frame, in arrivals; 0 while there is none.
     pub max_extent: Cell,
     extents: Option<Counters>,
 }
 
 impl SequenceBooks {
-    /// Books with a histogram of extents, which takes 28 KiB. [`Default`] makes them without.
+    /// Makes statistics with a histogram of extents, which takes 28 KiB. [`Default`] makes them
+    /// without.
     #[must_use]
     pub fn with_extents() -> Self {
         SequenceBooks { extents: Some(Counters::new()), ..Self::default() }
     }
 
-    /// Extents of the reordered frames, in arrivals, where a histogram was asked for. How many frames
-    /// have an extent of n or more is an upper bound of how many are n-reordered (RFC 4737, section 5.4).
+    /// Extents of the reordered frames, in arrivals, if a histogram was requested. The number of
+    /// frames with an extent of n or more is an upper bound of the number that are n-reordered (RFC
+    /// 4737, section 5.4).
     #[must_use]
     pub fn extents(&self) -> Option<&Counters> {
         self.extents.as_ref()
     }
 
-    /// Starts new books. The writer's only.
+    /// Clears everything. Only the writer may call this.
     pub fn clear(&self) {
         for cell in [
             &self.in_order,
@@ -93,8 +98,8 @@ impl SequenceBooks {
     }
 }
 
-/// What the thread that receives a flow remembers of its sequence numbers: 16 bytes for each gap, and
-/// 64 more. With 1024 gaps and 1024 flows that is 16 MiB.
+/// State of the thread that receives a flow: 16 bytes for each gap, and 64 more. With 1024 gaps and
+/// 1024 flows that is 16 MiB.
 ///
 /// ```
 /// use measure::{Arrival, Arrivals, SequenceBooks};
@@ -115,21 +120,21 @@ pub struct Arrivals {
 }
 
 impl Arrivals {
-    /// For a flow that starts with number 0. Remembers up to `gaps` ranges of missing numbers; with 0
-    /// every frame that is late is unknown or a duplicate.
+    /// For a flow that starts with number 0. Remembers up to `gaps` ranges of missing numbers; with
+    /// 0 every late frame is unknown or a duplicate.
     #[must_use]
     pub fn new(gaps: usize) -> Self {
         Arrivals { next: ORIGIN, missing: 0, gaps: Missing::new(gaps, ORIGIN) }
     }
 
-    /// The flow starts again with number 0. The books are left as they are.
+    /// The flow starts again with number 0. The statistics are left as they are.
     pub fn restart(&mut self) {
         self.next = ORIGIN;
         self.missing = 0;
         self.gaps.restart(ORIGIN);
     }
 
-    /// Enters a frame and says what it was.
+    /// Records a frame and returns its classification.
     #[inline]
     pub fn see(&mut self, books: &SequenceBooks, sequence: u32) -> Arrival {
         if sequence == self.next as u32 {
@@ -140,8 +145,8 @@ impl Arrivals {
         self.see_other(books, sequence)
     }
 
-    /// Enters `count` frames with consecutive numbers from `first` on, with the same result as one by
-    /// one. In one step when `first` is expected or beyond; one by one as far as they are old.
+    /// Records `count` frames with consecutive numbers from `first` on, with the same result as one
+    /// by one: in one step if `first` is NextExp or beyond, one by one as far as they are old.
     #[inline]
     pub fn see_row(&mut self, books: &SequenceBooks, first: u32, count: u32) {
         if first == self.next as u32 {
@@ -202,8 +207,8 @@ impl Arrivals {
         }
     }
 
-    /// Index of the coming arrival modulo 2^32, duplicates and unknown ones left out: every number below
-    /// NextExp is missing or has arrived.
+    /// Index of the next arrival modulo 2^32, without duplicates and unknown frames: every number
+    /// below NextExp is missing or has arrived.
     fn index(&self) -> u32 {
         (self.next - self.missing) as u32
     }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Long texts, such as histograms, in the form of DPDK's telemetry.
 
-/// Longest string of a telemetry answer, in bytes: 8192 with the 0 at its end (`RTE_TEL_MAX_SINGLE_STRING_LEN`).
+/// Longest string of a telemetry answer, in bytes: 8192 with the NUL
+/// (`RTE_TEL_MAX_SINGLE_STRING_LEN`).
 pub const LONGEST: usize = 8191;
 
-/// A text cut into strings of at most [`LONGEST`] bytes, which joined are the text. One, empty, for the
-/// empty text.
-///
-/// DPDK cuts off an answer that is longer than 16 KiB as a whole: two full pieces do not fit into one.
+/// Cuts a text into strings of at most [`LONGEST`] bytes, whose concatenation is the text. One
+/// empty string for the empty text.
+/// DPDK truncates answers longer than 16 KiB in total: two full pieces do not fit into one.
+/// DPDK drops an answer that is longer than 16 KiB as a whole: two full pieces do not fit into one.
 ///
 /// ```
 /// let text = "x".repeat(10_000);

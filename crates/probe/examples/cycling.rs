@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Starts and stops its first two ports again and again, with one queue and with two, and every so often
-//! gives a port's slot to another device, while a worker forwards between the other two ports all the
-//! time (`tests/test_probe_lifecycle.py`).
+//! Repeatedly starts and stops its first two ports, with one queue and with two, and from time to
+//! time gives a port's slot to another device, while a worker forwards between the other two ports
+//! (`tests/test_probe_lifecycle.py`).
 //!
-//! `cycling EAL-OPTIONS -- cycles=N`, with four ports and two lcores. It writes down every poll; the probe
-//! must have seen the same.
+//! `cycling EAL-OPTIONS -- cycles=N`, with four ports and two lcores. It records every poll; the
+//! probe must have seen the same polls.
 
 mod support;
 
@@ -19,7 +19,7 @@ use support::{Books, Done, Options, await_probe, configured, malloced, tell};
 const POLLS: usize = 20;
 /// Cycles between two exchanges of a device.
 const EXCHANGE: u64 = 5;
-/// Cycles between two looks at the memory.
+/// Cycles between two measurements of memory use.
 const LOOK: u64 = 200;
 
 fn main() -> Done {
@@ -93,12 +93,13 @@ fn cycle<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, cycles: u64) -> Done<Books>
         std::thread::yield_now();
     }
     let mut ports = [configured(eal, pool, 0, 1)?, configured(eal, pool, 1, 1)?];
-    // Queues that each port has had since its device came: the probe stays on those.
+    // The most queues that each port has had with its present device: the probe stays on those.
     let mut seen = [1, 1];
     await_probe(4)?;
     GO.store(true, Ordering::Release);
     for number in 1..=cycles {
-        // A device goes while it has fewer queues than before, and while it has all that it ever had.
+        // A device is removed while it has fewer queues than before, and while it has as many as
+        // ever.
         let queues = if matches!(number % 20, 3 | 4 | 8 | 13..=15) { 2 } else { 1 };
         if number % EXCHANGE == 0 {
             let [leaving, staying] = ports;
@@ -138,7 +139,7 @@ fn reconfigured<'eal>(
     Ok([configured(eal, pool, 0, queues)?, configured(eal, pool, 1, queues)?])
 }
 
-/// Takes a port's device away and puts another into its slot: one that receives, or one that does not.
+/// Removes a port's device and puts another into its slot: one that receives, or one that does not.
 fn exchanged<'eal>(
     eal: &'eal Eal,
     pool: &Mempool<'eal>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Threads that poll in ways other than one lcore for each queue, and ends that are not the usual one
+//! Threads that poll in other ways than one lcore per queue, and unusual ways to end
 //! (`tests/test_probe_lifecycle.py`).
 //!
 //! `threads EAL-OPTIONS -- way=WAY ...`, with one lcore and one port:
@@ -92,7 +92,7 @@ fn turns(eal: &Eal, pool: &Mempool<'_>) -> Done {
     tell(&json!({ "books": by_lcore(&books) }))
 }
 
-/// A thread's polls under a new lcore id, or without one; which id it was.
+/// A thread's polls under a new lcore id, or without one; returns that id, too.
 fn come(queue: &mut RxQueue<'_>, registered: bool) -> Done<(u32, Books)> {
     let mut books = Books::default();
     // SAFETY: no preconditions.
@@ -197,7 +197,7 @@ fn clean_up(eal: &Eal, pool: &Mempool<'_>) -> Done {
     exit(0)
 }
 
-/// Takes what room mbufs have for dynamic fields.
+/// Uses up the room that mbufs have for dynamic fields.
 fn take_all_fields() {
     let mut taken = 0;
     loop {

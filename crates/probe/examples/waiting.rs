@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A forwarder that holds each burst back for a known time, and writes down what it did: the truth that
-//! the probe's latency is compared with (`tests/test_probe_latency.py`).
+//! A forwarder that holds each burst back for a known time, and records what it did: the reference
+//! for the probe's latency (`tests/test_probe_latency.py`).
 //!
 //! From port 0 to port 1: `waiting EAL-OPTIONS -- bursts=N wait=CYCLES longer=CYCLES every=K way=WAY`.
-//! Every `K`th burst waits for `longer` cycles instead of `wait`. `way` is what becomes of a burst:
+//! Every `K`th burst waits for `longer` cycles instead of `wait`. `way` is what is done with a
+//! burst:
 //! - `plain`: it is sent;
 //! - `drop`: every other packet of it is freed before;
-//! - `copy`: a copy of each packet is sent behind it;
+//! - `copy`: a copy of each packet is sent after it;
 //! - `clone`: clones that share the packets' bytes are sent before it;
 //! - `again`: it is offered up to three times, until the port has taken it, then freed.
 //!
-//! At the end it prints, for every burst, the cycles between its own readings of the clock directly inside
-//! the calls that receive and send (after the one returned, before the other is called) and directly
-//! outside of them: what the probe measures lies between.
+//! At the end it prints, for every burst, the cycles between its own clock readings directly inside
+//! the receive and send calls (after one has returned, before the other is called) and directly
+//! outside of them: the probe's result must lie between the two.
 
 mod support;
 
@@ -83,7 +84,7 @@ fn main() -> Done {
     }))
 }
 
-/// What is offered of what was received: the packets themselves first.
+/// The packets to be offered: the received ones first.
 fn prepared<'m>(
     way: Way,
     received: &mut Burst<'m, RECEIVED>,
@@ -128,7 +129,7 @@ fn put<'m, const N: usize>(burst: &mut Burst<'m, N>, mbuf: Mbuf<'m>) -> Done {
     burst.push(mbuf).map_err(|_| "more packets than room".into())
 }
 
-/// Offers what the port refused twice more.
+/// Offers packets that the port refused twice more.
 fn again(tx: &mut TxQueue<'_>, burst: &mut Burst<'_, WITH_COPIES>) {
     for _ in 0..2 {
         tx.send(burst);

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Answers of DPDK telemetry, of the kinds that the probe gives.
+//! DPDK telemetry answers, of the kinds that the probe gives.
 
 use std::ffi::{CStr, CString, c_int};
 
 use crate::dpdk::{Dpdk, TEL_CONTAINERS, TEL_NUMBERS, TEL_STRINGS, TelData};
 
-/// DPDK did not take a part of the answer.
+/// DPDK refused a part of the answer.
 #[derive(Debug)]
 pub struct FullError;
 
@@ -16,7 +16,7 @@ fn done(code: c_int) -> Result<(), FullError> {
     if code == 0 { Ok(()) } else { Err(FullError) }
 }
 
-/// A dictionary in the making, for as long as a handler runs.
+/// A dictionary that is being filled, as long as a handler runs.
 pub struct Dict<'d> {
     dpdk: &'d Dpdk,
     data: *mut TelData,
@@ -24,7 +24,7 @@ pub struct Dict<'d> {
 
 impl<'d> Dict<'d> {
     /// # Safety
-    /// `data` is telemetry data that nobody else uses, for as long as this lives.
+    /// `data` is telemetry data that nobody else uses as long as this lives.
     pub unsafe fn start(dpdk: &'d Dpdk, data: *mut TelData) -> Result<Self, FullError> {
         // SAFETY: the contract is the caller's.
         done(unsafe { (dpdk.tel_start_dict)(data) })?;
@@ -51,7 +51,7 @@ impl<'d> Dict<'d> {
         })
     }
 
-    /// A text cut into strings, because DPDK's are short.
+    /// A text cut into several strings, because DPDK's are short.
     pub fn text(&mut self, name: &CStr, text: &str) -> Result<(), FullError> {
         self.array(name, TEL_STRINGS, |dpdk, array| {
             text.as_bytes().chunks(STRING).try_for_each(|piece| {
@@ -86,7 +86,7 @@ impl<'d> Dict<'d> {
     }
 }
 
-/// A list of dictionaries in the making.
+/// A list of dictionaries that is being filled.
 pub struct List<'d> {
     dpdk: &'d Dpdk,
     data: *mut TelData,
@@ -103,8 +103,8 @@ impl<'d> List<'d> {
 
     /// Adds a dictionary to be filled.
     ///
-    /// DPDK 22.11 prints dictionaries in a list but lets only arrays in: so it goes in as an empty array
-    /// and is made a dictionary then.
+    /// DPDK 22.11 prints dictionaries in a list but accepts only arrays as items: so it is added as
+    /// an empty array and then turned into a dictionary.
     pub fn dict(&mut self) -> Result<Dict<'_>, FullError> {
         // SAFETY: fresh data, taken over by the list or freed.
         unsafe {

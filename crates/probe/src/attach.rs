@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Finding ports and queues, and keeping callbacks on them.
 //!
-//! DPDK tells of no port that starts and of no queue that is set up, so a thread looks. It asks for
-//! callbacks on queue 0, 1, .. until DPDK knows no such queue; callbacks may be there before a port
-//! starts, and stay while it is stopped, started and configured again.
+//! DPDK does not report that a port starts or a queue is set up, so a thread checks periodically.
+//! It adds callbacks to queue 0, 1, .. until DPDK knows no such queue. Callbacks may be added
+//! before a port starts, and stay while it is stopped, started and configured again.
 //!
-//! They are taken off when DPDK says that a port is being released. While it says so, the thread is kept
-//! out: [`PORTS`] is locked in both places, and a port that is going is left alone until DPDK announces a
-//! new one in its slot. Port data that DPDK frees is therefore never looked at.
+//! They are removed when DPDK reports that a port is being released. The thread is kept out
+//! meanwhile: [`PORTS`] is locked in both places, and a port that is being released is left alone
+//! until DPDK announces a new one in its slot. So port data that DPDK frees is never accessed.
 //!
-//! Whoever holds [`PORTS`] may lock the registry of `poller.rs`, never the other way round. Lcores lock the
-//! registry alone, and not while they poll as before.
+//! A thread that holds [`PORTS`] may lock the registry of `poller.rs`, never the other way round.
+//! Lcores lock only the registry, and only when they begin to poll differently.
 
 use std::collections::BTreeMap;
 use std::ffi::{c_int, c_uint, c_void};
@@ -31,12 +31,13 @@ use crate::settings::{Settings, SettingsError};
 use crate::signals;
 use crate::stamp::{Sampling, Stamp};
 
-/// How often the thread looks while something has just changed, and how long that is.
+/// The interval between checks after a change, and how long it applies.
 const SOON: Duration = Duration::from_millis(1);
 const ALERT_LOOKS: u32 = 2000;
-/// How often it looks otherwise: the first packets of a queue that appears later may go uncounted so long.
+/// The interval otherwise: the first packets of a new queue may be missed for so long.
 const LATER: Duration = Duration::from_millis(10);
-/// And while it keeps no callbacks: it shares the CPUs that the program may use, so it must cost nothing.
+/// The interval while it keeps no callbacks: the thread shares the CPUs that the program may use,
+/// so it must cost nothing.
 const IDLE: Duration = Duration::from_secs(1);
 
 #[derive(Default)]
@@ -49,7 +50,7 @@ struct Port {
 
 struct Ports {
     settings: Settings,
-    /// Where stamps are, once EAL has started and if there is room.
+    /// Where stamps are stored, once EAL has started and if there is room.
     stamp: Option<Stamp>,
     ports: BTreeMap<u16, Port>,
 }
@@ -60,14 +61,14 @@ static PORTS: Mutex<Ports> = Mutex::new(Ports {
     ports: BTreeMap::new(),
 });
 
-/// Told when the settings change, to those who wait with [`PORTS`].
+/// Notified when the settings change; waited for with [`PORTS`].
 static CHANGED: Condvar = Condvar::new();
 
 fn ports() -> MutexGuard<'static, Ports> {
     PORTS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What the probe does at present.
+/// The present state of the probe.
 #[derive(Clone, Copy, Debug)]
 pub struct State {
     pub settings: Settings,
@@ -85,8 +86,8 @@ pub fn state() -> State {
     }
 }
 
-/// Changes what is measured, by the parameters of a telemetry command. A change of `one_in` loses no poll;
-/// with `polling` off there are no callbacks.
+/// Changes what is measured, by the parameters of a telemetry command. Changing `one_in` loses no
+/// poll; with `polling` off there are no callbacks.
 pub fn change(dpdk: &Dpdk, parameters: &str) -> Result<(), SettingsError> {
     let mut ports = ports();
     let settings = ports.settings.changed(parameters)?;
@@ -99,10 +100,10 @@ pub fn change(dpdk: &Dpdk, parameters: &str) -> Result<(), SettingsError> {
     Ok(())
 }
 
-/// Starts the thread that looks for ports for as long as the process lives.
+/// Starts the thread that looks for ports, as long as the process lives.
 pub fn begin(dpdk: &'static Dpdk, settings: Settings) -> std::io::Result<()> {
     ports().settings = settings;
-    // The program's, before EAL binds this thread to its main lcore.
+    // The program's CPUs, before EAL binds this thread to its main lcore.
     let allowed = host::allowed_cpus();
     signals::blocked(|| {
         thread::Builder::new().name("linerate-probe".into()).spawn(move || {
@@ -114,26 +115,25 @@ pub fn begin(dpdk: &'static Dpdk, settings: Settings) -> std::io::Result<()> {
     Ok(())
 }
 
-/// Waits for the first port, with which EAL has memory and lcores; then asks to be told of ports that
-/// come and go.
+/// Waits for the first port, because EAL then has memory and lcores; then registers for events of
+/// ports that are created and released.
 fn await_ports(dpdk: &Dpdk) -> bool {
-    // Some programs make their first port hours later, or never.
+    // Some programs create their first port hours later, or never.
     let mut alert = ALERT_LOOKS;
     while !any_port(dpdk) {
         thread::sleep(if alert > 0 { SOON } else { LATER });
         alert = alert.saturating_sub(1);
     }
-    // RTE_ETH_ALL is the number of ports that DPDK was built for, which is what "no next one" is.
-    // SAFETY: any number may be asked for.
+    // RTE_ETH_ALL is the number of ports that DPDK was built for; `find_next` returns that if there
+    // is no next port.
+    // SAFETY: any number may be passed.
     let all = unsafe { (dpdk.find_next)(u16::MAX) };
     for event in [EVENT_NEW, EVENT_DESTROY] {
         // SAFETY: a function that lives for ever.
         let code = unsafe { (dpdk.register_event)(all, event, changing, std::ptr::null_mut()) };
         if code != 0 {
-            // Without it a callback could be left behind, or port data be read that is gone.
-            say(format_args!(
-                "DPDK does not tell of ports that close ({code}): nothing is measured"
-            ));
+            // Without the event a callback could be left behind, or freed port data be read.
+            say(format_args!("DPDK does not report closed ports ({code}): nothing is measured"));
             return false;
         }
     }
@@ -148,12 +148,13 @@ fn any_port(dpdk: &Dpdk) -> bool {
 fn watch(dpdk: &Dpdk, allowed: &[usize]) {
     let (mut alert, mut idle) = (ALERT_LOOKS, false);
     for look in 0u64.. {
-        // Every now and then: lcores may come later.
+        // From time to time, because lcores may be added later.
         if idle || look % 100 == 0 {
             cpus::leave_lcores(dpdk, allowed);
         }
         let mut known = ports();
-        // rte_eal_cleanup has unmapped everything; what is left of the program needs no looking.
+        // rte_eal_cleanup has unmapped everything; nothing in the rest of the program can be
+        // measured.
         if known.memory_is_gone() {
             return;
         }
@@ -183,7 +184,8 @@ unsafe extern "C" fn changing(
     let known = ports.ports.entry(port).or_default();
     known.going = event == EVENT_DESTROY;
     if known.going {
-        // SAFETY: DPDK is about to release the port, and waits. Whoever closes it has stopped polling.
+        // SAFETY: DPDK is about to release the port, and waits. The thread that closes it has
+        // stopped polling.
         unsafe {
             known.take_off(dpdk, port);
             known.rx.free(dpdk);
@@ -199,7 +201,7 @@ impl Port {
     unsafe fn put_on(&mut self, dpdk: &Dpdk, id: u16, sampling: Option<Sampling>) -> bool {
         // SAFETY: the contract is the caller's.
         unsafe {
-            // Sending first: a stamp is to find the callback that takes it off.
+            // Sending first: every stamp must find the callback that removes it.
             let sending = sampling.is_some_and(|Sampling { stamp, .. }| {
                 self.tx.put_on(dpdk, id, |queue| TxQueue::new(id, queue, stamp), |_| {})
             });
@@ -223,7 +225,7 @@ impl Port {
 }
 
 impl Ports {
-    /// Adds callbacks wherever there are none yet; whether any was added.
+    /// Adds callbacks to all queues without one; returns true if any was added.
     fn look(&mut self, dpdk: &Dpdk) -> bool {
         self.reserve_stamp(dpdk);
         let sampling = self.sampling();
@@ -248,14 +250,14 @@ impl Ports {
         }
     }
 
-    /// Whether there is nothing to do until the settings change.
+    /// Returns true if there is nothing to do until the settings change.
     fn is_idle(&self) -> bool {
         !self.settings.polling
             && self.ports.values().all(|port| port.rx.len() == 0 && port.tx.len() == 0)
     }
 
-    /// Whether DPDK's memory is no longer mapped. Not every bus closes its ports in `rte_eal_cleanup`:
-    /// those that are left look as before, and their data is gone.
+    /// Returns true if DPDK's memory is no longer mapped. Not every bus closes its ports in
+    /// `rte_eal_cleanup`: the remaining ports seem unchanged, but their data is gone.
     fn memory_is_gone(&self) -> bool {
         let record = self.ports.values().find_map(|port| port.rx.record());
         record.is_some_and(|record| !memory::is_mapped(record))
@@ -275,13 +277,13 @@ impl Ports {
         }
     }
 
-    /// How bursts are to be stamped, if they are.
+    /// How bursts are to be stamped, if at all.
     fn sampling(&self) -> Option<Sampling> {
         let one_in = NonZeroU32::new(self.settings.one_in)?;
         Some(Sampling { stamp: self.stamp?, one_in })
     }
 
-    /// Makes the settings those of the callbacks that are in place.
+    /// Applies the settings to the existing callbacks.
     fn apply(&mut self, dpdk: &Dpdk) {
         let sampling = self.sampling();
         for (id, port) in self.ports.iter_mut().filter(|(_, port)| !port.going) {

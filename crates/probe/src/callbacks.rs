@@ -1,47 +1,48 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The probe's callbacks on the queues of one port slot, in one direction.
 //!
-//! DPDK keeps callbacks by slot and queue, whatever becomes of the port: a new port in the slot inherits
-//! them. It takes one off only while the port has that queue. A port that was given fewer queues, or whose
-//! driver forgot its queues when it was closed (as many do), keeps the rest; those are taken off when the
-//! queue is there again, before another is added, for else its polls would count twice.
+//! DPDK keeps callbacks by slot and queue, whatever happens to the port: a new port in the slot
+//! inherits them. It removes one only while the port has that queue. If a port has got fewer
+//! queues, or its driver forgot its queues when it was closed (as many do), callbacks remain. They
+//! are removed when the queue exists again, before another is added: otherwise its polls would
+//! count twice.
 //!
-//! What a callback is given ([`Queue`]) is made once for each slot and queue and never freed, so that a
-//! poll under way may use it for as long as it likes. DPDK's own record of a callback is freed when the
-//! port closes, for then nobody polls.
+//! The argument of a callback ([`Queue`]) is made once for each slot and queue and never freed, so
+//! that a poll that is running may use it at any time. DPDK's own record of a callback is freed
+//! when the port closes, because nobody polls then.
 
 use std::collections::BTreeMap;
 use std::ffi::c_int;
 
 use crate::dpdk::{Callback, Dpdk};
 
-/// What the callbacks of a direction are given.
+/// The argument of a direction's callbacks.
 pub trait Queue: Sync + 'static {
-    /// Adds a callback that is given `self`; null if the port has no such queue.
+    /// Adds a callback with `self` as argument; null if the port has no such queue.
     ///
     /// # Safety
     /// `port` is a valid port, or none; it is not released meanwhile.
     unsafe fn add(&'static self, dpdk: &Dpdk, port: u16, queue: u16) -> *const Callback;
 
-    /// DPDK's function that takes one off.
+    /// DPDK's function that removes one.
     fn remove(dpdk: &Dpdk) -> unsafe extern "C" fn(u16, u16, *const Callback) -> c_int;
 }
 
 /// DPDK's record of a callback. It may be used from any thread.
 struct Added(*const Callback);
 
-// SAFETY: the probe does not look behind the pointer, and DPDK locks its lists.
+// SAFETY: the probe does not dereference the pointer, and DPDK locks its lists.
 unsafe impl Send for Added {}
 
 /// The callbacks of a slot in one direction.
 pub struct Callbacks<Q: Queue> {
-    /// What they are given, by queue.
+    /// Their arguments, by queue.
     queues: Vec<&'static Q>,
-    /// In place, on the first so many queues.
+    /// Active callbacks, on the first so many queues.
     on: Vec<Added>,
-    /// In DPDK's lists, of queues that the port did not have when they should have gone.
+    /// Still in DPDK's lists: the port did not have their queue when they should have been removed.
     left: BTreeMap<u16, Added>,
-    /// Off the lists, but a poll under way may yet look at them.
+    /// Removed from the lists, but a poll that is running may still use them.
     off: Vec<Added>,
 }
 
@@ -57,7 +58,7 @@ impl<Q: Queue> Callbacks<Q> {
         self.on.len()
     }
 
-    /// DPDK's record of a callback that is in place: in DPDK's memory for as long as that is there.
+    /// DPDK's record of an active callback, in DPDK's memory as long as that is mapped.
     pub fn record(&self) -> Option<*const Callback> {
         self.on.first().map(|added| added.0)
     }
@@ -67,8 +68,9 @@ impl<Q: Queue> Callbacks<Q> {
         self.queues.iter().copied().take(self.on.len())
     }
 
-    /// Adds callbacks to the queues after the last known one until DPDK knows no further queue; whether
-    /// there was any. Each [`Queue`] is prepared before it is used, for the first time or again.
+    /// Adds callbacks to the queues after the last known one until DPDK knows no further queue;
+    /// returns true if there was any. Each [`Queue`] is prepared before it is used, for the first
+    /// time or again.
     ///
     /// # Safety
     /// The port is valid and not released meanwhile.
@@ -98,8 +100,8 @@ impl<Q: Queue> Callbacks<Q> {
                     break;
                 }
                 self.on.push(Added(added));
-                // The queue may have come just now. If this one is not there either, somebody else, a
-                // release that clears its lists, took it off: it is not ours any more.
+                // The queue may have been added just now. If the callback is not in its list
+                // either, other code (a release that clears its lists) has removed it.
                 self.remove_left(dpdk, port, queue);
             }
             self.left.remove(&queue);
@@ -107,7 +109,7 @@ impl<Q: Queue> Callbacks<Q> {
         self.on.len() > before
     }
 
-    /// Takes off what could not be taken off before, where that can be done now.
+    /// Removes callbacks that could not be removed before, if that is possible now.
     ///
     /// # Safety
     /// As for [`Callbacks::put_on`].
@@ -119,7 +121,7 @@ impl<Q: Queue> Callbacks<Q> {
         }
     }
 
-    /// Takes all callbacks off.
+    /// Removes all callbacks.
     ///
     /// # Safety
     /// As for [`Callbacks::put_on`].
@@ -129,13 +131,13 @@ impl<Q: Queue> Callbacks<Q> {
         unsafe { self.take_off_left(dpdk, port) };
     }
 
-    /// Frees what was taken off.
+    /// Frees the removed callbacks.
     ///
     /// # Safety
-    /// Nobody polls the port, nor has done since it was taken off.
+    /// Nobody polls the port, or has polled it since they were removed.
     pub unsafe fn free(&mut self, dpdk: &Dpdk) {
         for added in self.off.drain(..) {
-            // SAFETY: DPDK's documentation says so: removed, no poll under way, and free by rte_free.
+            // SAFETY: as DPDK documents: removed, no poll is running, and freed by rte_free.
             unsafe { (dpdk.free)(added.0.cast_mut().cast()) };
         }
     }

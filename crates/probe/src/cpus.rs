@@ -7,7 +7,7 @@ use libc::{CPU_SETSIZE, cpu_set_t};
 
 use crate::dpdk::{Dpdk, ROLE_OFF};
 
-/// More than any release has lcores; ids beyond a release's own are `ROLE_OFF`.
+/// More lcores than any release has; ids beyond a release's maximum are `ROLE_OFF`.
 const LCORES: u32 = 1024;
 
 fn cpus(set: &cpu_set_t) -> impl Iterator<Item = usize> {
@@ -15,7 +15,8 @@ fn cpus(set: &cpu_set_t) -> impl Iterator<Item = usize> {
     (0..CPU_SETSIZE as usize).filter(|cpu| unsafe { libc::CPU_ISSET(*cpu, set) })
 }
 
-/// Moves the calling thread to those of `allowed` that belong to no lcore; stays when there are none.
+/// Moves the calling thread to those CPUs of `allowed` that belong to no lcore; does nothing if
+/// there are none.
 pub fn leave_lcores(dpdk: &Dpdk, allowed: &[usize]) {
     // SAFETY: a set of integers, empty; the CPUs are those of such a set.
     let mut free = unsafe {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The functions of DPDK that the probe needs, looked up in the running program.
 //!
-//! The plugin is linked with no DPDK library. One that it brought along would be a second DPDK, with no
-//! ports in it, beside the one that a program has linked statically; and it would tie the plugin to one
-//! release. What is used here has the same C prototype in 22.11, 24.11 and 25.11; a test compares it
-//! with the installed headers.
+//! The plugin is not linked with any DPDK library. Its own would be a second DPDK without ports,
+//! next to the one that the program has linked statically, and would tie the plugin to one release.
+//! The functions used here have the same C prototypes in 22.11, 24.11 and 25.11; a test compares
+//! them with the installed headers.
 
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
 use std::mem;
@@ -21,13 +21,13 @@ pub const MBUF_OL_FLAGS: usize = 24;
 /// Offset of `refcnt`, likewise.
 pub const MBUF_REFCNT: usize = 18;
 
-/// An answer of telemetry in the making.
+/// A telemetry answer that is being filled.
 #[repr(C)]
 pub struct TelData {
     _opaque: [u8; 0],
 }
 
-/// What DPDK returns for an added callback; it stays DPDK's.
+/// What DPDK returns for an added callback; it belongs to DPDK.
 #[repr(C)]
 pub struct Callback {
     _opaque: [u8; 0],
@@ -67,7 +67,7 @@ pub struct DynFlag {
     pub flags: c_uint,
 }
 
-/// A function of DPDK is not to be seen.
+/// A function of DPDK was not found.
 #[derive(Debug, thiserror::Error)]
 #[error(
     "this program does not show DPDK's {0}: DPDK is linked into it statically, or it does not use \
@@ -96,8 +96,8 @@ unsafe fn function<F: Copy>(symbol: *mut c_void) -> F {
 /// A table of functions: `field: "symbol" or "its newer name" => type`.
 macro_rules! functions {
     ($($field:ident: $symbol:literal $(or $newer:literal)? => $type:ty;)*) => {
-        /// DPDK's functions in this program. All may be called from any thread; what each needs beyond
-        /// that is said where it is called.
+        /// DPDK's functions in this program. All may be called from any thread; further conditions
+        /// are given at the calls.
         pub struct Dpdk {
             $(pub $field: $type,)*
         }
@@ -179,8 +179,9 @@ impl Dpdk {
     }
 }
 
-/// Where the calling thread keeps its lcore id: valid for as long as the thread lives, written by it
-/// alone (EAL does when it starts an lcore or registers a thread). None in a program without EAL.
+/// Where the calling thread's lcore id is stored: valid as long as the thread lives, and written
+/// only by it (by EAL when it starts an lcore or registers a thread). None in a program without
+/// EAL.
 pub fn own_lcore_id() -> Option<*const u32> {
     // The linker resolves a thread-local symbol to the calling thread's copy.
     look_up(c_name!("per_lcore__lcore_id")).map(|place| place.cast_const().cast())
@@ -202,8 +203,8 @@ mod tests {
         assert!(look_up(c"rte_no_such_function").is_none());
     }
 
-    /// The compiler compares: what the table declares is what the installed headers declare, with the
-    /// headers' own names for what is behind a pointer.
+    /// The compiler compares the declarations in the table with those in the installed headers,
+    /// with the headers' own names for pointer targets.
     #[test]
     fn functions_are_declared_as_in_the_headers() {
         let _: unsafe extern "C" fn(u16) -> u16 = sys::rte_eth_find_next;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What became of one thread's polls of one receive queue.
+//! Statistics of one thread's polls of one receive queue.
 
 use std::ptr;
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU32, Ordering::Relaxed};
@@ -8,23 +8,23 @@ use measure::Cell;
 
 use crate::poller::Poller;
 
-/// Bursts that have a counter of their own: 0 to 510 packets. The last one is for all longer ones, for an
-/// array of DPDK's telemetry holds 512 numbers.
+/// The number of counters for burst sizes: one each for 0 to 510 packets, and one for all longer
+/// bursts. A telemetry array of DPDK holds 512 numbers.
 pub const COUNTERS: usize = 512;
 
-/// The polls of one (thread, port, RX queue). The thread writes, everybody may read, so plain loads and
-/// stores of atomics suffice.
+/// The polls of one (thread, port, RX queue). The thread writes, any thread may read; plain loads
+/// and stores of atomics are enough.
 #[repr(C, align(64))] // what every poll touches is in front
 pub struct Figures {
     /// The thread that polls.
     pub poller: &'static Poller,
     /// Non-empty polls until the next burst is stamped.
     pub until_stamp: Cell,
-    /// The rate of stamping that it was chosen for; 0: none.
+    /// The sampling rate that it was chosen for; 0: none.
     pub one_in: AtomicU32,
     /// Packets that were stamped.
     pub stamped: Cell,
-    /// What the latest poll asked for at most.
+    /// The most packets that the latest poll asked for.
     limit: AtomicU32,
     /// From the return of a poll with packets to the return of the thread's next poll.
     pub busy_tsc: Cell,
@@ -33,14 +33,15 @@ pub struct Figures {
     bursts: [Cell; COUNTERS],
     /// The TSC at the first poll.
     first_tsc: u64,
-    /// Cycles since then in which nobody looked: callbacks off, the port closed, or the thread ended.
-    /// Written with the registry locked, as the next two.
+    /// Cycles since then without counting: callbacks off, the port closed, or the thread ended.
+    /// Written with the registry locked, as are the next two.
     away_tsc: Cell,
-    /// The TSC when that began; 0 while polls are counted.
+    /// The TSC at the start of such a time; 0 while polls are counted.
     gone_tsc: Cell,
-    /// Whether the queue went, by callback or port: the next thread alone does not bring it back.
+    /// True if the queue's callback or port was removed: then a new thread alone does not resume
+    /// counting.
     unwatched: AtomicBool,
-    /// Others of the same thread; see [`Poller::known`].
+    /// Statistics of the same thread for other queues; see [`Poller::known`].
     pub next: AtomicPtr<Figures>,
     /// The port polled.
     pub port: u16,
@@ -48,7 +49,7 @@ pub struct Figures {
     pub queue: u16,
 }
 
-/// Figures read at one moment, or the sum of several threads'.
+/// Statistics read at one moment, or the sum over several threads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reading {
     /// `LCORE_ID_ANY` for a thread without an id.
@@ -57,14 +58,15 @@ pub struct Reading {
     pub queue: u16,
     pub packets: u64,
     pub burst_limit: u32,
-    /// Polls that returned 0, 1, .. packets; at least up to `burst_limit`, as far as there are counters.
+    /// Polls that returned 0, 1, .. packets; at least up to `burst_limit`, limited by the number of
+    /// counters.
     pub bursts: Vec<u64>,
     pub busy_tsc: u64,
     pub total_tsc: u64,
 }
 
 impl Figures {
-    /// Of a thread that polls a queue for the first time, at TSC `now`.
+    /// Statistics of a thread that polls a queue for the first time, at TSC `now`.
     pub fn new(poller: &'static Poller, port: u16, queue: u16, now: u64) -> Self {
         Self {
             poller,
@@ -103,31 +105,31 @@ impl Figures {
         self.long_packets.add(u64::from(packets));
     }
 
-    /// The queue has no callback from now on. With the registry locked.
+    /// The queue has no callback from now on. The registry is locked.
     pub fn unwatch(&self, now: u64) {
         self.unwatched.store(true, Relaxed);
         self.leave(now);
     }
 
-    /// The queue has a callback. With the registry locked.
+    /// The queue has a callback. The registry is locked.
     pub fn watch(&self, now: u64) {
         self.unwatched.store(false, Relaxed);
         self.come_back(now);
     }
 
-    /// The thread polls no more. With the registry locked.
+    /// The thread does not poll any more. The registry is locked.
     pub fn leave(&self, now: u64) {
         if self.gone_tsc.get() == 0 {
             self.gone_tsc.set(now);
         }
     }
 
-    /// Whether they are counted at present.
+    /// Returns true if polls are counted at present.
     pub fn are_counted(&self) -> bool {
         self.gone_tsc.get() == 0
     }
 
-    /// A thread polls again under the same lcore id. With the registry locked.
+    /// A thread polls again under the same lcore id. The registry is locked.
     pub fn come_back(&self, now: u64) {
         if self.unwatched.load(Relaxed) {
             return;
@@ -141,7 +143,7 @@ impl Figures {
         }
     }
 
-    /// The figures at TSC `now`. With the registry locked.
+    /// The statistics at TSC `now`. The registry is locked.
     pub fn read(&self, now: u64) -> Reading {
         let mut bursts: Vec<u64> = self.bursts.iter().map(Cell::get).collect();
         let limit = self.limit.load(Relaxed);
@@ -160,7 +162,8 @@ impl Figures {
             packets: counted.sum::<u64>() + self.long_packets.get(),
             burst_limit: limit,
             bursts,
-            // A thread that was busy with a queue when it was left is so until it polls another.
+            // A thread that was busy with a queue when counting stopped stays busy until it polls
+            // another.
             busy_tsc: self.busy_tsc.get().min(total),
             total_tsc: total,
         }
@@ -176,7 +179,7 @@ impl Reading {
         self.bursts.first().copied().unwrap_or(0)
     }
 
-    /// Joins what other threads under the same lcore id did with the same queue.
+    /// Adds what other threads under the same lcore id did with the same queue.
     pub fn join(&mut self, other: Self) {
         self.bursts.resize(self.bursts.len().max(other.bursts.len()), 0);
         for (sum, more) in self.bursts.iter_mut().zip(&other.bursts) {

@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What any DPDK program's polling cores do, without touching the program.
+//! Measures how the polling cores of any DPDK program poll, without changing the program.
 //!
-//! A plugin for EAL's `-d` option: `l2fwd -d .../liblinerate_probe.so -l 1 ... -- -p 3`. It adds receive
-//! and send callbacks to every queue of every port and answers DPDK telemetry:
-//! - `/linerate/polling`: polls, empty polls, histogram of bursts, busy and total cycles of each (lcore,
-//!   port, RX queue);
-//! - `/linerate/latency`: cycles from a packet's reception to its sending, for each (port, TX queue), of
-//!   one received burst in N;
+//! A plugin for EAL's `-d` option: `l2fwd -d .../liblinerate_probe.so -l 1 ... -- -p 3`. It adds
+//! receive and send callbacks to every queue of every port and answers DPDK telemetry:
+//! - `/linerate/polling`: polls, empty polls, histogram of bursts, busy and total cycles of each
+//!   (lcore, port, RX queue);
+//! - `/linerate/latency`: cycles from a packet's reception to its sending, for each (port, TX
+//!   queue), measured on one received burst in N;
 //! - `/linerate/clock`: rate of the TSC and cost of reading it;
-//! - `/linerate/probe`: the probe's own state; `,one_in=N` and `,polling=on` or `off` change it.
+//! - `/linerate/probe`: the probe's own state; the parameters `one_in=N` and `polling=on` or `off`
+//!   change it.
 //!
-//! The first three are also under `/linerate/probe/...`, for programs that answer the plain names
-//! themselves.
+//! The first three are also registered under `/linerate/probe/...`, for programs that answer the
+//! plain names themselves.
 //!
-//! Lifecycle: EAL loads the plugin while it starts; the constructor finds DPDK's functions in the program,
-//! registers the commands and starts a thread that looks for ports and queues until the process ends.
-//! The plugin is never unloaded. Threading: the program's lcores run the callbacks, which write counters
-//! with one writer each; telemetry's threads read them. Units are packets and TSC cycles, since start.
+//! Lifecycle: EAL loads the plugin while it starts; the constructor finds DPDK's functions in the
+//! program, registers the commands and starts a thread that looks for ports and queues until the
+//! process ends. The plugin is never unloaded. Threads: the program's lcores run the callbacks,
+//! which write counters with one writer each; telemetry threads read them. Units are packets and
+//! TSC cycles, since the start.
 
 mod answer;
 mod attach;
@@ -41,13 +43,13 @@ use std::process::exit;
 use dpdk::Dpdk;
 use settings::Settings;
 
-/// Says something about the probe where the program's user looks. Not by `eprintln!`, which panics, and so
-/// ends the program, when nobody reads it any more.
+/// Prints a message about the probe to standard error. Not by `eprintln!`, which panics, and so
+/// ends the program, if nobody reads standard error any more.
 pub(crate) fn say(message: impl std::fmt::Display) {
     let _ = writeln!(std::io::stderr(), "linerate probe: {message}");
 }
 
-/// Why the probe does nothing in this program.
+/// Why the probe does not work in this program.
 #[derive(Debug, thiserror::Error)]
 enum StartError {
     #[error(transparent)]
@@ -56,11 +58,11 @@ enum StartError {
     Dpdk(#[from] dpdk::MissingError),
     #[error("{0}")]
     Telemetry(#[from] telemetry::RegisterError),
-    #[error("no thread that looks for ports: {0}")]
+    #[error("cannot start the thread that looks for ports: {0}")]
     Thread(#[from] std::io::Error),
 }
 
-/// What the dynamic linker calls when EAL has loaded the plugin.
+/// Called by the dynamic linker when EAL has loaded the plugin.
 #[cfg(not(test))]
 #[used]
 #[unsafe(link_section = ".init_array")]
@@ -73,17 +75,17 @@ extern "C" fn start() {
     }
     if let Err(error) = try_start() {
         say(error);
-        // Whoever asked for a measurement is not served by a program that runs without it.
+        // If measurements are required, the program must not run without them.
         if settings::required() {
             exit(1);
         }
     }
 }
 
-/// Whether another file of the probe is loaded: two would take each other's stamps. (One file is loaded
-/// once, however often it is asked for.)
+/// Returns true if another file of the probe is loaded: the two would remove each other's stamps.
+/// (A file is loaded only once, however often it is requested.)
 fn is_second() -> bool {
-    // What cannot be read does not speak against it.
+    // If the list cannot be read, no second file is assumed.
     count_probes(&std::fs::read_to_string("/proc/self/maps").unwrap_or_default()) > 1
 }
 

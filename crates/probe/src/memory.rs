@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Whether memory of DPDK's is still there.
+//! Checks whether DPDK's memory is still mapped.
 
-/// Whether the page of an address is mapped, asked of the kernel without touching it.
+/// Returns true if the page of an address is mapped; asks the kernel and does not access the page.
 pub fn is_mapped<T>(address: *const T) -> bool {
     // SAFETY: a question without a precondition.
     let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;

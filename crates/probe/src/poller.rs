@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The threads that poll, and what is known of each.
+//! The threads that poll, and their state.
 //!
-//! Lifecycle: a thread leases a [`Poller`] at its first poll under an lcore id and gives it back when it
-//! ends or gets another id; the next thread with that id takes it over. So a program that starts and ends
-//! threads for ever needs no more memory than it has threads at a time.
+//! Lifecycle: a thread leases a [`Poller`] at its first poll under an lcore id and returns it when
+//! it ends or gets another id; the next thread with that id takes it over. So a program that starts
+//! and ends threads for ever needs only as much memory as it has threads at a time.
 
 use std::cell::RefCell;
 use std::ptr;
@@ -18,29 +18,29 @@ use crate::dpdk::own_lcore_id;
 use crate::figures::Figures;
 use crate::spans::Spans;
 
-/// What a thread without an id has, `LCORE_ID_ANY`.
+/// The id of a thread without one, `LCORE_ID_ANY`.
 const NO_LCORE: u32 = u32::MAX;
 
-/// One polling thread. It alone writes, but for `leased`, and for `busy` when a port closes.
+/// One polling thread. Only it writes, except to `leased`, and to `busy` when a port closes.
 pub struct Poller {
-    /// The thread that has it ([`own_thread`]); 0: none.
+    /// The thread that leases it ([`own_thread`]); 0: none.
     thread: AtomicUsize,
     pub lcore: u32,
-    /// Where the thread that has this poller keeps its lcore id.
+    /// Where the lcore id of the leasing thread is stored.
     lcore_now: AtomicPtr<u32>,
     leased: AtomicBool,
-    /// The first of its figures.
+    /// The first of its statistics.
     figures: AtomicPtr<Figures>,
     /// The queue whose packets the thread is busy with.
     busy: AtomicPtr<Figures>,
     /// The TSC at the latest poll's return.
     since: Cell,
-    /// State of the generator that spreads the stamps.
+    /// State of the random generator that spreads the stamps.
     random: Cell,
 }
 
 thread_local! {
-    /// The calling thread's poller, which is given back when the thread ends.
+    /// The calling thread's poller, which is returned when the thread ends.
     static LEASE: RefCell<Option<Lease>> = const { RefCell::new(None) };
 }
 
@@ -52,12 +52,12 @@ impl Drop for Lease {
         self.0.busy.store(ptr::null_mut(), Relaxed);
         let now = clock::now();
         registry().of(self.0).for_each(|figures| figures.leave(now));
-        // What this thread wrote comes before what the next one writes.
+        // What this thread wrote happens before what the next one writes.
         self.0.leased.store(false, Ordering::Release);
     }
 }
 
-/// Every thread and queue that was ever seen.
+/// Every thread and queue seen so far.
 #[derive(Default)]
 pub struct Registry {
     pollers: Vec<&'static Poller>,
@@ -68,8 +68,8 @@ pub struct Registry {
 static REGISTRY: Mutex<Registry> =
     Mutex::new(Registry { pollers: Vec::new(), figures: Vec::new(), spans: Vec::new() });
 
-/// Locks the registry: for short, because a thread's first poll of a queue waits for it. Nothing else is
-/// locked meanwhile.
+/// Locks the registry. Hold it briefly: a thread's first poll of a queue waits for it. Nothing else
+/// is locked meanwhile.
 pub fn registry() -> MutexGuard<'static, Registry> {
     REGISTRY.lock().unwrap_or_else(|poison| poison.into_inner())
 }
@@ -99,12 +99,12 @@ impl Registry {
         poller
     }
 
-    /// The figures of a thread.
+    /// The statistics of a thread.
     fn of(&self, poller: &Poller) -> impl Iterator<Item = &'static Figures> {
         self.figures.iter().copied().filter(move |figures| ptr::eq(figures.poller, poller))
     }
 
-    /// The figures of the calling thread's polls of a queue, begun or gone on with at TSC `now`.
+    /// The statistics of the calling thread's polls of a queue, started or resumed at TSC `now`.
     pub fn figures(
         &mut self,
         poller: &'static Poller,
@@ -136,15 +136,16 @@ impl Registry {
         })
     }
 
-    /// Nobody counts the polls of a queue any more.
+    /// The polls of a queue are no longer counted.
     pub fn leave(&self, port: u16, queue: u16) {
         let now = clock::now();
         for figures in &self.figures {
             if (figures.port, figures.queue) == (port, queue) {
                 figures.unwatch(now);
-                // A thread that rests since its last poll of this queue will end this busy time when it
-                // polls another, and nobody counts the time between. By exchange: a thread that polls
-                // is busy with something else by now.
+                // The busy time of a thread that has been idle since its last poll of this queue
+                // would end when it polls another, with uncounted time in between. A
+                // compare-and-exchange, because a thread that polls is busy with another queue by
+                // now.
                 let this = ptr::from_ref(*figures).cast_mut();
                 let busy = &figures.poller.busy;
                 let _ = busy.compare_exchange(this, ptr::null_mut(), Relaxed, Relaxed);
@@ -153,8 +154,8 @@ impl Registry {
     }
 }
 
-/// A number that no other living thread has: where the thread's control block is. Reading a thread-local
-/// variable of a plugin would be a function call, at every poll.
+/// A number unique among living threads: the address of the thread's control block. Reading a
+/// thread-local variable of a plugin would be a function call in every poll.
 #[inline(always)]
 fn own_thread() -> usize {
     #[cfg(target_arch = "x86_64")]
@@ -178,7 +179,8 @@ fn own_thread() -> usize {
 }
 
 impl Poller {
-    /// Whether the calling thread has this poller and its lcore id is still the one it had then.
+    /// Returns true if the calling thread leases this poller and still has the lcore id that it had
+    /// then.
     #[inline(always)]
     pub fn is_current(&self) -> bool {
         if self.thread.load(Relaxed) != own_thread() {
@@ -190,14 +192,14 @@ impl Poller {
         place.is_null() || unsafe { *place } == self.lcore
     }
 
-    /// The calling thread's poller, if it has one and its lcore id is still the one it had then.
+    /// The calling thread's poller, if it leases one and still has the same lcore id.
     fn current() -> Option<&'static Self> {
         let own = LEASE.try_with(|lease| lease.borrow().as_ref().map(|lease| lease.0));
         own.ok().flatten().filter(|poller| poller.is_current())
     }
 
-    /// The calling thread's poller under its present lcore id, leased if need be, at TSC `now`: that of the
-    /// poll, for no busy cycle is to come before the first cycle that counts.
+    /// The calling thread's poller under its present lcore id, leased if necessary. `now` is the
+    /// TSC of the poll: no cycle before it may count as busy.
     #[cold]
     pub fn take(now: u64) -> &'static Self {
         if let Some(current) = Self::current() {
@@ -206,17 +208,17 @@ impl Poller {
         let place = own_lcore_id().unwrap_or(ptr::null()).cast_mut();
         // SAFETY: this thread's own variable, or null.
         let lcore = if place.is_null() { NO_LCORE } else { unsafe { *place } };
-        // The old one first, so that a thread never holds two.
+        // The old one is returned first, so that a thread never leases two.
         let _ = LEASE.try_with(|lease| lease.take());
         let poller = registry().lease(lcore, place, now);
         poller.thread.store(own_thread(), Relaxed);
-        // A thread that polls while it ends keeps the lease for ever.
+        // A thread that polls while it ends keeps its lease for ever.
         let _ = LEASE.try_with(|lease| lease.replace(Some(Lease(poller))));
         poller
     }
 
-    /// The figures of the calling thread's polls of a queue, if it has polled it before: threads that poll
-    /// in turn find theirs without the registry's lock. The list is the thread's own.
+    /// The statistics of the calling thread's polls of a queue, if it has polled it before: threads
+    /// that poll in turn find theirs without the registry's lock. The list belongs to the thread.
     pub fn known(&self, port: u16, queue: u16) -> Option<&'static Figures> {
         let mut next = &self.figures;
         loop {
@@ -229,7 +231,7 @@ impl Poller {
         }
     }
 
-    /// Notes that a poll of a queue returned `packets` at TSC `now`.
+    /// Records that a poll of a queue returned `packets` at TSC `now`.
     #[inline(always)]
     pub fn polled(&self, figures: &'static Figures, packets: u16, now: u64) {
         let busy = self.busy.load(Relaxed);
@@ -242,7 +244,7 @@ impl Poller {
         self.since.set(now);
     }
 
-    /// The thread is not known to be busy: its polls were not counted until now.
+    /// Records that it is unknown whether the thread is busy: its polls were not counted until now.
     pub fn forget(&self) {
         self.busy.store(ptr::null_mut(), Relaxed);
     }

@@ -16,20 +16,21 @@ use crate::figures::Figures;
 use crate::poller::{Poller, registry};
 use crate::stamp::{Sampling, Stamp};
 
-/// Never, for any program.
+/// Effectively never.
 const NEVER: u64 = u64::MAX;
 
 /// A receive queue with the callback on it.
 pub struct RxQueue {
-    /// The figures of the thread that polled last; null: the next poll is to look up everything anew.
+    /// The statistics of the thread that polled last; null: the next poll must look everything up
+    /// again.
     current: AtomicPtr<Figures>,
     port: u16,
     queue: u16,
-    /// Whether it was polled since the callback was put on.
+    /// True if it was polled after the callback was added.
     polled: AtomicBool,
-    /// One burst in so many is stamped; 0: none.
+    /// One burst in this many is stamped; 0: none.
     one_in: AtomicU32,
-    /// How, once that is known.
+    /// Where to stamp, once that is known.
     stamp: OnceLock<Stamp>,
 }
 
@@ -57,7 +58,7 @@ impl RxQueue {
         }
     }
 
-    /// Before the callback is put on.
+    /// Called before the callback is added.
     pub fn begin(&self, sampling: Option<Sampling>) {
         self.polled.store(false, Relaxed);
         self.sample(sampling);
@@ -66,16 +67,16 @@ impl RxQueue {
     /// Changes how bursts are stamped, while the queue is polled.
     pub fn sample(&self, sampling: Option<Sampling>) {
         if let Some(Sampling { stamp, .. }) = sampling {
-            // A program has one for ever.
+            // A program has only one.
             let _ = self.stamp.set(stamp);
         }
-        // In this order, and in `take_over` in the other one: either that sees the new rate, or the poll
-        // after it sees null.
+        // In this order, and in `take_over` in the reverse order: either that sees the new rate, or
+        // the poll after it sees null.
         self.one_in.store(sampling.map_or(0, |sampling| sampling.one_in.get()), SeqCst);
         self.current.store(ptr::null_mut(), SeqCst);
     }
 
-    /// The figures of the calling thread's polls.
+    /// The statistics of the calling thread's polls.
     #[inline(always)]
     fn figures(&self, now: u64) -> &'static Figures {
         // SAFETY: null or figures, which are never freed.
@@ -86,20 +87,20 @@ impl RxQueue {
         }
     }
 
-    /// The first poll after the callback was added or its settings changed, after another thread's, or
-    /// under another lcore id.
+    /// The first poll after the callback was added or its settings changed, after a poll by another
+    /// thread, or under another lcore id.
     #[cold]
     fn take_over(&self, now: u64) -> &'static Figures {
         let poller = Poller::take(now);
         let known = poller.known(self.port, self.queue).filter(|figures| figures.are_counted());
         let figures =
             known.unwrap_or_else(|| registry().figures(poller, self.port, self.queue, now));
-        // Whether the thread was busy before the callback was there, nobody saw.
+        // Whether the thread was busy before the callback was added is unknown.
         if !self.polled.swap(true, Relaxed) {
             poller.forget();
         }
         self.current.store(ptr::from_ref(figures).cast_mut(), SeqCst);
-        // Threads that poll in turn go on where they were.
+        // Threads that poll in turn continue where they were.
         let one_in = self.one_in.load(SeqCst);
         if figures.one_in.load(Relaxed) != one_in {
             await_stamp(figures, one_in);
@@ -121,8 +122,8 @@ impl RxQueue {
     }
 }
 
-/// Chooses which burst is stamped next: at random, so that no rhythm of the program's own is met always
-/// or never. On average one in `one_in` is.
+/// Chooses the next burst to stamp: at random, so that no periodic behaviour of the program is
+/// always or never sampled. On average one in `one_in` is stamped.
 fn await_stamp(figures: &Figures, one_in: u32) {
     let bursts = match one_in {
         0 => NEVER,
@@ -178,7 +179,7 @@ mod tests {
         queue.figures(clock::now())
     }
 
-    /// A thread that polls when it is told to, and says so.
+    /// A thread that polls when it is told to, and reports it.
     fn poller(queue: &'static RxQueue) -> (Sender<()>, Receiver<u64>) {
         let (tell, told) = channel();
         let (say, said) = channel();
@@ -201,7 +202,7 @@ mod tests {
                 tell.send(()).unwrap();
                 assert_eq!(said.recv_timeout(TIMEOUT), Ok(turn));
             }
-            // Somebody reads, and is preempted.
+            // Another thread reads, and is preempted.
             held.get_or_insert_with(registry);
         }
         drop(held);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The send callback: runs on the program's lcore at the entry of every call to send.
+//! The send callback: runs on the program's lcore at the start of every send call.
 
 use std::ffi::{c_int, c_void};
 use std::ptr;
@@ -17,7 +17,7 @@ use crate::stamp::{Stamp, any_under_way, span, taken};
 /// A send queue with the callback on it.
 pub struct TxQueue {
     stamp: Stamp,
-    /// The spans of the thread that had stamped packets last.
+    /// The spans of the last thread that had stamped packets.
     current: AtomicPtr<Spans>,
     port: u16,
     queue: u16,
@@ -59,7 +59,7 @@ impl TxQueue {
     /// `packets` are live mbufs.
     #[inline(never)]
     unsafe fn look(&self, packets: &[*mut Mbuf]) {
-        // Before anything that costs: the packets' way ends here.
+        // Before anything that takes time: the packets' span ends here.
         let now = clock::now();
         // SAFETY: the contract is the caller's.
         if unsafe { self.stamp.is_on_any(packets) } {
@@ -73,7 +73,7 @@ impl TxQueue {
     #[cold]
     unsafe fn sample(&self, packets: &[*mut Mbuf], now: u64) {
         let spans = self.spans(now);
-        // Packets of one burst were received at one time, and mostly leave together.
+        // Packets of one burst were received at one time, and usually leave together.
         let (mut alike, mut together, mut all) = (0, 0, 0);
         for packet in packets {
             // SAFETY: the contract is the caller's.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the user asks of the probe: by the environment, for EAL's `-d` takes a path alone, and later by
-//! telemetry.
+//! The user's settings of the probe: by environment variables, because EAL's `-d` takes only a
+//! path, and later by telemetry.
 
 use std::env;
 use std::ffi::OsString;
@@ -8,24 +8,24 @@ use std::ffi::OsString;
 const ONE_IN: &str = "LINERATE_PROBE_ONE_IN";
 const POLLING: &str = "LINERATE_PROBE_POLLING";
 const REQUIRED: &str = "LINERATE_PROBE_REQUIRED";
-/// Of how many received bursts one is stamped, unless the user says otherwise.
+/// The default sampling rate: one received burst in this many is stamped.
 const DEFAULT_ONE_IN: u32 = 64;
-/// Rarer than this is never, in practice.
+/// Rarer than this is effectively never.
 const MAX_ONE_IN: u32 = 1 << 30;
 
 /// What is measured.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Whether callbacks are in place at all.
+    /// True if there are callbacks at all.
     pub polling: bool,
-    /// One received burst in so many carries stamps; 0: none.
+    /// One received burst in this many is stamped; 0: none.
     pub one_in: u32,
 }
 
 /// A value that the probe does not understand.
 #[derive(Clone, PartialEq, Debug, thiserror::Error)]
 pub enum SettingsError {
-    /// Not a rate of sampling.
+    /// An invalid sampling rate.
     #[error("{0}={1:?} is not a whole number from 0 (no latency) to {MAX_ONE_IN}")]
     OneIn(&'static str, String),
     /// Not a switch.
@@ -36,7 +36,7 @@ pub enum SettingsError {
     Unknown(String),
 }
 
-/// Whether the program shall end when the probe cannot work in it.
+/// Returns true if the program must end if the probe cannot work in it.
 pub fn required() -> bool {
     env::var_os(REQUIRED).is_some_and(|value| value == "1")
 }
@@ -54,7 +54,7 @@ impl Settings {
         })
     }
 
-    /// These settings changed by the parameters of a telemetry command, such as `one_in=64`.
+    /// The settings after a change by the parameters of a telemetry command, such as `one_in=64`.
     pub fn changed(self, parameters: &str) -> Result<Self, SettingsError> {
         match parameters.split_once('=') {
             Some(("one_in", value)) => {
@@ -69,7 +69,7 @@ impl Settings {
 }
 
 fn rate(name: &'static str, value: String) -> Result<u32, SettingsError> {
-    // Not parse() alone, which takes a sign.
+    // Not only parse(), which accepts a sign.
     match value.parse() {
         Ok(rate) if rate <= MAX_ONE_IN && value.bytes().all(|byte| byte.is_ascii_digit()) => {
             Ok(rate)

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Keeping the program's signals away from the probe's thread.
+//! Keeps the program's signals away from the probe's thread.
 
 use std::mem::MaybeUninit;
 
 use libc::{SIG_SETMASK, SIGBUS, SIGFPE, SIGILL, SIGSEGV, pthread_sigmask, sigset_t};
 
-/// Runs `start` with all signals blocked on the calling thread, as on the threads that it starts: programs
-/// expect theirs on threads of their own. Faults are let through, for blocked they would bypass the
-/// program's handlers.
+/// Runs `start` with all signals blocked on the calling thread and the threads that it starts:
+/// programs expect their signals on their own threads. Faults are not blocked, because they would
+/// then bypass the program's handlers.
 pub fn blocked<R>(start: impl FnOnce() -> R) -> R {
     let mut before = MaybeUninit::<sigset_t>::uninit();
     // SAFETY: the sets are initialised by the calls that have them first; numbers of signals that exist.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! How long packets were on their way from reception to sending.
+//! The time of packets between reception and sending.
 
 use measure::{Cell, Distribution, histogram};
 
@@ -12,7 +12,7 @@ pub struct Spans {
     pub queue: u16,
     /// Send calls that had stamped packets.
     sampled: Cell,
-    /// Of each packet with a stamp, in cycles.
+    /// The spans of packets with a stamp, in cycles.
     spans: Distribution,
 }
 
@@ -23,7 +23,7 @@ pub struct Reading {
     pub queue: u16,
     pub sampled: u64,
     pub count: u64,
-    /// Least, mean and greatest, where any was counted.
+    /// Minimum, mean and maximum, if any was counted.
     pub tsc: Option<(u64, u64, u64)>,
     /// The HDR histogram, as text.
     pub hdr: Option<String>,
@@ -34,17 +34,17 @@ impl Spans {
         Self { poller, port, queue, sampled: Cell::new(0), spans: Distribution::new() }
     }
 
-    /// Counts a call to send that had stamped packets.
+    /// Counts a send call that had stamped packets.
     pub fn sampled(&self) {
         self.sampled.add(1);
     }
 
-    /// Counts packets that were on their way for `span` cycles.
+    /// Counts packets with a span of `span` cycles.
     pub fn sent(&self, span: u64, packets: u64) {
         self.spans.add(span, packets);
     }
 
-    /// All spans of one queue; none when the list is empty.
+    /// All spans of one queue; none if the list is empty.
     pub fn read(threads: &[&'static Self]) -> Option<Reading> {
         let first = threads.first()?;
         let spans = || threads.iter().map(|thread| &thread.spans);

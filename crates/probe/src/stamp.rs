@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The stamp on a packet: the TSC at its reception in a dynamic field, and a dynamic flag that says
-//! that it is one. Fields of fresh mbufs hold anything; flags are reset by whoever makes the packet.
+//! The stamp of a packet: the TSC at its reception in a dynamic field, and a dynamic flag that
+//! marks it. Fields of fresh mbufs hold arbitrary values; flags are reset when a packet is
+//! allocated or received.
 //!
-//! A stamp holds for one mbuf, whose address is part of it: a copy of a packet inherits field and flag,
-//! but its original is the one that counts. So it is known how many stamps are under way, and while
-//! there are none, which is nearly always, senders need not look at their packets: that would cost more
-//! than everything else. A packet that a program drops stays under way until its mbuf is stamped again;
-//! as long as there are such, senders look at every packet.
+//! A stamp is valid for one mbuf, whose address is part of it: a copy of a packet inherits field
+//! and flag, but only the original counts. So the number of pending stamps is known, and if it is
+//! 0, which is nearly always the case, senders need not check their packets: that would cost more
+//! than everything else. The stamp of a packet that a program drops stays pending until its mbuf is
+//! stamped again; as long as there are such stamps, senders check every packet.
 
 use std::num::NonZeroU32;
 use std::sync::atomic::Ordering::{Acquire, Relaxed};
@@ -14,27 +15,27 @@ use std::sync::atomic::{AtomicI64, AtomicU16, AtomicU64};
 
 use crate::dpdk::{Dpdk, DynField, DynFlag, MBUF_OL_FLAGS, MBUF_REFCNT, Mbuf};
 
-/// Stamps that were put on and not taken off: never fewer than can still be found.
+/// Stamps that were set and not removed: never fewer than can still be found.
 static UNDER_WAY: AtomicI64 = AtomicI64::new(0);
 
-/// Bits of the TSC in a stamp: minutes.
+/// Bits of the TSC in a stamp: enough for minutes.
 const TSC_BITS: u32 = 40;
 const TSC: u64 = (1 << TSC_BITS) - 1;
 
-/// What a stamp says: when its packet was received, and which mbuf it holds for. Mbufs are at least 128
-/// bytes apart, so what is left of the address tells those within 2 GiB from each other.
+/// A stamp's value: when its packet was received, and the mbuf that it is valid for. Mbufs are at
+/// least 128 bytes apart, so the stored part of the address distinguishes mbufs within 2 GiB.
 fn encode(mbuf: *const Mbuf, now: u64) -> u64 {
     (mbuf.addr() as u64 >> 7) << TSC_BITS | now & TSC
 }
 
-/// What no stamp of this mbuf says: it was taken off.
+/// A value that is no stamp of this mbuf: the stamp was removed.
 fn taken_off(mbuf: *const Mbuf) -> u64 {
     !encode(mbuf, 0)
 }
 
 /// Cycles from a stamp to `now`.
 pub fn span(stamp: u64, now: u64) -> u64 {
-    /// By so much, milliseconds, the counter of another socket may be behind.
+    /// How far the counter of another socket may be behind: milliseconds.
     const BEHIND: u64 = 1 << 24;
     match now.wrapping_sub(stamp) & TSC {
         span if span <= TSC - BEHIND => span,
@@ -42,7 +43,7 @@ pub fn span(stamp: u64, now: u64) -> u64 {
     }
 }
 
-/// Where the stamp of a packet is.
+/// Where stamps are stored.
 #[derive(Clone, Copy, Debug)]
 pub struct Stamp {
     /// Offset of the dynamic field in an mbuf.
@@ -55,7 +56,7 @@ pub struct Stamp {
 #[derive(Clone, Copy, Debug)]
 pub struct Sampling {
     pub stamp: Stamp,
-    /// One received burst in so many.
+    /// One received burst in this many.
     pub one_in: NonZeroU32,
 }
 
@@ -73,7 +74,7 @@ fn name(text: &str) -> [u8; 64] {
 }
 
 impl Stamp {
-    /// Reserves field and flag in this program's mbufs, once EAL has started.
+    /// Reserves the field and the flag in this program's mbufs, once EAL has started.
     pub fn reserve(dpdk: &Dpdk) -> Result<Self, NoRoomError> {
         let size = size_of::<u64>();
         let field = DynField { name: name("linerate_probe_rx_tsc"), size, align: size, flags: 0 };
@@ -101,7 +102,7 @@ impl Stamp {
         unsafe { AtomicU64::from_ptr(mbuf.byte_add(MBUF_OL_FLAGS).cast()) }
     }
 
-    /// How many owners a packet has.
+    /// The number of a packet's owners.
     ///
     /// # Safety
     /// `mbuf` is a live mbuf.
@@ -115,15 +116,15 @@ impl Stamp {
     /// `mbuf` is a live mbuf.
     #[inline(always)]
     unsafe fn field<'m>(self, mbuf: *mut Mbuf) -> &'m AtomicU64 {
-        // SAFETY: the 8 bytes that DPDK gave to this field alone, aligned as was asked for.
+        // SAFETY: the 8 bytes that DPDK reserved for this field, aligned as requested.
         unsafe { AtomicU64::from_ptr(mbuf.byte_add(self.offset).cast()) }
     }
 
     /// Stamps packets as received at the TSC that `now` reads.
     ///
-    /// The addition waits for what was stored before, and flags are changed at leisure: both come before the
-    /// clock is read. What follows is one visit of each field, whose line is seldom at hand, and which
-    /// nothing waits for.
+    /// The clock is read after the atomic addition, which waits for earlier stores, and after the
+    /// flags were changed. Then each field is written once; its cache line is seldom in the cache,
+    /// but nothing waits for it.
     ///
     /// # Safety
     /// They are live mbufs.
@@ -134,7 +135,7 @@ impl Stamp {
             if owners == 1 {
                 flags.store(flags.load(Relaxed) | self.flag, Relaxed);
             } else {
-                // A port may hand out packets that others have, too.
+                // A port may return packets that have other owners, too.
                 flags.fetch_or(self.flag, Relaxed);
             }
         }
@@ -144,7 +145,7 @@ impl Stamp {
         for packet in packets {
             // SAFETY: the contract is the caller's.
             let field = unsafe { self.field(*packet) };
-            // The stamp that the mbuf had when it was dropped is still counted.
+            // A stamp that the mbuf had when it was dropped is still counted as pending.
             let before = field.load(Relaxed);
             again += u64::from(before == encode(*packet, before));
             field.store(encode(*packet, now), Relaxed);
@@ -154,7 +155,7 @@ impl Stamp {
         }
     }
 
-    /// Whether any of the packets has a stamp, as far as its flag says.
+    /// Returns true if any of the packets has a stamp, according to its flag.
     ///
     /// # Safety
     /// They are live mbufs.
@@ -167,7 +168,7 @@ impl Stamp {
         all & self.flag != 0
     }
 
-    /// Takes the stamp off a packet, if it has one of its own; [`taken`] is to be told of it.
+    /// Removes a packet's stamp, if it has a valid one; report it to [`taken`].
     ///
     /// # Safety
     /// It is a live mbuf.
@@ -177,9 +178,9 @@ impl Stamp {
         if flags.load(Relaxed) & self.flag == 0 {
             return None;
         }
-        // Offered again, because the port did not take it, it must not count again; nor when several
-        // owners send it at once, which alone is worth a locked instruction. An owner that has just gone
-        // took the stamp before.
+        // A packet that is offered again, because the port did not take it, must not count again;
+        // nor may one that several owners send at once, which alone needs a locked instruction. If
+        // an owner has just given it up, that owner took the stamp before.
         // SAFETY: the contract is the caller's.
         let all = match unsafe { Self::owners(packet) } {
             1 => {
@@ -201,14 +202,14 @@ impl Stamp {
     }
 }
 
-/// Whether a packet may have a stamp.
+/// Returns true if a packet may have a stamp.
 #[inline(always)]
 pub fn any_under_way() -> bool {
-    // Whoever hands packets to another thread makes what was written before visible there.
+    // Code that passes packets to another thread makes earlier writes visible there.
     UNDER_WAY.load(Relaxed) != 0
 }
 
-/// So many stamps were taken off.
+/// Records that this many stamps were removed.
 pub fn taken(stamps: u64) {
     UNDER_WAY.fetch_sub(stamps as i64, Relaxed);
 }
@@ -219,7 +220,7 @@ mod tests {
     use std::sync::atomic::Ordering::AcqRel;
     use std::sync::atomic::{AtomicPtr, AtomicUsize};
 
-    /// As much of an mbuf as stamps touch.
+    /// The part of an mbuf that stamps use.
     #[repr(align(128))]
     struct Bytes([u8; 128]);
 
@@ -244,7 +245,7 @@ mod tests {
             assert!(!stamp.is_on_any(&[packet, copied]) && any_under_way());
             taken(1);
             assert!(!any_under_way());
-            // Dropped, which nobody tells, its flags reset, and received again.
+            // Dropped (which is not reported), its flags reset, and received again.
             for _ in 0..3 {
                 original.0[MBUF_OL_FLAGS..][..8].copy_from_slice(&5u64.to_ne_bytes());
                 stamp.put(&[packet], || 7);
@@ -263,7 +264,7 @@ mod tests {
         let mut bytes = Bytes([0; 128]);
         let packet = AtomicPtr::new((&raw mut bytes).cast::<Mbuf>());
         let (counted, arrived) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        // Both go on at once, which a barrier that sleeps does not see to.
+        // Both start at once; a barrier that sleeps does not ensure that.
         let meet = || {
             let both = (arrived.fetch_add(1, AcqRel) / 2 + 1) * 2;
             let mut spins = 0;
@@ -279,7 +280,7 @@ mod tests {
             for _ in 0..ROUNDS {
                 let packet = packet.load(Relaxed);
                 if puts {
-                    // Not by put(): others count what is under way.
+                    // Not by put(): other tests count pending stamps.
                     stamp.field(packet).store(encode(packet, 7), Relaxed);
                     Stamp::flags(packet).store(stamp.flag, Relaxed);
                 }

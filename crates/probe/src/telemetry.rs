@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The probe's telemetry commands. DPDK answers each client on a thread of its own.
+//! The probe's telemetry commands. DPDK answers each client on a separate thread.
 
 use std::ffi::{CStr, c_char, c_int};
 
@@ -13,11 +13,11 @@ use crate::poller::registry;
 use crate::say;
 use crate::spans::{self, Spans};
 
-/// What DPDK sends at most, less the braces, the command's name and some air.
+/// DPDK's largest answer, without the braces, the command's name and a reserve.
 const ROOM: usize = 16 * 1024 - 256;
-/// What a list of DPDK's holds.
+/// The most entries in a DPDK list.
 const MOST_ENTRIES: usize = 512;
-/// The one span that callbacks can see.
+/// The only span that callbacks can measure.
 const SPAN: &str = "rx-return_tx-call";
 
 /// DPDK refused a command.
@@ -39,15 +39,19 @@ impl From<FullError> for Refusal {
 
 type Answer = Result<(), Refusal>;
 
-/// Registers the commands. When a program registers one of the plain names too, DPDK answers with the
-/// later one, which is the program's: this runs while EAL starts.
+/// Registers the commands. If a program registers one of the plain names too, DPDK uses the later
+/// one, which is the program's: this runs while EAL starts.
 pub fn register(dpdk: &Dpdk) -> Result<(), RegisterError> {
     const POLLING: &CStr =
-        c"Polls by lcore and queue. Parameters: PORT,QUEUE; null: too much at once, ask by PORT";
+        c"Polls by lcore and queue. Parameters: PORT,QUEUE; null if the answer is too long: ask by PORT";
     const LATENCY: &CStr =
-        c"Packets' way inside. Parameters: PORT,QUEUE; null: too much at once, ask by PORT";
+        c"Time of packets inside. Parameters: PORT,QUEUE; null if the answer is too long: ask by PORT";
     const COMMANDS: [(&CStr, TelHandler, &CStr); 7] = [
-        (c"/linerate/probe", probe, c"The probe. Parameters: none, one_in=N, polling=on|off"),
+        (
+            c"/linerate/probe",
+            probe,
+            c"State and settings of the probe. Parameters: none, one_in=N, polling=on|off",
+        ),
         (c"/linerate/probe/polling", polling, POLLING),
         (c"/linerate/probe/latency", latency, LATENCY),
         (c"/linerate/probe/clock", clock_, c"Rate of the TSC and cost of reading it"),
@@ -65,7 +69,7 @@ pub fn register(dpdk: &Dpdk) -> Result<(), RegisterError> {
     Ok(())
 }
 
-/// Which port, and which of its queues, is asked for.
+/// The requested port, and queue.
 #[derive(Clone, Copy, PartialEq, Debug)]
 struct Filter {
     port: Option<u16>,
@@ -90,7 +94,7 @@ impl Filter {
     }
 }
 
-/// Runs a handler's safe part.
+/// Runs the safe part of a handler.
 ///
 /// # Safety
 /// `parameters` is a C string or null.
@@ -154,7 +158,7 @@ unsafe extern "C" fn clock_(
     }
 }
 
-/// Answers a list with an entry for each reading that is asked for, with its histogram if all have room.
+/// Answers with a list of all requested readings, with their histograms if all fit.
 ///
 /// # Safety
 /// As for [`answer`]; `data` is telemetry data of this thread's own.
@@ -202,7 +206,7 @@ unsafe extern "C" fn polling(
     unsafe { list(parameters, data, read_polling, polling_size, fill) }
 }
 
-/// The figures of each (lcore, port, queue), in that order.
+/// The statistics of each (lcore, port, queue), in that order.
 fn read_polling(filter: Filter) -> Vec<figures::Reading> {
     let known: Vec<&'static figures::Figures> = {
         let registry = registry();
@@ -210,7 +214,7 @@ fn read_polling(filter: Filter) -> Vec<figures::Reading> {
         registry.figures.iter().copied().filter(asked).collect()
     };
     let read = |figures: &'static figures::Figures| {
-        // Locked anew for each: an lcore may be waiting for it.
+        // Locked separately for each, because an lcore may be waiting for it.
         let _registry = registry();
         figures.read(clock::now())
     };
@@ -235,8 +239,8 @@ fn digits(number: u64) -> usize {
     number.checked_ilog10().unwrap_or(0) as usize + 1
 }
 
-/// Whether all entries fit with their histograms. An error if they do not even without: DPDK would leave
-/// some out and say nothing.
+/// Returns true if all entries fit with their histograms. An error if they do not fit even without:
+/// DPDK would silently omit some.
 fn fits<R>(readings: &[R], size: impl Fn(&R, bool) -> usize) -> Result<bool, FullError> {
     let all = |whole: bool| readings.iter().map(|reading| size(reading, whole)).sum::<usize>();
     match readings.len() <= MOST_ENTRIES && all(false) <= ROOM {
@@ -245,7 +249,7 @@ fn fits<R>(readings: &[R], size: impl Fn(&R, bool) -> usize) -> Result<bool, Ful
     }
 }
 
-/// Bytes that an entry takes as JSON, or more.
+/// An upper bound of an entry's size as JSON, in bytes.
 fn polling_size(reading: &figures::Reading, whole: bool) -> usize {
     const NAMES: &str = r#"{"lcore":,"port":,"queue":,"polls":,"empty_polls":,"packets":,"burst_limit":,"busy_tsc":,"total_tsc":},"#;
     const HISTOGRAM: &str = r#","burst_histogram":[]"#;
@@ -304,7 +308,7 @@ fn read_latency(filter: Filter) -> Vec<spans::Reading> {
     known.chunk_by(|a, b| (a.port, a.queue) == (b.port, b.queue)).filter_map(Spans::read).collect()
 }
 
-/// Bytes that an entry takes as JSON, or more.
+/// An upper bound of an entry's size as JSON, in bytes.
 fn latency_size(reading: &spans::Reading, whole: bool) -> usize {
     const NAMES_AND_NUMBERS: usize = 260;
     // Quotes and a comma for each string of 127.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The list of DPDK's telemetry commands that are answered, with their valid parameters.
 //!
-//! DPDK's handlers use any number as an index into an array (`/eal/heap_info`), cut it to 16 bits
-//! in one place and not in the next (`/ethdev/info`), use a pointer that was not found
+//! DPDK's handlers use any number as an index into an array (`/eal/heap_info`), truncate it to 16
+//! bits in one place and not in the next (`/ethdev/info`), use the null pointer of a failed lookup
 //! (`/eal/memzone_info`), or read every port's private memory as that of their own driver
 //! (`/cnxk/ethdev/info`, which has no parameter at all). So only the commands listed here are
 //! passed on, with parameters that the handlers of DPDK 22.11, 24.11 and 25.11 handle safely.
@@ -10,15 +10,17 @@
 /// Longest name of a command, as in DPDK.
 const LONGEST_COMMAND: usize = 55;
 
-/// Commands whose handlers look at their parameters themselves: those of the project's programs, its probe and its driver.
+/// Commands whose handlers check their parameters themselves: those of the project's programs, its
+/// probe and its driver.
 const TRUSTED: [&str; 2] = ["/linerate/", "/net_nearfree/"];
 
-/// A parameter that a handler bears.
+/// A parameter that a handler handles safely.
 #[derive(Clone, Copy, Debug)]
 enum Parameter {
     /// A decimal number up to this one.
     Number(u64),
-    /// A port whose driver is asked for its statistics: not all look whether the queues that they count are there.
+    /// A port whose driver is asked for its statistics: not all drivers check that the queues
+    /// exist.
     Counted,
     /// The same, or nothing.
     Optional(u64),
@@ -32,13 +34,13 @@ enum Parameter {
 
 use Parameter::{Counted, HideZero, Listed, Name, Number, Optional};
 
-/// Handlers cut the number of a port or queue to 16 bits, and take the greatest one for none.
+/// Handlers truncate a port's or queue's number to 16 bits, and take the largest as "none".
 const LAST: u64 = u16::MAX as u64 - 1;
 /// A port.
 const PORT: Parameter = Number(LAST);
 /// A queue of a port that may have only one.
 const QUEUE: Parameter = Optional(LAST);
-/// A number that handlers read into 32 bits, where the greatest number means none.
+/// A number that handlers read into 32 bits, where the largest means "none".
 const INDEX: Parameter = Number(u32::MAX as u64 - 1);
 
 /// The valid parameters of DPDK's commands.
@@ -90,9 +92,9 @@ const COMMANDS: &[(&str, &[Parameter])] = &[
 /// What to do with a request.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Verdict<'r> {
-    /// The command looks at its parameters itself.
+    /// The command checks its parameters itself.
     Trusted,
-    /// DPDK may be asked, under these conditions.
+    /// The request may be passed to DPDK under these conditions.
     Harmless(Conditions<'r>),
     /// The request is not passed on.
     Refused,
@@ -101,9 +103,9 @@ pub(crate) enum Verdict<'r> {
 /// Conditions that a request itself does not show.
 #[derive(Default, Debug, PartialEq, Eq)]
 pub(crate) struct Conditions<'r> {
-    /// Each of these commands lists the number beside it.
+    /// Each of these commands must list the number next to it.
     pub listed: Vec<(&'static str, &'r str)>,
-    /// The statistics of this port may be asked for.
+    /// This port's statistics must be safe to read.
     pub counted: Option<u16>,
 }
 
@@ -113,7 +115,7 @@ pub(crate) fn is_command(name: &str) -> bool {
     name.starts_with('/') && name.len() <= LONGEST_COMMAND && name.bytes().all(usual)
 }
 
-/// Examines a command and the text after its comma.
+/// Checks a command and the text after its comma.
 pub(crate) fn examine<'r>(command: &str, parameters: &'r str) -> Verdict<'r> {
     if TRUSTED.iter().any(|prefix| command.starts_with(prefix)) {
         return Verdict::Trusted;
@@ -157,7 +159,7 @@ fn is_name(word: &str) -> bool {
     !word.is_empty() && word.bytes().all(|byte| byte.is_ascii_graphic())
 }
 
-/// Digits alone, as DPDK prints them: no sign, and no zero in front, which would make it octal.
+/// Digits only, as DPDK prints them: no sign, and no leading zero, which would make it octal.
 fn is_number(word: &str, most: u64) -> bool {
     word.parse::<u64>().is_ok_and(|number| number <= most && number.to_string() == word)
 }

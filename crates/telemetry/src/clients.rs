@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The clients of a telemetry socket, as DPDK has them: SOCK_SEQPACKET, one datagram a request, one an answer.
+//! The clients of a telemetry socket, with DPDK's protocol: SOCK_SEQPACKET, one datagram for each
+//! request and answer.
 //!
-//! One thread serves all clients, each in its turn. A client that does not read its answers is dropped.
+//! One thread serves all clients in turn. A client that does not read its answers is disconnected.
 
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
@@ -13,18 +14,18 @@ use rustix::net::{
     bind, listen, recv, send, socket_with,
 };
 
-/// Clients at a time, as many as DPDK has. More wait until one of them leaves.
+/// The most clients at a time, as in DPDK. More wait until one of them leaves.
 const CLIENTS: usize = 10;
 /// Longest request in bytes: DPDK does not read more.
 const LONGEST_REQUEST: usize = 1023;
 
 /// The answers to clients.
 pub(crate) trait Answers {
-    /// To a client that connects.
+    /// The greeting of a client that connects.
     fn greeting(&self) -> Vec<u8>;
-    /// To a request.
+    /// The answer to a request.
     fn answer(&self, request: &[u8]) -> Vec<u8>;
-    /// Answers a request that is too long, of which this is the beginning.
+    /// The answer to a request that is too long; `request` is its beginning.
     fn refuse(&self, request: &[u8]) -> Vec<u8>;
 }
 
@@ -56,7 +57,7 @@ pub(crate) fn open(listener: &OwnedFd) -> rustix::io::Result<()> {
 /// The clients of a socket, and those that connect to it.
 pub(crate) struct Clients {
     listener: OwnedFd,
-    /// Written to when serving is to end; without it, that is when the process does.
+    /// Written to when serving is to end; without it, serving ends with the process.
     end: Option<OwnedFd>,
     all: Vec<OwnedFd>,
 }
@@ -68,7 +69,7 @@ impl Clients {
 
     pub(crate) fn serve(mut self, answers: &impl Answers) {
         while let Some((newcomer, asking)) = self.wait() {
-            // From the last, so that the numbers of the others stay true.
+            // From the last, so that the indexes of the others stay valid.
             for index in asking.into_iter().rev() {
                 if serve_one(&self.all[index], answers).is_none() {
                     drop(self.all.swap_remove(index));
@@ -81,7 +82,7 @@ impl Clients {
     }
 
     /// Waits for connections and requests: returns whether there is a connection, and the clients
-    /// with requests. `None` at the end.
+    /// with requests. `None` when serving is to end.
     fn wait(&self) -> Option<(bool, Vec<usize>)> {
         let full = self.all.len() >= CLIENTS;
         let events = if full { PollFlags::empty() } else { PollFlags::IN };
@@ -109,7 +110,7 @@ impl Clients {
     }
 }
 
-/// Answers one request; none when the client has gone or does not read.
+/// Answers one request; none if the client has left or does not read.
 fn serve_one(client: &OwnedFd, answers: &impl Answers) -> Option<()> {
     let mut request = [0; LONGEST_REQUEST];
     let (length, whole) =

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The commands that a program answers, and the answers as DPDK words them.
+//! The commands that a program answers, and their answers in DPDK's form.
 
 use std::collections::BTreeMap;
 
@@ -17,22 +17,22 @@ struct Command {
     handler: Handler,
 }
 
-/// Commands with their handlers. `/`, `/info` and `/help` are answered by themselves.
+/// Commands with their handlers. `/`, `/info` and `/help` are built in.
 pub struct Commands {
     version: String,
     all: BTreeMap<String, Command>,
 }
 
 impl Commands {
-    /// No commands yet; `version` is the program's name and version, where DPDK says `DPDK
-    /// 22.11.11`.
+    /// Returns a set without commands; `version` is the program's name and version, which replaces
+    /// DPDK's (`DPDK 22.11.11`).
     #[must_use]
     pub fn new(version: &str) -> Self {
         Self { version: version.to_owned(), all: BTreeMap::new() }
     }
 
     /// Answers `command` (such as `/linerate/clock`) by `handler`, which gets the text after the
-    /// command's comma, or an empty text. `None` is answered as `null`: bad parameters.
+    /// command's comma, or an empty text. `None`, for bad parameters, is answered as `null`.
     #[must_use]
     pub fn with<F>(mut self, command: &str, help: &str, handler: F) -> Self
     where

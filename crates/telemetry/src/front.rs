@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A socket in front of DPDK's own, which examines requests before DPDK's handlers get them.
+//! A socket in front of DPDK's own, which checks requests before DPDK's handlers get them.
 //!
-//! DPDK answers its socket by itself, on threads of its own, and its handlers do not check their
-//! parameters (see `arguments.rs`). They cannot be replaced, because DPDK does not say where they
-//! are. So [`guard`] connects to DPDK's socket, and puts a socket of this process in its place in
-//! the file system, by a single rename: later connections are answered here, and there is no other
-//! way to DPDK's socket.
+//! DPDK serves its socket on threads of its own, and its handlers do not check their parameters
+//! (see `arguments.rs`). They cannot be replaced, because DPDK does not expose them. So [`guard`]
+//! connects to DPDK's socket, and replaces it in the file system by a socket of this process, by a
+//! single rename: later connections are served here, and there is no other way to DPDK's socket.
 //!
 //! # Lifecycle and threads
-//! One ordinary thread, which lives as long as the process, serves all clients, one after the
-//! other. So DPDK gets one request at a time: 22.11 parses requests with `strtok`, which mixes up
-//! those of two threads. Clients that connected to DPDK's socket before [`guard`] keep their
-//! connections.
+//! One ordinary thread, which lives as long as the process, serves all clients in turn. So DPDK
+//! gets one request at a time: 22.11 parses requests with `strtok`, which mixes up those of two
+//! threads. Clients that connected to DPDK's socket before [`guard`] keep their connections.
 
 use std::ffi::OsStr;
 use std::fs;
@@ -27,7 +25,7 @@ use crate::arguments::{self, Conditions, Verdict};
 use crate::clients::{self, Answers, Clients, split};
 use crate::room::LONGEST_ANSWER;
 
-/// Prefix of a socket's name while it does not accept connections; the process's number follows.
+/// Prefix of a socket's name while it does not accept connections; the process ID follows.
 const UNFINISHED: &str = "telemetry.";
 
 /// The interface of the program whose DPDK is guarded.
@@ -36,17 +34,17 @@ pub trait Program: Send + 'static {
     /// itself.
     fn answers(&self, command: &str) -> bool;
 
-    /// Calls `question` once, which asks DPDK's own handlers, while nothing that they read is
+    /// Calls `question` once, which queries DPDK's own handlers, while nothing that they read is
     /// changed. Does not call it if that is not possible soon, because all clients wait; nor if
-    /// `counted` is a port whose driver must not be asked for statistics, which the question would
-    /// do.
+    /// `counted` is a port whose driver must not be asked for statistics.
     fn undisturbed(&self, counted: Option<u16>, question: &mut dyn FnMut());
 }
 
-/// Guards the socket at this path, on which DPDK of this process answers. The thread that does runs on `cpus`.
+/// Guards the socket at this path, which DPDK of this process serves. The guarding thread runs on
+/// `cpus`.
 ///
 /// # Errors
-/// The system's, with the path. DPDK's socket is then as it was.
+/// The system's, with the path. DPDK's socket is then unchanged.
 pub fn guard(socket: &Path, cpus: &[usize], program: impl Program) -> io::Result<()> {
     let failed = |source: io::Error| {
         io::Error::new(source.kind(), format!("{}: {source}", socket.display()))
@@ -66,7 +64,7 @@ pub fn guard(socket: &Path, cpus: &[usize], program: impl Program) -> io::Result
     fs::rename(&unfinished.0, socket).map_err(failed)
 }
 
-/// The name of a socket that is not in its place yet, removed with this.
+/// The name of a socket that is not in its final place yet; removed on drop.
 struct Unfinished(PathBuf);
 
 impl Unfinished {
@@ -88,7 +86,7 @@ impl Drop for Unfinished {
     }
 }
 
-/// Returns true for the name of a socket of a process that has ended.
+/// Returns true for the socket name of a process that has ended.
 fn of_the_dead(name: &OsStr) -> bool {
     let number = name.to_str().and_then(|name| name.strip_prefix(UNFINISHED));
     number.and_then(|number| number.parse().ok()).is_some_and(host::is_gone)
@@ -109,13 +107,13 @@ impl<P: Program> Front<P> {
         Ok(Self { dpdk, greeting, program })
     }
 
-    /// DPDK's answer; none when it has stopped answering.
+    /// DPDK's answer; none if it has stopped answering.
     fn ask(&self, request: &str) -> Option<Vec<u8>> {
         send(&self.dpdk, request.as_bytes(), SendFlags::NOSIGNAL).ok()?;
         received(&self.dpdk).ok()
     }
 
-    /// The same for a command of DPDK's own, where its conditions hold.
+    /// The same for one of DPDK's own commands, if its conditions hold.
     fn ask_own(&self, request: &str, conditions: &Conditions<'_>) -> Option<Vec<u8>> {
         let mut answer = None;
         self.program.undisturbed(conditions.counted, &mut || {
@@ -160,7 +158,7 @@ impl<P: Program> Answers for Front<P> {
 }
 
 fn received(dpdk: &OwnedFd) -> io::Result<Vec<u8>> {
-    // More than DPDK says that it sends at most.
+    // More than DPDK's documented maximum.
     let mut bytes = vec![0; 2 * LONGEST_ANSWER];
     loop {
         match recv(dpdk, &mut bytes[..], RecvFlags::empty()) {

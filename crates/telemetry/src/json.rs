@@ -21,7 +21,7 @@ impl Serialize for Value {
 }
 
 #[cfg(feature = "server")]
-/// For the socket, as DPDK writes it: a long text is a list of strings.
+/// For the socket, in DPDK's form: a long text is a list of strings.
 pub struct Told<'v>(pub &'v Value);
 
 #[cfg(feature = "server")]
@@ -48,7 +48,7 @@ fn dictionary<'v, S: Serializer, T: Serialize>(
     map.end()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "server"))]
 mod tests {
     use super::*;
 

@@ -2,8 +2,8 @@
 //! DPDK's telemetry without DPDK: the values of its protocol, and a server for programs without
 //! DPDK that the same tools can read (`dpdk-telemetry.py`, for instance).
 //!
-//! Features: `json` writes values as JSON, `server` has [`Server`], `front` has [`guard`], with
-//! which a program with DPDK checks requests to DPDK's own handlers.
+//! Features: `json` writes values as JSON; `server` has [`Server`]; `front` has [`guard`], with
+//! which a program that uses DPDK checks requests to DPDK's own handlers.
 #![forbid(unsafe_code)]
 
 #[cfg(feature = "front")]

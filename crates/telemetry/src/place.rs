@@ -1,24 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The path of the socket: `RUNTIME_DIR/dpdk/PREFIX/dpdk_telemetry.v2`, as in EAL.
 
-use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::io;
 use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 
 const SOCKET: &str = "dpdk_telemetry.v2";
-/// Longest path of a socket: `sun_path` without the 0 at its end.
+/// Longest path of a socket: `sun_path` without the NUL.
 const LONGEST_PATH: usize = 107;
 
-/// Why there is no place for a socket.
+/// Why there is no path for a socket.
 #[derive(Debug, thiserror::Error)]
 pub enum PlaceError {
-    /// It would be elsewhere.
-    #[error("--file-prefix {0:?}: name a word without slashes")]
+    /// The path would be in another directory.
+    #[error("--file-prefix {0:?}: must be a word without slashes")]
     Prefix(String),
-    /// Another process has it.
+    /// Another process uses the path.
     #[error("--file-prefix {prefix}: a running program answers on {}; give each program its own", .socket.display())]
     Taken {
         /// The prefix.
@@ -26,21 +24,24 @@ pub enum PlaceError {
         /// Its socket.
         socket: PathBuf,
     },
-    /// The kernel takes no path of that length.
+    /// The path is too long for the kernel.
     #[error("{}: longer than 107 bytes, the most for a socket; shorten --file-prefix or the run-time directory", .0.display())]
     Long(PathBuf),
+    /// Other users can put files there.
+    #[error("{0}")]
+    Shared(#[source] io::Error),
     /// The directory cannot be made.
     #[error("{}: {source}; set RUNTIME_DIRECTORY (as root) or XDG_RUNTIME_DIR to a directory of yours", .path.display())]
     Directory {
         /// The directory.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// A directory that is one program's own. Dropped, it removes the socket, if the program has bound it, and the directory
-/// when it is empty then.
+/// A directory for one program. On drop it removes the socket, if this program has bound it, and
+/// then the directory if it is empty.
 #[derive(Debug)]
 pub struct Place {
     directory: PathBuf,
@@ -53,15 +54,16 @@ impl Place {
     /// # Errors
     /// See [`PlaceError`].
     pub fn make(prefix: &str) -> Result<Self, PlaceError> {
-        let root = rustix::process::geteuid().is_root();
-        Self::make_in(&runtime_directory(root, |name| env::var_os(name)), prefix)
+        host::make_runtime_directory().map_err(PlaceError::Shared)?;
+        Self::make_in(&host::runtime_directory(), prefix)
     }
 
+    /// `runtime`: the directory in which all programs have theirs.
     pub(crate) fn make_in(runtime: &Path, prefix: &str) -> Result<Self, PlaceError> {
         if prefix.is_empty() || prefix.starts_with('.') || prefix.contains(['/', '\0']) {
             return Err(PlaceError::Prefix(prefix.to_owned()));
         }
-        let directory = runtime.join("dpdk").join(prefix);
+        let directory = runtime.join(prefix);
         let socket = directory.join(SOCKET);
         if socket.as_os_str().len() > LONGEST_PATH {
             return Err(PlaceError::Long(socket));
@@ -86,8 +88,8 @@ impl Place {
         self.directory.join(SOCKET)
     }
 
-    /// Says that the socket was bound for this place. Until then it may be that of another program, which began
-    /// at the same time and was faster.
+    /// Records that the socket was bound by this program. Until then it may belong to another
+    /// program, which started at the same time and was faster.
     pub(crate) fn is_ours(&mut self) {
         self.has_socket = true;
     }
@@ -98,18 +100,9 @@ impl Drop for Place {
         if self.has_socket {
             let _ = fs::remove_file(self.socket());
         }
-        // Files of others stay, and then the directory stays, too.
+        // Other processes' files stay, and then the directory stays, too.
         let _ = fs::remove_dir(&self.directory);
     }
-}
-
-/// Returns EAL's choice of the runtime directory.
-fn runtime_directory(root: bool, variable: impl Fn(&str) -> Option<OsString>) -> PathBuf {
-    let given = |name: &str| variable(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-    given("RUNTIME_DIRECTORY").unwrap_or_else(|| match root {
-        true => PathBuf::from("/var/run"),
-        false => given("XDG_RUNTIME_DIR").unwrap_or_else(|| PathBuf::from("/tmp")),
-    })
 }
 
 #[cfg(test)]
@@ -118,30 +111,11 @@ mod tests {
     use std::os::unix::net::UnixListener;
 
     #[test]
-    fn the_directory_is_eal_s() {
-        let of = |root, set: &'static [(&'static str, &'static str)]| {
-            runtime_directory(root, |name| {
-                set.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
-            })
-        };
-        assert_eq!(of(true, &[]), Path::new("/var/run"));
-        assert_eq!(of(true, &[("XDG_RUNTIME_DIR", "/x")]), Path::new("/var/run"));
-        assert_eq!(of(false, &[("XDG_RUNTIME_DIR", "/x")]), Path::new("/x"));
-        assert_eq!(of(false, &[("XDG_RUNTIME_DIR", "")]), Path::new("/tmp"));
-        for root in [true, false] {
-            assert_eq!(
-                of(root, &[("RUNTIME_DIRECTORY", "/r"), ("XDG_RUNTIME_DIR", "/x")]),
-                Path::new("/r")
-            );
-        }
-    }
-
-    #[test]
     fn a_place_is_left_as_it_was_found() {
         let runtime = tempfile::tempdir().unwrap();
         let mut place = Place::make_in(runtime.path(), "a").unwrap();
         let socket = place.socket();
-        assert_eq!(socket, runtime.path().join("dpdk/a/dpdk_telemetry.v2"));
+        assert_eq!(socket, runtime.path().join("a/dpdk_telemetry.v2"));
         let listener = UnixListener::bind(&socket).unwrap();
         place.is_ours();
         let taken = Place::make_in(runtime.path(), "a").unwrap_err().to_string();
@@ -151,7 +125,7 @@ mod tests {
         std::mem::forget(place);
         assert!(socket.exists());
         drop(Place::make_in(runtime.path(), "a").unwrap());
-        assert!(!runtime.path().join("dpdk/a").exists());
+        assert!(!runtime.path().join("a").exists());
     }
 
     #[test]

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The length of answers and its limit: DPDK silently leaves out parts of a longer answer.
+//! The length of answers and its limit: DPDK silently omits parts of a longer answer.
 
 use crate::value::{Value, pieces};
 
-/// Longest answer in bytes, as announced by DPDK.
+/// Longest answer in bytes, as DPDK announces it to clients.
 pub(crate) const LONGEST_ANSWER: usize = 16 * 1024;
 
 /// Bytes that the answer to `command` has for its value, as JSON.
 #[must_use]
 pub fn room(command: &str) -> usize {
-    // DPDK's strings end with a byte of their own.
+    // DPDK's strings end with a NUL.
     (LONGEST_ANSWER - 1).saturating_sub(r#"{"":}"#.len() + command.len())
 }
 
 impl Value {
-    /// Returns true if the answer to `command` has room for this.
+    /// Returns true if the answer to `command` has room for this value.
     #[must_use]
     pub fn fits(&self, command: &str) -> bool {
         self.size() <= room(command)
     }
 
-    /// Bytes that it takes on the socket as JSON; with control characters in a text, perhaps less.
+    /// Bytes that the value takes on the socket as JSON; perhaps less, if a text has control
+    /// characters.
     #[must_use]
     pub fn size(&self) -> usize {
         match self {

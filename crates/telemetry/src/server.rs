@@ -2,8 +2,9 @@
 //! The server's side of DPDK's telemetry socket, for programs without DPDK.
 //!
 //! # Lifecycle and threads
-//! One ordinary thread serves all clients, each in its turn, from [`Server::start`] until the server is
-//! dropped; handlers run on it and must be quick. A client that does not read its answers is dropped.
+//! One ordinary thread serves all clients in turn, from [`Server::start`] until the server is
+//! dropped; handlers run on it and must be quick. A client that does not read its answers is
+//! disconnected.
 
 use std::io;
 use std::os::fd::OwnedFd;
@@ -20,7 +21,7 @@ use crate::place::{Place, PlaceError};
 /// Why telemetry is not served.
 #[derive(Debug, thiserror::Error)]
 pub enum ServerError {
-    /// There is no place for the socket.
+    /// There is no path for the socket.
     #[error(transparent)]
     Place(#[from] PlaceError),
     /// The system refused.
@@ -28,12 +29,12 @@ pub enum ServerError {
     System {
         /// The socket.
         socket: PathBuf,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// Answers commands until it is dropped.
+/// Serves commands until it is dropped.
 pub struct Server {
     /// Written to when the thread is to end.
     end: OwnedFd,
@@ -42,7 +43,7 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to answer `commands` on the socket of a file prefix.
+    /// Starts to serve `commands` on the socket of a file prefix.
     ///
     /// # Errors
     /// See [`ServerError`]. Nothing is left behind then.
@@ -50,7 +51,7 @@ impl Server {
         Self::start_at(Place::make(prefix)?, commands)
     }
 
-    /// Answers `commands` on the socket of a place.
+    /// Serves `commands` on the socket of a place.
     ///
     /// # Errors
     /// [`ServerError::System`].
@@ -149,7 +150,7 @@ mod tests {
         let socket = server.socket();
         drop(server);
         assert!(!socket.exists());
-        assert!(!directory.path().join("dpdk/p").exists());
+        assert!(!directory.path().join("p").exists());
     }
 
     #[test]
@@ -181,7 +182,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let server = server(directory.path());
         let (silent, _) = Client::new(&server.socket());
-        // Until its answers fill the socket and it is dropped.
+        // Until its answers fill the socket and it is disconnected.
         let asked = (0..100_000).find(|_| {
             send(&silent.0, b"/", SendFlags::NOSIGNAL).is_err_and(|errno| errno != Errno::INTR)
         });

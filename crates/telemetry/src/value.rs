@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The values of answers.
 
-/// An answer, or a part of one. Values that DPDK's format has no place for are answered as `null`:
-/// a number that is the whole answer (put it into a [`Dict`](Self::Dict)), and numbers together
-/// with texts in a [`List`](Self::List).
+/// An answer, or a part of one. Values that DPDK's format cannot represent are answered as `null`:
+/// a number as the whole answer (put it into a [`Dict`](Self::Dict)), and numbers together with
+/// texts in a [`List`](Self::List).
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     /// A number, in a dictionary.
@@ -29,7 +29,7 @@ impl Value {
     }
 }
 
-/// A text cut into strings of at most 127 bytes, which fit into a list of telemetry's.
+/// Cuts a text into strings of at most 127 bytes, which fit into a telemetry list.
 pub fn pieces(text: &str) -> impl Iterator<Item = &str> {
     const LONGEST: usize = 127;
     let mut rest = text;

@@ -75,9 +75,10 @@ def report(
         Path | None, typer.Option(help="With several: the new directory that they are merged into.")
     ] = None,
 ) -> None:
-    """Make a run's summary and report again from its records, or merge several runs.
+    """Make a run's report again, or merge several runs.
 
-    For duels (linerate duel --out DIR) it makes their page again, with the runs below DIR.
+    Summary and report are made from the records. For duels (linerate duel --out DIR) it makes their
+    page again, with the runs below DIR.
     """
     from linerate.cli import duels_report  # noqa: PLC0415 - as all commands
     from linerate.runs.kept import rebuild  # noqa: PLC0415
@@ -265,7 +266,7 @@ def duel(  # noqa: PLR0917 - what can be asked
     A list of names, such as c-l2fwd,c-l2fwd-clang, is a list of builds; the fastest takes part.
 
     Exit status: 0 not slower by more than the margin, 1 slower by more, 2 wrong options, 3
-    undecided or no comparison, 4 a program does not start, or an error.
+    undecided or no comparison, 4 a program does not start, or an error, 5 other labs had the CPUs.
     """
     from linerate.cli import duel_command, duel_options  # noqa: PLC0415 - as all commands
 
@@ -344,7 +345,7 @@ def instructions(  # noqa: PLR0917 - what can be asked
 def doctor(
     json_output: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> ExitStatus:
-    """Show what this machine can do, and the command that adds what is missing."""
+    """Show what this machine can do, and what is missing."""
     from linerate.cli import doctor as checkup  # noqa: PLC0415 - a slow import
 
     findings = checkup.examine()
@@ -411,7 +412,7 @@ def trex_convert(  # noqa: PLR0917 - what can be asked
         str, typer.Option(help="Destination address of packets that have none of their own.")
     ] = "02:00:00:00:00:02",
 ) -> None:
-    """Convert a TRex profile to a configuration that the generator runs.
+    """Convert a TRex profile to a configuration for the generator.
 
     The profile is a Python program: it is run without privileges, network or files to write. What
     cannot be converted is refused, with the stream's name and line; what differs is told.

@@ -229,6 +229,7 @@ class _Duels:
                 session = DuelSession(
                     self.sides, on, self.where, asked, self.console, files,
                     quiet=around.json, explained=around.explain, which=around.which,
+                    kept=baseline is not None,
                 )  # fmt: skip
                 duel = session.run(directory)
         except LabError as error:

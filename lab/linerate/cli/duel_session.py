@@ -69,7 +69,7 @@ class DuelSession:
     """A duel on this machine. `files`: captures of the user's frames for the link. `quiet`: print
     no line per round. `explained`: instructions are counted afterwards, which does not change the
     answer. `which`: labels that distinguish A and B, if the user gave better ones than their
-    command lines.
+    command lines. `kept`: A is a program that was kept as a baseline.
     """
 
     sides: Sequence[Side]
@@ -81,6 +81,7 @@ class DuelSession:
     quiet: bool
     explained: bool = False
     which: tuple[str, ...] = ()
+    kept: bool = False
     words: list[str] = field(init=False)
     programs: list[Forwarder] = field(init=False)
     builds: list[Build] = field(default_factory=list)
@@ -98,7 +99,10 @@ class DuelSession:
         ]
         if self.which:
             return [f"{name} {which}" for name, which in zip(names, self.which, strict=True)]
-        return apart(names, self.words)
+        found = apart(names, self.words)
+        if self.kept and found[0] == found[1]:
+            found[0] += " of the baseline"
+        return found
 
     @property
     def names(self) -> list[str]:

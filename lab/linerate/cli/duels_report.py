@@ -20,6 +20,9 @@ from linerate.records.summary import SUMMARY, Summary
 from linerate.records.trial import first_complaint
 from linerate.runs.progress import say
 
+MOST_RUNS = 100
+"""Runs below a directory of duels; `linerate duel --out` makes one for each link."""
+
 
 def has_duels(directories: Sequence[Path]) -> bool:
     """Return True if one of these directories holds duels, not a run."""
@@ -36,15 +39,24 @@ def report(directories: Sequence[Path], out: Path | None, console: Console) -> N
     with OutputDirectory.existing(directory) as output:
         duels = load(directory)
         with made_of(directory, DUELS):
-            output.write(REPORT, page.render(duels, _runs(directory)))
+            output.write(REPORT, page.render(duels, runs_below(directory)))
     say(console, f"report: {directory / REPORT}")
     for line in last_lines(duels):
         say(console, line)
 
 
-def _runs(directory: Path) -> list[RunBelow]:
+def runs_below(directory: Path) -> list[RunBelow]:
+    """Return the runs below a directory. Raises `RunError` if the lab cannot have made them."""
     found = []
-    for path in sorted(directory.glob(f"*/{SUMMARY}")):
+    paths = sorted(each for each in directory.glob(f"*/{SUMMARY}") if not each.parent.is_symlink())
+    size = sum(each.stat().st_size for each in paths[: MOST_RUNS + 1])
+    if len(paths) > MOST_RUNS or size > foreign.MOST_SUMMARY:
+        raise RunError(
+            f"{directory}: at most {MOST_RUNS} runs below it are read, with "
+            f"{foreign.MOST_SUMMARY // foreign.MIB} MiB of summaries together",
+            "move runs that no duel made to another directory",
+        )
+    for path in paths:
         try:
             summary = Summary.model_validate_json(foreign.content(path, foreign.MOST_SUMMARY))
         except OSError as error:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """The kernel's routes for the lab's flows, IPv4 and IPv6, between the two ports of a veth link.
 
-Frames received on one port are routed to the other, by a table for each. Both ports have the
+Frames received on one port are routed to the other, by a table for each, in which IPv4 sources are
+behind the port that their frames come by. Both ports have the
 address that the generator sends to, and the generator is a permanent neighbour entry.
 """
 
@@ -21,7 +22,9 @@ _NETWORKS = {"-4": IPv4Network((flows.DESTINATION, 16), strict=False),
 _GATEWAYS = {"-4": "198.18.255.{}", "-6": "fe80::{}"}
 # Tables of these numbers and the port's.
 _TABLE = 100
-# With two ports, the route back to a source does not lead to the port that its frames came from.
+# The kernel's own check of sources is off. That of `xdp-fwd --action fib` is always on: it leaves a
+# frame to the kernel if no route leads to its source by the port that it came from.
+_SOURCES = IPv4Network((flows.SOURCE, 16), strict=False)
 _FORWARDING = (("ipv4/ip_forward", "1"), ("ipv4/conf/all/rp_filter", "0"),
                ("ipv6/conf/all/forwarding", "1"))  # fmt: skip
 # IPv6 without addresses of its own, so that the kernel announces nothing to its neighbours.
@@ -74,4 +77,9 @@ def routed(ports: tuple[Interface, Interface]) -> Iterator[None]:
                 )
                 rule = f"{version} rule {{}} iif {other.name} lookup {_TABLE + number}"
                 change(rule.format("add"), rule.format("del"))
+            back = f"-4 route {{}} {_SOURCES} table {_TABLE + number}"
+            gateway = _GATEWAYS["-4"].format(2 - number)
+            change(
+                f"{back.format('add')} via {gateway} dev {other.name} onlink", back.format("del")
+            )
         yield

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Mapping
-from typing import TypeVar
+from typing import ClassVar, TypeVar
 
 from linerate.host.exit_status import ExitStatus
 
@@ -75,16 +75,19 @@ class HopelessError(LabError):
     `reason`.
     """
 
+    usual_hint: ClassVar = "linerate doctor looks for the cause"
+
     def __init__(self, what: str, reason: str | None, hint: str | None = None) -> None:
         super().__init__(
             f"{what}, the last because: {reason}",
-            f"{hint or 'linerate doctor looks for the cause'}; "
-            "a new run with --keep-going would not end here",
+            f"{hint or self.usual_hint}; a new run with --keep-going would not end here",
         )
 
 
 class TooBusyError(HopelessError, BusyError):
     """The same, if the last failure was that other work kept the CPUs busy."""
+
+    usual_hint = "wait until the machine is quieter"
 
 
 class TrialError(LabError):

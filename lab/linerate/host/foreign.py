@@ -3,9 +3,10 @@
 passwords.
 
 Every such file is read here and nowhere else. A pipe or a device is refused before it is opened,
-because it may have no end, and opening it may block or act on the device. Each kind of file has a
-size limit, and JSON a limit of nested levels. For files whose content the lab would act on, the
-owner is checked as well.
+because it may have no end, and opening it may block or act on the device. A file of the kernel is
+refused before it is read, for the same reasons: what is read from `/proc/kmsg` is lost to others.
+Each kind of file has a size limit, and JSON a limit of nested levels. For files whose content the
+lab would act on, the owner is checked as well.
 
 Sockets of other programs: `linerate.telemetry.client`. Text from others on a terminal:
 `linerate.host.text.printable`.
@@ -13,6 +14,7 @@ Sockets of other programs: `linerate.telemetry.client`. Text from others on a te
 
 from __future__ import annotations
 
+import ctypes
 import errno
 import os
 import pwd
@@ -40,6 +42,13 @@ MOST_RECORDS = 256 * MIB  # 1 to 20 KB for each trial
 MOST_RECORD = 4 * MIB
 MOST_PROGRAM = 2048 * MIB  # with everything for a debugger
 
+# File systems whose files are functions of the kernel: proc, sysfs, debugfs, tracefs, and both
+# versions of cgroup (linux/magic.h). They claim to be regular.
+_KERNEL = {0x9FA0, 0x62656572, 0x64626720, 0x74726163, 0x27E0EB, 0x63677270}
+_STATFS_BYTES = 256
+"""More than `struct statfs` has; its first word is the type of the file system."""
+_LIBC = ctypes.CDLL(None, use_errno=True)
+
 _KINDS = (
     (stat.S_ISFIFO, "a pipe"),
     (stat.S_ISSOCK, "a socket"),
@@ -65,6 +74,7 @@ def opened(path: Path, most: int) -> Iterator[BufferedReader]:
     with os.fdopen(number, "rb") as file:
         found = os.fstat(number)
         _refuse_others_than_files(path, found)
+        _refuse_files_of_the_kernel(path, number)
         if found.st_size > most:
             raise _too_large(path, most)
         yield file
@@ -73,7 +83,7 @@ def opened(path: Path, most: int) -> Iterator[BufferedReader]:
 def content(path: Path, most: int) -> bytes:
     """Return the content of a file; raises `OSError` like `opened`."""
     with opened(path, most) as file:
-        # The file may grow, and the kernel's files have no size.
+        # The file may grow.
         found = file.read(most + 1)
     if len(found) > most:
         raise _too_large(path, most)
@@ -136,6 +146,16 @@ def _refuse_others_than_files(path: Path, found: os.stat_result) -> None:
         raise IsADirectoryError(errno.EISDIR, os.strerror(errno.EISDIR), str(path))
     kind = next((words for fits, words in _KINDS if fits(found.st_mode)), "something else")
     raise OSError(errno.EINVAL, f"{kind}, not a regular file", str(path))
+
+
+def _refuse_files_of_the_kernel(path: Path, number: int) -> None:
+    buffer = ctypes.create_string_buffer(_STATFS_BYTES)
+    if _LIBC.fstatfs(number, buffer) != 0:
+        failed = ctypes.get_errno()
+        raise OSError(failed, os.strerror(failed), str(path))
+    kind = ctypes.c_long.from_buffer(buffer).value & 0xFFFFFFFF
+    if kind in _KERNEL:
+        raise OSError(errno.EINVAL, "a file of the kernel, not a regular file", str(path))
 
 
 def _too_large(path: Path, most: int) -> OSError:

@@ -33,6 +33,8 @@ SOCKET_NAME = "dpdk_telemetry.v2"
 UNIX_PATH_LIMIT = 108
 # In bytes. DPDK's limit is 16 KiB; a library that needs more gets up to this.
 LONGEST_ANSWER = 1 << 20
+# Time limit of an answer (s), where the caller gives none.
+ANSWER_S = 5.0
 _LONGEST_GREETING = 4096
 _LONGEST_VERSION = 200
 # The kernel's largest (PID_MAX_LIMIT).
@@ -89,7 +91,7 @@ def place_of(path: Path) -> tuple[Path, str]:
 class Telemetry:
     """A connection to one program."""
 
-    def __init__(self, path: Path, timeout_s: float = 5.0) -> None:
+    def __init__(self, path: Path, timeout_s: float = ANSWER_S) -> None:
         self.path = path
         if len(str(path).encode()) >= UNIX_PATH_LIMIT:
             raise TelemetryError(
@@ -260,17 +262,20 @@ def ask_when_known(
     return telemetry.ask(command)
 
 
-def connect(path: Path, timeout_s: float, alive: Callable[[], None]) -> Telemetry:
+def connect(
+    path: Path, timeout_s: float, alive: Callable[[], None], answer_s: float = ANSWER_S
+) -> Telemetry:
     """Connect to a program that may still be starting.
 
-    `alive` is called between attempts and raises when the program has ended.
+    `alive` is called between attempts and raises when the program has ended. `answer_s`: the time
+    limit of each answer.
     """
     deadline = time.monotonic() + timeout_s
     while True:
         alive()
         if path.exists():
             try:
-                return Telemetry(path)
+                return Telemetry(path, answer_s)
             except TelemetryError:
                 if time.monotonic() >= deadline:
                     raise

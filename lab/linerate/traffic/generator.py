@@ -26,7 +26,7 @@ from linerate.telemetry.client import Telemetry, connect, socket_path
 from linerate.telemetry.hdr import Histogram
 from linerate.telemetry.spans import read_clock
 from linerate.traffic.frame_files import MAX_FRAME_SENT
-from linerate.traffic.otg import Access, OtgClient, Traffic, flow_name
+from linerate.traffic.otg import REQUEST_TIMEOUT_S, Access, OtgClient, Traffic, flow_name
 from linerate.traffic.sender import Sender, Sent, Touched
 
 START_TIMEOUT_S = 15.0
@@ -99,12 +99,14 @@ class Generator(Sender):
         flood: bool,
         late_after_us: int | None = None,
         files: Sequence[Path] = (),
+        timeout_s: float | None = None,
     ) -> None:
         """Start the generator.
 
         `late_after_us`: a frame is late if sent so long after its slot; None: the generator's own
         limit. `files`: capture files whose frames are sent instead of the flows' own: one for each
-        port, or one for all.
+        port, or one for all. `timeout_s`: the time limit of the start and of each answer; None: the
+        usual limits.
         """
         self.flood = flood
         prefix = run.new_prefix("generator")
@@ -125,9 +127,11 @@ class Generator(Sender):
         self.child = LOCAL.start(Command("generator", tuple(argv), (cpu,)), run)
         self._telemetry: Telemetry | None = None
         try:
-            self.client = OtgClient(self._await_url(), Access(user=self._token()))
+            start_s, answer_s = timeout_s or START_TIMEOUT_S, timeout_s or REQUEST_TIMEOUT_S
+            url = self._await_url(start_s)
+            self.client = OtgClient(url, Access(user=self._token(), timeout_s=answer_s))
             path = socket_path(run.path, prefix)
-            self._telemetry = connect(path, START_TIMEOUT_S, self.child.check)
+            self._telemetry = connect(path, start_s, self.child.check, answer_s)
         except BaseException:
             self.close()
             raise
@@ -144,8 +148,8 @@ class Generator(Sender):
         except OSError as error:
             raise GeneratorError(f"the generator's token: {error}") from error
 
-    def _await_url(self) -> str:
-        deadline = time.monotonic() + START_TIMEOUT_S
+    def _await_url(self, within_s: float) -> str:
+        deadline = time.monotonic() + within_s
         while True:
             # The lines come together, and all of them before it serves.
             found = re.search(
@@ -155,7 +159,7 @@ class Generator(Sender):
                 return found.group(1)
             self.child.check()
             if time.monotonic() >= deadline:
-                raise GeneratorError(f"the generator did not listen within {START_TIMEOUT_S:g} s")
+                raise GeneratorError(f"the generator did not listen within {within_s:g} s")
             time.sleep(0.005)
 
     @property

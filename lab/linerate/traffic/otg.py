@@ -22,7 +22,8 @@ from linerate.host.errors import GeneratorError
 from linerate.links import flows
 from linerate.records.trial import Protocol
 
-REQUEST_TIMEOUT_S = 5.0
+# Beside compilers (a load average of 20 on 2 CPUs) our generator's answer took more than 5 s.
+REQUEST_TIMEOUT_S = 15.0
 CONNECT_TIMEOUT_S = 5.0
 # Limit of an answer, in bytes: metrics of a thousand flows have less than 1 MiB.
 LONGEST_ANSWER = 16 << 20
@@ -168,7 +169,10 @@ class OtgClient:
         try:
             return function()
         except Exception as error:  # snappi raises bare Exceptions
-            raise GeneratorError(f"{self.name}: {what}: {_reason(error)}") from error
+            reason = _reason(error)
+            if "Read timed out" in reason:  # requests and urllib3 have an exception each for it
+                reason = f"no answer within {self._access.timeout_s:g} s"
+            raise GeneratorError(f"{self.name}: {what}: {reason}") from error
 
     def version(self) -> str:
         """Return its version; raises `GeneratorError` if it does not speak OTG."""

@@ -58,8 +58,9 @@ def this_machine() -> dict[str, str]:
 
 
 def turn(bench: Bench, plan: Plan, row: Row, seconds: float) -> Turn:
-    """One turn of a row. An error in its midst is a fault; what had been counted until then is
-    not. Raises what says that the row cannot run here: `MissingError`, `MachineError`.
+    """Take one turn of a row. An error is a fault; parts that count step by step keep what they had
+    counted until then (`Until.going_on`). Raises an error that says that the row cannot run here:
+    `MissingError`, `MachineError`.
     """
     began, at = datetime.now(UTC), time.monotonic()
     try:

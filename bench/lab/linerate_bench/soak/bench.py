@@ -12,21 +12,28 @@ import random
 import re
 import signal
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
+from linerate.host import sampler
+from linerate.host.errors import LabError, MachineError, MissingError, ProcessError
 from linerate.host.host import LOCAL, Host
 from linerate.host.leftovers.traces import Traces, left_behind
-from linerate.host.process import Child, Command, RunDirectory, pause
+from linerate.host.process import Child, Command, RunDirectory, pause, thread_states
+from linerate.host.sampler import Activity, Wanted
 from linerate.host.text import last_words
 from linerate.links.eal import Memory
 from linerate.telemetry.client import Telemetry, connect, socket_path
 
 # Long enough on a machine that is full of other work.
 TIMEOUT_S = 120.0
-# The greatest number of faults in one turn; more say nothing new.
+# How often a program is looked at meanwhile.
+LOOK_S = 0.002
+# A time limit grows to so many times its length while others have the program's CPU.
+MOST_TIMES = 10
+# More words of one turn say nothing new.
 MOST_FAULTS = 20
 
 
@@ -54,6 +61,50 @@ class Bench:
         return options + [f"--vdev={vdev}" for vdev in vdevs]
 
 
+class Patience:
+    """A time limit for a program: the time in which it wanted to run while other processes had its
+    CPU is added, up to `MOST_TIMES` the limit.
+
+    A lab that measures has a hundred times the CPU weight of other processes, and a thousand times
+    or more that of processes under `nice`: beside it, a program may run for milliseconds in half a
+    minute.
+    """
+
+    def __init__(self, pid: int, limit_s: float) -> None:
+        self._pid, self._limit_s = pid, limit_s
+        self._before = activity(pid)
+        self._began = time.monotonic()
+        self._waited_s = 0.0
+        self._ran_s: float | None = None
+
+    @property
+    def over(self) -> bool:
+        """Return True if the time is over; to be asked over and over."""
+        passed = time.monotonic() - self._began
+        if passed < self._limit_s + self._waited_s:
+            return False
+        now, before = activity(self._pid), self._ran_s
+        self._ran_s = now.ran_s
+        longest_s = MOST_TIMES * self._limit_s
+        # The kernel adds what a thread waited when it runs again.
+        waits = before in (None, now.ran_s) and "R" in thread_states(self._pid)
+        if waits and passed < longest_s:
+            return False
+        waited_s = now.waited_for_others_s(self._before)
+        self._waited_s = min(waited_s, longest_s - self._limit_s)
+        return passed >= self._limit_s + self._waited_s
+
+    def __str__(self) -> str:
+        """Return the limit in words, for what did not happen `within` it."""
+        others = f", and {self._waited_s:.1f} s in which other processes had its CPU"
+        return f"{self._limit_s:g} s{others if self._waited_s >= 1 else ''}"
+
+
+def activity(pid: int) -> Activity:
+    """Return how long each thread of a process ran, and waited for a CPU."""
+    return sampler.take(Wanted((pid,))).processes[pid]
+
+
 class Started:
     """A program that runs."""
 
@@ -65,8 +116,25 @@ class Started:
     def running(self) -> bool:
         return self.child.running
 
+    def patience(self, limit_s: float) -> Patience:
+        return Patience(self.child.pid, limit_s)
+
+    def wait_until(self, come: Callable[[], bool], complaint: str) -> None:
+        """Wait until something has come. Raises `ProcessError` with the complaint if it has not in
+        time, or if the program ended.
+        """
+        patience = self.patience(TIMEOUT_S)
+        while not come():
+            self.child.check()
+            if patience.over:
+                raise ProcessError(f"{complaint} within {patience}")
+            time.sleep(LOOK_S)
+
     def connect(self) -> Telemetry:
-        return connect(self.socket, TIMEOUT_S, self.child.check)
+        """Connect to its telemetry. Beside a lab that measures, the answer to an exchange of XDP
+        programs was seen to take more than the usual five seconds.
+        """
+        return connect(self.socket, TIMEOUT_S, self.child.check, answer_s=TIMEOUT_S)
 
     def hears(self, number: signal.Signals) -> bool:
         """Return True if the program handles the signal itself."""
@@ -151,6 +219,18 @@ class Until:
         self._deadline, self._wanted = time.monotonic() + seconds, wanted
         self.number = 0
         self.faults: list[str] = []
+
+    @contextmanager
+    def going_on(self) -> Iterator[None]:
+        """Count an error as a fault, which ends the block; what was counted before stays counted.
+        An error that says that the row cannot run on this machine is raised.
+        """
+        try:
+            yield
+        except (MissingError, MachineError):
+            raise
+        except LabError as error:
+            self.faults.append(str(error))
 
     @property
     def on(self) -> bool:

@@ -79,18 +79,25 @@ def _exchange_rules(telemetry: Telemetry, running: Started, file: Path, denied: 
         """Return True if the worker uses the new rules: their counters started at 0."""
         return all(telemetry.ask("/linerate/rules/hits,ipv4")["hits"])
 
-    running.child.wait_until(asked, PATIENCE_S, "new rules: not asked")
+    patience = running.patience(PATIENCE_S)
+    while not asked():
+        running.child.check()
+        if patience.over:
+            return f"new rules: not asked within {patience}"
+        time.sleep(QUIET_S)
 
     def sent() -> Frames:
         return tuple(telemetry.ask("/net_nearfree/flows,net_nearfree0,0"))
 
     before = sent()
-    deadline = time.monotonic() + PATIENCE_S
+    patience = running.patience(PATIENCE_S)
     while True:
         time.sleep(QUIET_S)
         wrong = judged_rules(before, sent(), denied)
-        if wrong is None or not wrong.startswith("no frame") or time.monotonic() >= deadline:
+        if wrong is None or not wrong.startswith("no frame"):
             return wrong
+        if patience.over:
+            return f"{wrong} within {patience}"
 
 
 def count_rules(bench: Bench, seconds: float, wanted: int) -> Counted:
@@ -112,7 +119,11 @@ def count_rules(bench: Bench, seconds: float, wanted: int) -> Counted:
         "-p", "3", "-P", "--config", "(0,0,1),(1,0,1)", "--rule_ipv4", str(files[0]),
     ]  # fmt: skip
     until = Until(seconds, wanted)
-    with started(bench, argv, prefix) as running, running.connect() as telemetry:
+    with (
+        until.going_on(),
+        started(bench, argv, prefix) as running,
+        running.connect() as telemetry,
+    ):
         ask_when_known(telemetry, "/linerate/rules", TIMEOUT_S, running.child.check)
         await_traffic(running)
         while until.on:
@@ -191,7 +202,11 @@ def count_programs(bench: Bench, seconds: float, wanted: int) -> Counted:
     mode = bench.source.choice(tuple(PLACES))
     actions = PLACES[mode]
     until = Until(seconds, wanted)
-    with wires() as made, _xdp(bench, made, "--mode", mode) as (running, telemetry):
+    with (
+        until.going_on(),
+        wires() as made,
+        _xdp(bench, made, "--mode", mode) as (running, telemetry),
+    ):
         with (
             traffic(made.left, "l0"),
             packet_socket(made.left, "l0") as left,
@@ -252,7 +267,7 @@ def _routed(number: int, to: bytes) -> bytes:
 
 def count_routes(bench: Bench, seconds: float, wanted: int) -> Counted:
     until = Until(seconds, wanted)
-    with wires() as made:
+    with until.going_on(), wires() as made:
         for interface in ("all", "f0", "f1"):
             path = f"/proc/sys/net/ipv4/conf/{interface}/forwarding"
             netns.set_value(made.middle, path, "1")

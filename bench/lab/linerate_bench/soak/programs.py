@@ -12,7 +12,7 @@ from linerate.host.errors import LabError
 from linerate.host.host import LOCAL, Host
 from linerate.host.places import rust_binary
 from linerate.host.process import pause
-from linerate_bench.soak.bench import TIMEOUT_S, Bench, Started
+from linerate_bench.soak.bench import Bench, Started
 from linerate_bench.soak.wires import Wires, traffic, wires
 
 # The longest random waits after a start. EAL needs some tenths of a second, so a moment may be
@@ -112,7 +112,7 @@ def surroundings(program: Program) -> Iterator[tuple[Host, Wires | None]]:
 
 def await_moment(bench: Bench, program: Program, running: Started) -> str:
     """Wait for a random moment: before EAL is up, when telemetry begins, or under traffic. Raises
-    `LinkError` if it does not come in time, and `ProcessError` if the program ended.
+    `ProcessError` if it does not come in time, or if the program ended.
     """
     moment = bench.source.choice(("early", "socket", "traffic"))
     if moment == "early" or not program.prefixed:
@@ -121,14 +121,21 @@ def await_moment(bench: Bench, program: Program, running: Started) -> str:
     if moment == "traffic" and program.forwards:
         await_traffic(running)
     else:
-        running.child.wait_until(running.socket.exists, TIMEOUT_S, "no telemetry")
+        running.wait_until(running.socket.exists, "no telemetry")
     pause(bench.source.uniform(0, LATE_S))
     return moment
 
 
+def await_handler(running: Started) -> None:
+    """Wait until the program handles SIGTERM: before, the signal ends it, and files of a killed one
+    stay. Raises `ProcessError` if it does not in time.
+    """
+    running.wait_until(lambda: running.hears(signal.SIGTERM), "no handler of SIGTERM")
+
+
 def await_traffic(running: Started) -> None:
-    """Wait until port 0 has received packets. Raises `LinkError` if it has not in time, and
-    `ProcessError` if the program ended.
+    """Wait until port 0 has received packets. Raises `ProcessError` if it has not in time, or if
+    the program ended.
     """
     with running.connect() as telemetry:
 
@@ -138,4 +145,4 @@ def await_traffic(running: Started) -> None:
                 return int(telemetry.ask("/ethdev/stats,0")["ipackets"]) > 0
             return False
 
-        running.child.wait_until(received, TIMEOUT_S, "no traffic")
+        running.wait_until(received, "no traffic")

@@ -14,6 +14,7 @@ from linerate_bench.soak.plan import Row
 from linerate_bench.soak.programs import (
     PROGRAMS,
     Program,
+    await_handler,
     await_moment,
     await_traffic,
     surroundings,
@@ -65,6 +66,7 @@ def killed(bench: Bench, program: Program, host: Host) -> list[str]:
                 await_traffic(running)
             else:
                 await_moment(bench, program, running)
+                await_handler(running)
         except LabError as error:
             return [f"start after a kill: {error}"]
         return _ended(running, signal.SIGTERM, program, "after a kill")
@@ -73,8 +75,8 @@ def killed(bench: Bench, program: Program, host: Host) -> list[str]:
 def counted(
     bench: Bench, program: Program, once: Once, until: Until, patience_s: float = 10.0
 ) -> Counted:
-    """Run a program again and again until the turn ends; after each run look at what is left."""
-    with surroundings(program) as (host, made):
+    """So many as there is time for, each with a look at what is left."""
+    with until.going_on(), surroundings(program) as (host, made):
         while until.on:
             looks = Looks(bench, patience_s)
             until.faults += once(bench, program, host)

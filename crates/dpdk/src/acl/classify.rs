@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets against a list that is built.
+//! Classifying packets with a built list.
 
 use std::marker::PhantomData;
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ use crate::burst::Burst;
 use crate::debug::impl_debug;
 use crate::mbuf::Mbuf;
 
-/// The `userdata` of the rule that won; `None` where none matched.
+/// The `userdata` of the matching rule with the highest priority; `None` if none matched.
 pub type Verdict = Option<NonZeroU32>;
 
 /// Packets handed to DPDK at once by [`Acl::classify_slices`].
@@ -21,8 +21,8 @@ const GROUP: usize = 64;
 /// Read in place of packets that match nothing.
 static NOTHING: [u8; MAX_INPUT] = [0; MAX_INPUT];
 
-/// Up to `N` packets, or later parts of packets, each as long as a layout needs: what [`Acl::classify`]
-/// takes. Made by [`Acl::inputs`].
+/// Up to `N` packets, or later parts of packets, each as long as a layout needs. Input of
+/// [`Acl::classify`], made by [`Acl::inputs`].
 ///
 /// ```
 /// use dpdk::Mbuf;
@@ -54,7 +54,7 @@ pub struct Inputs<'p, const FIELDS: usize, const N: usize> {
 
 impl_debug!([const FIELDS: usize, const N: usize] Inputs<'_, FIELDS, N>, inputs => len: inputs.len, needed: inputs.needed);
 
-/// Why a packet is not among the inputs.
+/// Why a packet was not added to the inputs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum InputError {
@@ -66,11 +66,12 @@ pub enum InputError {
         /// Bytes that the layout needs.
         needed: usize,
     },
-    /// Its ports are not where the layout has them: these bytes can be classified in its place ([`FiveTuple::Moved`]).
+    /// Its ports are not where the layout has them: classify these bytes instead
+    /// ([`FiveTuple::Moved`]).
     #[error("options or extension headers stand before the ports")]
     Moved([u8; five_tuple::LEN]),
-    /// It is a fragment without ports, which matches nothing; a list of rules without ports may be asked about these bytes
-    /// ([`FiveTuple::Fragment`]).
+    /// It is a fragment without ports, which matches nothing. An ACL whose rules do not compare
+    /// ports can classify these bytes ([`FiveTuple::Fragment`]).
     #[error("a fragment that is not the first has no ports")]
     Fragment([u8; five_tuple::LEN]),
     /// Its headers are broken or end too early ([`FiveTuple`]).
@@ -88,7 +89,7 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
         Self { starts, len: 0, needed, ip, packets: PhantomData }
     }
 
-    /// Adds a packet, from the byte on that the layout calls 0.
+    /// Adds a packet, which begins with the layout's byte 0.
     ///
     /// # Errors
     /// See [`InputError`].
@@ -103,8 +104,8 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
         Ok(())
     }
 
-    /// Adds the first segment of a packet, whose byte at `offset` the layout calls 0. Cheaper than
-    /// [`push`](Self::push) when the last field ends in the first 64 bytes.
+    /// Adds the first segment of a packet, whose byte at `offset` is the layout's byte 0. Cheaper
+    /// than [`push`](Self::push) if the last field ends in the first 64 bytes.
     ///
     /// # Errors
     /// See [`InputError`]; bytes are counted from `offset` on.
@@ -131,8 +132,9 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
         Err(refused(self.ip, rest, self.needed))
     }
 
-    /// Adds bytes in the place of a packet that was refused, and says whether they are its own: others match nothing. The caller
-    /// keeps `moved` until the inputs have been classified, and adds one packet for each of its `N` at most.
+    /// Adds bytes in place of a packet that was refused. Returns true if they are the packet's own;
+    /// others match nothing. The caller keeps `moved` until the inputs have been classified, and
+    /// adds at most one packet for each of its `N`.
     #[cold]
     fn push_instead(&mut self, moved: &mut Moved<N>, error: InputError) -> bool {
         let own = matches!(error, InputError::Moved(_));
@@ -162,7 +164,8 @@ impl<'p, const FIELDS: usize, const N: usize> Inputs<'p, FIELDS, N> {
     }
 }
 
-/// Room for bytes that are looked at in the place of `N` packets. It must stay where it is, and be there, until they have been.
+/// Room for bytes that are classified in place of `N` packets. It must neither move nor be dropped
+/// before that.
 struct Moved<const N: usize>([MaybeUninit<[u8; five_tuple::LEN]>; N]);
 
 impl<const N: usize> Moved<N> {
@@ -178,7 +181,7 @@ fn is_in_place(ip: Option<Ip>, packet: &[u8]) -> bool {
     ip.is_none_or(|ip| matches!(ip.five_tuple(packet), Some(FiveTuple::InPlace)))
 }
 
-/// Why a packet cannot be looked at where it lies.
+/// Why a packet cannot be classified in place.
 #[cold]
 fn refused(ip: Option<Ip>, packet: &[u8], needed: usize) -> InputError {
     match ip.and_then(|ip| ip.five_tuple(packet)) {
@@ -190,7 +193,7 @@ fn refused(ip: Option<Ip>, packet: &[u8], needed: usize) -> InputError {
     }
 }
 
-/// Takes back the verdicts on packets that match nothing.
+/// Clears the verdicts on packets that match nothing.
 #[cold]
 fn clear<const CATEGORIES: usize>(verdicts: &mut [[Verdict; CATEGORIES]], nothing: &[bool]) {
     for (verdict, _) in verdicts.iter_mut().zip(nothing).filter(|(_, nothing)| **nothing) {
@@ -206,8 +209,8 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
         Inputs::new(self.layout.input_len(), self.layout.ip)
     }
 
-    /// Looks all inputs up (`rte_acl_classify`). The first verdicts are theirs, in their order, one for each category; others
-    /// are left alone.
+    /// Classifies all inputs (`rte_acl_classify`). The first verdicts are set in the order of the
+    /// inputs, one for each category; the others are left unchanged.
     ///
     /// # Errors
     /// See [`ClassifyError`].
@@ -230,13 +233,13 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
         Ok(())
     }
 
-    /// Looks packets up that are slices, arrays or anything else that has bytes, from the byte on that the
-    /// layout calls 0. There is a verdict for each; none for fragments without ports, and for broken headers
-    /// ([`FiveTuple`]).
+    /// Classifies packets that are slices, arrays or any other type with bytes, beginning with the
+    /// layout's byte 0. There is a verdict for each; it is `None` for fragments without ports and
+    /// for broken headers ([`FiveTuple`]).
     ///
     /// # Errors
-    /// See [`ClassifyError`]. After [`ClassifyError::Short`] the verdicts of packets before that one may
-    /// have been written, those behind it have not.
+    /// See [`ClassifyError`]. After [`ClassifyError::Short`] the verdicts of earlier packets may
+    /// have been written, later ones have not.
     #[inline]
     pub fn classify_slices<P: AsRef<[u8]>>(
         &self,
@@ -253,7 +256,7 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
             let mut inputs = self.inputs::<GROUP>();
             let (mut nothing, mut count) = ([false; GROUP], 0);
             for (place, packet) in packets.iter().enumerate() {
-                // Asked once: another time it might give other bytes.
+                // Called once: another call might return other bytes.
                 let packet = packet.as_ref();
                 let Err(error) = inputs.push(packet) else { continue };
                 if let InputError::Short { len, needed } = error {
@@ -272,9 +275,10 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
         Ok(())
     }
 
-    /// Looks the packets of a burst up where they lie; the layout's byte 0 is at `offset` of each (`rte_acl_classify`). Packets
-    /// whose first segment ends before the last field match nothing; nor do fragments without ports, and broken headers
-    /// ([`FiveTuple`]). They are counted: returned is how many. Verdicts behind those of the packets are left alone.
+    /// Classifies the packets of a burst in place; the layout's byte 0 is at `offset` of each
+    /// (`rte_acl_classify`). Packets whose first segment ends before the last field match nothing;
+    /// nor do fragments without ports and broken headers ([`FiveTuple`]). Returns the number of
+    /// these. Verdicts after those of the packets are left unchanged.
     #[inline]
     pub fn classify_burst<const N: usize>(
         &self,

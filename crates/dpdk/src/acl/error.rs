@@ -19,7 +19,7 @@ pub enum AclError {
     /// Names are unique in a process.
     #[error("an ACL named {0:?} already exists: choose another name, or drop that ACL first")]
     Taken(String),
-    /// No rules, or too many for DPDK's arithmetic.
+    /// No rules, or more than DPDK can count.
     #[error("ACL {name:?} for {rules} rules: 1 to {most} of so many fields are possible")]
     Rules {
         /// The ACL's name.
@@ -48,7 +48,7 @@ pub enum AclError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BuildError {
-    /// `AclConfig::max_memory` does not do for these rules.
+    /// The rules need more than `AclConfig::max_memory`.
     #[error("the rules need more than max_memory = {0} bytes: allow more, or 0 for no limit")]
     Limit(usize),
     /// DPDK refused: `ENOMEM` for too little memory.
@@ -59,34 +59,34 @@ pub enum BuildError {
 }
 
 /// Why packets were not classified. Nothing was written, except with [`Short`](Self::Short):
-/// verdicts of packets before that one may have been.
+/// verdicts of earlier packets may have been.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClassifyError {
     /// A packet ends before the last field.
     #[error("packet {index} has {len} bytes, the layout needs {needed}")]
     Short {
-        /// Its place among the packets.
+        /// Its index among the packets.
         index: usize,
         /// Bytes that it has.
         len: usize,
         /// Bytes that the layout needs.
         needed: usize,
     },
-    /// There is not a verdict for each packet.
+    /// The number of verdicts differs from that of packets.
     #[error("{verdicts} verdicts for {packets} packets: give one for each packet")]
     Verdicts {
-        /// Verdicts that there is room for.
+        /// Verdicts given.
         verdicts: usize,
         /// Packets to classify.
         packets: usize,
     },
-    /// The inputs were collected for an ACL of a layout that needs fewer bytes.
+    /// The inputs were collected for an ACL whose layout needs fewer bytes.
     #[error(
-        "inputs of {checked} bytes for an ACL that needs {needed}: collect them with Acl::inputs of this one"
+        "inputs of {checked} bytes for an ACL that needs {needed}: collect them with this ACL's inputs()"
     )]
     Foreign {
-        /// Bytes that each of the inputs has.
+        /// Bytes that each input has at least.
         checked: usize,
         /// Bytes that the layout needs.
         needed: usize,

@@ -20,28 +20,30 @@ pub(super) struct Ip {
     pub(super) flags: bool,
 }
 
-/// The place of protocol, addresses and ports of a packet.
+/// Where the protocol, addresses and ports of a packet are.
 ///
-/// Bytes in here are a header as [`IPV4_5TUPLE`](super::IPV4_5TUPLE) or [`IPV6_5TUPLE`](super::IPV6_5TUPLE) reads it, with the
-/// ports right behind it: hand them in in the packet's place
-/// ([`Acl::classify_slices`](super::Acl::classify_slices)). Other fields may differ from the packet's.
+/// The bytes in here are a header as [`IPV4_5TUPLE`](super::IPV4_5TUPLE) or
+/// [`IPV6_5TUPLE`](super::IPV6_5TUPLE) reads it, directly followed by the ports: classify them
+/// instead of the packet ([`Acl::classify_slices`](super::Acl::classify_slices)). Other fields may
+/// differ from the packet's.
 ///
-/// Protocols without ports have the first four bytes behind the header in their place, as in DPDK's `l3fwd`.
+/// For protocols without ports, the first four bytes after the header are used as ports, as in
+/// DPDK's `l3fwd`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FiveTuple {
     /// At the places of the layout.
     InPlace,
-    /// Further behind: there are options or extension headers.
+    /// Further back: there are options or extension headers.
     Moved([u8; LEN]),
-    /// There are no ports: it is a fragment, and not the first. They are 0 in the bytes, and rules about ports say nothing
-    /// about it.
+    /// There are no ports: it is a fragment other than the first. The ports in the bytes are 0, so
+    /// rules about ports do not apply.
     Fragment([u8; LEN]),
 }
 
 impl FiveTuple {
-    /// Examines a packet, from its IPv4 header on. `None`: it ends before the ports, its header has
-    /// less than five words, or it is a fragment that would overwrite the flags of a TCP header
-    /// (RFC 1858, section 3.2).
+    /// Examines a packet, from its IPv4 header on. `None` if it ends before the ports, if its
+    /// header has less than five words, or if it is a fragment that would overwrite the flags of a
+    /// TCP header (RFC 1858, section 3.2).
     #[inline]
     #[must_use]
     pub fn of_ipv4(packet: &[u8]) -> Option<Self> {
@@ -52,8 +54,8 @@ impl FiveTuple {
         ipv4::elsewhere(header)?.with_ports(packet)
     }
 
-    /// Examines a packet, from its IPv6 header on. `None`: it ends before the ports. A fragment has
-    /// the protocol that its fragment header names.
+    /// Examines a packet, from its IPv6 header on. `None` if it ends before the ports. The protocol
+    /// of a fragment is the one in its fragment header.
     #[inline]
     #[must_use]
     pub fn of_ipv6(packet: &[u8]) -> Option<Self> {
@@ -67,8 +69,8 @@ impl FiveTuple {
 
 impl Ip {
     /// Does the same as [`FiveTuple::of_ipv4`] and [`FiveTuple::of_ipv6`]. For a layout with flags,
-    /// a packet that ends before the word with the flags has zeros there, unless it is TCP, which
-    /// is then truncated: `None`.
+    /// a packet that ends before the word with the flags gets zeros there; if it is TCP, it is
+    /// truncated: `None`.
     #[inline]
     pub(super) fn five_tuple(self, packet: &[u8]) -> Option<FiveTuple> {
         match self {
@@ -94,23 +96,24 @@ impl Ip {
 
 /// Bytes of both ports.
 const PORTS: usize = 4;
-/// From the begin of TCP's header to the end of its word with the flags.
+/// From the start of TCP's header to the end of the word with the flags.
 const FLAGS_END: usize = 16;
 const TCP: u8 = 6;
 
-/// A header of `N` bytes without options or extensions, and where in the packet those that follow it are.
+/// A header of `N` bytes without options or extensions, and where the following bytes are in the
+/// packet.
 enum Plain<const N: usize> {
     At {
         header: [u8; N],
         protocol: u8,
         at: usize,
     },
-    /// Nowhere: it is a fragment, and not the first.
+    /// Nowhere: it is a fragment other than the first.
     Fragment([u8; N]),
 }
 
 impl<const N: usize> Plain<N> {
-    /// With the ports. `None`: the packet ends before them.
+    /// Adds the ports. `None` if the packet ends before them.
     fn with_ports(self, packet: &[u8]) -> Option<FiveTuple> {
         match self {
             Self::Fragment(header) => Some(FiveTuple::Fragment(followed_by(&header, &[]))),
@@ -121,8 +124,8 @@ impl<const N: usize> Plain<N> {
         }
     }
 
-    /// With the ports and all up to TCP's flags. `None`: the packet ends before the ports, or is TCP and ends before the
-    /// flags.
+    /// Adds the ports and everything up to TCP's flags. `None` if the packet ends before the ports,
+    /// or if it is TCP and ends before the flags.
     fn with_flags(self, packet: &[u8]) -> Option<FiveTuple> {
         let Self::At { header, protocol, at } = self else { return self.with_ports(packet) };
         let rest = packet.get(at..)?;
@@ -175,7 +178,7 @@ mod ipv4 {
     pub(super) fn elsewhere(header: &[u8; LEN]) -> Option<Plain<LEN>> {
         let len = usize::from(header[0] & 0x0f) * 4;
         let protocol = header[PROTOCOL];
-        // A header without options that is whole, as the bytes have it.
+        // The same header without options, whole as far as its fields say.
         let mut plain = *header;
         plain[0] = header[0] & 0xf0 | 5;
         plain[6..8].fill(0);

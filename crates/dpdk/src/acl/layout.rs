@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The places in a packet of the fields that rules are about.
+//! The positions in a packet of the fields that rules compare.
 
 use dpdk_sys::rte_acl_field_def;
 
@@ -10,9 +10,9 @@ use super::five_tuple::{Ip, Version};
 pub enum Matching {
     /// Compares the first bits, as for addresses (`RTE_ACL_FIELD_TYPE_MASK`).
     Prefix,
-    /// Between two bounds, as ports are (`RTE_ACL_FIELD_TYPE_RANGE`).
+    /// Compares with two bounds, as for ports (`RTE_ACL_FIELD_TYPE_RANGE`).
     Range,
-    /// In the bits of a mask (`RTE_ACL_FIELD_TYPE_BITMASK`).
+    /// Compares the bits of a mask (`RTE_ACL_FIELD_TYPE_BITMASK`).
     Bits,
 }
 
@@ -25,19 +25,19 @@ pub struct Field {
 }
 
 impl Field {
-    /// `size` bytes at `offset`, whose first bits are in rules.
+    /// `size` bytes at `offset`; rules compare the first bits.
     #[must_use]
     pub const fn prefix(offset: usize, size: usize) -> Self {
         Self { matching: Matching::Prefix, offset, size }
     }
 
-    /// `size` bytes at `offset`, 4 at most, for which rules name bounds.
+    /// `size` bytes at `offset`, at most 4; rules give bounds.
     #[must_use]
     pub const fn range(offset: usize, size: usize) -> Self {
         Self { matching: Matching::Range, offset, size }
     }
 
-    /// `size` bytes at `offset`, single bits of which are in rules.
+    /// `size` bytes at `offset`; rules compare single bits.
     #[must_use]
     pub const fn bits(offset: usize, size: usize) -> Self {
         Self { matching: Matching::Bits, offset, size }
@@ -49,48 +49,48 @@ impl Field {
     }
 }
 
-/// Why fields make no layout. Fields are counted from 0.
+/// Why fields do not form a layout. Fields are counted from 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
     /// More fields, or more words of four bytes, than DPDK has room for.
     #[error("a layout has 1 to 64 fields in at most 63 words of four bytes behind the first field")]
     Count,
-    /// The first field is of another size.
+    /// The first field does not have one byte.
     #[error("field 0 has {0} bytes: the first field has one, put a small one there (the protocol)")]
     First(usize),
     /// An invalid size.
     #[error("field {field} has {size} bytes: 1, 2, 4 or 8 are possible")]
     Size {
-        /// Its place in the layout.
+        /// Its position in the layout.
         field: usize,
         /// The size given.
         size: usize,
     },
-    /// DPDK takes a range of eight bytes that leaves out only a few values for one that leaves out none:
-    /// it works out in floating point how much a rule leaves open.
+    /// DPDK treats a range of eight bytes that excludes only a few values as one that excludes
+    /// none: it computes the fraction that a rule covers in floating point.
     #[error(
         "field {0} is a range of 8 bytes, which DPDK gets wrong: use a prefix, bits, or 4 bytes"
     )]
     WideRange(usize),
-    /// Fields behind the first do not fill words.
+    /// The fields after the first do not fill words.
     #[error(
         "field {0} breaks a word: fields behind the first fill words of four bytes, side by side and in \
          order; name the bytes between them as fields that rules leave open"
     )]
     Word(usize),
-    /// The layout ends too far from its begin.
+    /// The layout ends too far from its start.
     #[error("field {0} ends behind byte 1024: hand in packets from a later header on")]
     Far(usize),
 }
 
 /// The fields of a packet, `FIELDS` of them, checked.
 ///
-/// DPDK's rules: the first field has one byte; the others fill words of four bytes, side by side and in
-/// order, which may lie anywhere. A field of eight bytes fills two. Values in packets are in network byte
-/// order.
+/// DPDK's rules: the first field has one byte; the others fill words of four bytes, adjacent and in
+/// order. The words may lie anywhere. A field of eight bytes fills two words. Values in packets are
+/// in network byte order.
 ///
-/// A layout is best a constant, so that a wrong one does not compile:
+/// A layout is best declared as a constant: an invalid one then does not compile:
 /// ```
 /// use dpdk::acl::{Field, Layout};
 ///
@@ -107,7 +107,7 @@ pub struct Layout<const FIELDS: usize> {
     /// The word that each field lies in, as DPDK counts them.
     words: [u8; FIELDS],
     input_len: usize,
-    /// The header whose options or extension headers may stand before the ports.
+    /// The header whose options or extension headers may come before the ports.
     pub(super) ip: Option<Ip>,
 }
 
@@ -133,7 +133,7 @@ impl<const FIELDS: usize> Layout<FIELDS> {
             return Err(LayoutError::Far(0));
         }
         let mut words = [0; FIELDS];
-        // Words seen, the bytes of the last that are taken, and where the furthest word ends.
+        // Words so far, the bytes used of the last, and where the furthest word ends.
         let (mut seen, mut taken, mut end) = (1, WORD, fields[0].offset + 1);
         let mut furthest = 0;
         let mut at = 1;
@@ -169,7 +169,7 @@ impl<const FIELDS: usize> Layout<FIELDS> {
         if seen > MAX_FIELDS {
             return Err(LayoutError::Count);
         }
-        // DPDK reads four bytes also where the first field is when another field begins behind it.
+        // DPDK also reads four bytes at the first field if another field begins after it.
         if fields[0].offset < furthest && fields[0].offset + WORD > end {
             end = fields[0].offset + WORD;
         }
@@ -179,26 +179,27 @@ impl<const FIELDS: usize> Layout<FIELDS> {
         Ok(Self { fields, words, input_len: end, ip: None })
     }
 
-    /// Without the flags of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`], for lists whose rules leave the last field open:
-    /// their packets may end after the ports. Other layouts stay as they are.
+    /// The layout without the flags of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`], for lists
+    /// whose rules leave the last field open: packets may then end after the ports. Other layouts
+    /// stay as they are.
     #[must_use]
     pub const fn without_flags(self) -> Self {
         let Some(ip @ Ip { flags: true, .. }) = self.ip else { return self };
         let mut fields = self.fields;
-        // Some word that is there in every packet; DPDK reads none that all rules leave open.
+        // A word that every packet has; DPDK does not read a field that all rules leave open.
         fields[FIELDS - 1] = Field::bits(fields[1].offset, WORD);
         known(fields, Ip { flags: false, ..ip })
     }
 
-    /// The same fields at the same places in every packet. For [`IPV4_5TUPLE`] and [`IPV6_5TUPLE`] that is how DPDK's `l3fwd`
-    /// reads them: where options or extension headers stand before the ports, or in a fragment without any, it takes other
-    /// bytes for ports, and a packet may pass that a rule about its ports denies.
+    /// The same fields at fixed offsets in every packet. DPDK's `l3fwd` reads [`IPV4_5TUPLE`] and
+    /// [`IPV6_5TUPLE`] like this: after options or extension headers, or in a later fragment, it
+    /// takes other bytes for the ports, so a packet may pass that a rule about its ports denies.
     #[must_use]
     pub const fn at_fixed_places(self) -> Self {
         Self { ip: None, ..self }
     }
 
-    /// The number of bytes that a lookup reads, from the offset 0 on: packets have at least as
+    /// The number of bytes that a lookup reads, from offset 0 on: packets must have at least as
     /// many.
     #[must_use]
     pub const fn input_len(&self) -> usize {
@@ -228,7 +229,7 @@ impl<const FIELDS: usize> Layout<FIELDS> {
     }
 }
 
-/// Compiles only where the fields make a layout.
+/// Compiles only if the fields form a layout.
 const fn known<const FIELDS: usize>(fields: [Field; FIELDS], ip: Ip) -> Layout<FIELDS> {
     match Layout::new(fields) {
         Ok(layout) => Layout { ip: Some(ip), ..layout },
@@ -236,8 +237,9 @@ const fn known<const FIELDS: usize>(fields: [Field; FIELDS], ip: Ip) -> Layout<F
     }
 }
 
-/// Protocol, addresses and ports of IPv4. Packets are handed in from the IPv4 header on. Ports are looked for behind options, and
-/// a fragment that is not the first matches nothing, for it has none ([`FiveTuple`](super::FiveTuple)).
+/// Protocol, addresses and ports of IPv4. Packets are passed from the IPv4 header on. Ports are
+/// found behind options. A fragment other than the first has no ports and matches nothing
+/// ([`FiveTuple`](super::FiveTuple)).
 pub const IPV4_5TUPLE: Layout<5> = known(IPV4_FIELDS, Ip { version: Version::V4, flags: false });
 
 const IPV4_FIELDS: [Field; 5] = [
@@ -249,8 +251,8 @@ const IPV4_FIELDS: [Field; 5] = [
 ];
 
 /// [`IPV4_5TUPLE`], and the word of a TCP header that has the flags, in the bits [`TCP_FLAGS`].
-/// Packets of other protocols may end before it; rules about flags should be about TCP alone,
-/// because other protocols have other data there.
+/// Packets of other protocols may end before it. Rules about flags should also require TCP, because
+/// other protocols have other data there.
 pub const IPV4_5TUPLE_FLAGS: Layout<6> = known(
     {
         let [protocol, source, destination, from, to] = IPV4_FIELDS;
@@ -259,13 +261,13 @@ pub const IPV4_5TUPLE_FLAGS: Layout<6> = known(
     Ip { version: Version::V4, flags: true },
 );
 
-/// The bits of the last field of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`] that hold the flags: CWR, ECE, URG, ACK, PSH, RST,
-/// SYN and FIN, from the highest bit on.
+/// The bits of the last field of [`IPV4_5TUPLE_FLAGS`] and [`IPV6_5TUPLE_FLAGS`] that hold the
+/// flags. From the highest bit: CWR, ECE, URG, ACK, PSH, RST, SYN and FIN.
 pub const TCP_FLAGS: u64 = 0x00ff_0000;
 
-/// Protocol, addresses (four words each) and ports of IPv6. Packets are handed in from the IPv6 header on. Protocol and ports are
-/// looked for behind extension headers, and a fragment that is not the first matches nothing, for it has no ports
-/// ([`FiveTuple`](super::FiveTuple)).
+/// Protocol, addresses (four words each) and ports of IPv6. Packets are passed from the IPv6 header
+/// on. Protocol and ports are found behind extension headers. A fragment other than the first has
+/// no ports and matches nothing ([`FiveTuple`](super::FiveTuple)).
 pub const IPV6_5TUPLE: Layout<11> = known(IPV6_FIELDS, Ip { version: Version::V6, flags: false });
 
 const IPV6_FIELDS: [Field; 11] = [
@@ -328,7 +330,7 @@ mod tests {
         assert_eq!(len(0, Field::bits(1, 4)), 5);
         assert_eq!(len(9, Field::bits(0, 4)), 10, "one byte where nothing begins behind");
         assert_eq!(len(9, Field::bits(0, 8)), 10);
-        // The word ends before the four bytes that are read where the first field is.
+        // The word ends before the four bytes that are read at the first field.
         let bytes = [2, 0, 1, 2, 3].map(|offset| Field::bits(offset, 1));
         assert_eq!(Layout::new(bytes).unwrap().input_len(), 6);
         assert_eq!(IPV4_5TUPLE.input_len(), 24);

@@ -2,20 +2,21 @@
 //! Access control lists: which rule of many a packet matches (`librte_acl`).
 //!
 //! # Lifecycle
-//! [`Acl::new`] makes an empty list for one [`Layout`] of fields, in the state [`Configuring`]: rules are
-//! added. [`Acl::build`] consumes it and gives one that is [`Built`], which classifies packets and takes no
-//! rules. [`Acl::reconfigure`] leads back. Dropping it frees DPDK's memory and its name.
+//! [`Acl::new`] makes an empty list for one [`Layout`] of fields, in the state [`Configuring`], in
+//! which rules are added. [`Acl::build`] consumes it and returns one in the state [`Built`], which
+//! classifies packets and takes no rules. [`Acl::reconfigure`] goes back. Dropping the list frees
+//! DPDK's memory and its name.
 //!
-//! Rules are replaced while packets flow by building a second list and putting it into a
-//! [`Replaceable`](crate::qsbr::Replaceable). On a machine with several NUMA nodes each has a list of its
-//! own: see [`PerSocket`](crate::PerSocket).
+//! To replace rules while packets flow, build a second list and put it into a
+//! [`Replaceable`](crate::qsbr::Replaceable). On a machine with several NUMA nodes, make a list for
+//! each: see [`PerSocket`](crate::PerSocket).
 //!
 //! # Threads
-//! A list that is built is read by any number of threads at once. While rules are added it belongs to one
+//! Any number of threads may read a built list at once. While rules are added it belongs to one
 //! thread at a time.
 //!
 //! # Byte order
-//! Packets are in network byte order, as they come; rules are in the host's.
+//! Packets are in network byte order; rules are in host byte order.
 //!
 //! ```standalone_crate
 //! use std::num::NonZeroU32;
@@ -83,18 +84,18 @@ pub struct Built(());
 /// DPDK's implementations of the lookup.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Algorithm {
-    /// The quickest that the CPU has.
+    /// The fastest that the CPU supports.
     #[default]
     Best,
-    /// Without vector instructions.
+    /// Scalar code, without vector instructions.
     Scalar,
     /// SSE4.1.
     Sse,
     /// AVX2.
     Avx2,
-    /// AVX-512 in registers of 256 bits.
+    /// AVX-512 with registers of 256 bits.
     Avx512x16,
-    /// AVX-512 in registers of 512 bits, which EAL's `--force-max-simd-bitwidth=512` allows.
+    /// AVX-512 with registers of 512 bits, which EAL's `--force-max-simd-bitwidth=512` allows.
     Avx512x32,
     /// Arm's NEON.
     Neon,
@@ -134,19 +135,19 @@ impl Algorithm {
 pub struct AclConfig {
     /// Unique in the process, at most 31 bytes.
     pub name: String,
-    /// The most rules.
+    /// The maximum number of rules.
     pub max_rules: u32,
     /// NUMA node; `None` for any.
     pub socket: Option<u32>,
-    /// The most bytes that [`Acl::build`] may spend on tables; 0 for no limit, with which lookups are
-    /// quicker.
+    /// The most bytes that [`Acl::build`] may use for tables; 0 for no limit, which makes lookups
+    /// faster.
     pub max_memory: usize,
     /// The implementation that classifies packets.
     pub algorithm: Algorithm,
 }
 
 impl AclConfig {
-    /// 1024 rules on any NUMA node, without a limit of memory, by the best algorithm.
+    /// 1024 rules on any NUMA node, no memory limit, the best algorithm.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
@@ -194,7 +195,8 @@ impl Drop for Context<'_> {
     }
 }
 
-/// `rte_acl_create` gives a context out again when the name is in use: asking first must not be disturbed.
+/// `rte_acl_create` returns the existing context if the name is in use: the check before it must
+/// not be interrupted.
 static NAMES: Mutex<()> = Mutex::new(());
 
 impl<'eal> Context<'eal> {
@@ -276,7 +278,7 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
             let rule = (&raw const raw).cast();
             dpdk_sys::rte_acl_add_rules(self.context.raw.as_ptr(), rule, 1)
         };
-        // DPDK checks priority, categories and room, which has been done.
+        // All that DPDK checks (priority, categories, room) has been checked already.
         Errno::check(code).map_err(|_| RuleError::Full(self.max_rules))?;
         self.rules += 1;
         Ok(())
@@ -289,13 +291,13 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
         self.rules = 0;
     }
 
-    /// Makes the tables that lookups use (`rte_acl_build`). Without rules nothing matches. Slow and memory-hungry for many
-    /// rules with wide ranges.
+    /// Makes the tables that lookups use (`rte_acl_build`). Without rules nothing matches. Takes
+    /// much time and memory for many rules with wide ranges.
     ///
     /// # Errors
-    /// See [`BuildError`]; the list is gone then.
+    /// See [`BuildError`]; the list is then dropped.
     pub fn build(self) -> Result<Acl<'eal, Built, FIELDS, CATEGORIES>, BuildError> {
-        // DPDK builds no empty list; `classify` does without.
+        // DPDK builds no empty list; `classify` handles it without one.
         if self.rules > 0 {
             let config = rte_acl_config {
                 num_categories: CATEGORIES as u32,
@@ -316,7 +318,7 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize>
 }
 
 impl<'eal, const FIELDS: usize, const CATEGORIES: usize> Acl<'eal, Built, FIELDS, CATEGORIES> {
-    /// Back to adding rules; those that are in it stay ([`clear`](Acl::clear) removes them).
+    /// Returns to adding rules; its rules stay ([`clear`](Acl::clear) removes them).
     #[must_use]
     pub fn reconfigure(self) -> Acl<'eal, Configuring, FIELDS, CATEGORIES> {
         self.into_state()
@@ -326,22 +328,22 @@ impl<'eal, const FIELDS: usize, const CATEGORIES: usize> Acl<'eal, Built, FIELDS
 impl<'eal, State, const FIELDS: usize, const CATEGORIES: usize>
     Acl<'eal, State, FIELDS, CATEGORIES>
 {
-    /// Rules in it.
+    /// The number of rules.
     #[must_use]
     pub fn rules(&self) -> u32 {
         self.rules
     }
 
-    /// The fields that its rules are about.
+    /// The fields that its rules compare.
     #[must_use]
     pub fn layout(&self) -> &Layout<FIELDS> {
         &self.layout
     }
 
-    /// Chooses how packets are classified (`rte_acl_set_ctx_classify`).
+    /// Chooses the implementation of lookups (`rte_acl_set_ctx_classify`).
     ///
     /// # Errors
-    /// [`AclError::Algorithm`] where the CPU cannot; nothing has changed then.
+    /// [`AclError::Algorithm`] if the CPU does not support it; nothing is changed then.
     pub fn set_algorithm(&mut self, algorithm: Algorithm) -> Result<(), AclError> {
         // SAFETY: the context is ours, exclusively.
         let code = unsafe {

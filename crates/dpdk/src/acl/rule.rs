@@ -16,21 +16,23 @@ pub const MAX_PRIORITY: i32 = dpdk_sys::RTE_ACL_MAX_PRIORITY as i32;
 pub enum Match {
     /// No condition.
     Any,
-    /// The first `len` bits of `value`; those behind are ignored. For fields made by [`Field::prefix`].
+    /// The first `len` bits of `value` are compared; the others are ignored. For fields made by
+    /// [`Field::prefix`].
     Prefix {
         /// An address.
         value: u64,
-        /// Bits of it that count.
+        /// The number of bits that are compared.
         len: u8,
     },
-    /// A value between the two, which are in it. For fields made by [`Field::range`].
+    /// A value between the two bounds, inclusive. For fields made by [`Field::range`].
     Range {
         /// The smallest.
         low: u64,
         /// The largest.
         high: u64,
     },
-    /// The bits of `value` where `mask` has ones; others are ignored. For fields made by [`Field::bits`].
+    /// The bits of `value` where `mask` has ones; others are ignored. For fields made by
+    /// [`Field::bits`].
     Bits {
         /// The bits.
         value: u64,
@@ -60,10 +62,11 @@ pub enum Match {
 pub struct Rule<const FIELDS: usize> {
     /// The result of lookups for packets that match.
     pub userdata: NonZeroU32,
-    /// The matching rule with the highest priority wins; among several with that, any. From 1 to
-    /// [`MAX_PRIORITY`].
+    /// The matching rule with the highest priority wins; among several of the same priority, any.
+    /// From 1 to [`MAX_PRIORITY`].
     pub priority: i32,
-    /// Categories that it belongs to: bit `n` is category `n`. Each has a winner of its own.
+    /// The categories that the rule belongs to: bit `n` is category `n`. Each category has its own
+    /// result.
     pub categories: u32,
     /// The conditions on the layout's fields, in their order.
     pub fields: [Match; FIELDS],
@@ -76,7 +79,7 @@ pub enum RuleError {
     /// Too low or too high.
     #[error("invalid priority {0}: must be 1 to {MAX_PRIORITY}")]
     Priority(i32),
-    /// In no category, or in one that the ACL lacks.
+    /// The rule is in no category, or in one that the ACL lacks.
     #[error("categories {given:#x}: name some of the {categories} that the ACL has, one bit each")]
     Categories {
         /// The bits given.
@@ -84,7 +87,7 @@ pub enum RuleError {
         /// Categories of the ACL.
         categories: usize,
     },
-    /// A field is of another kind.
+    /// The field has another kind of comparison.
     #[error("field {field} is compared by {expected:?}, but the rule has another kind of value")]
     Kind {
         /// Its place in the layout.
@@ -112,7 +115,7 @@ pub enum RuleError {
         /// Length of the prefix.
         len: u8,
     },
-    /// A range without a value.
+    /// A range that contains no value.
     #[error("field {field}: the range ends at {high}, before its begin at {low}")]
     Empty {
         /// Its place in the layout.
@@ -122,7 +125,7 @@ pub enum RuleError {
         /// End.
         high: u64,
     },
-    /// No room is left.
+    /// The ACL is full.
     #[error("the ACL has its {0} rules; make one with a larger max_rules")]
     Full(u32),
 }
@@ -166,7 +169,7 @@ const _: () = {
 };
 
 impl<const FIELDS: usize> RawRule<FIELDS> {
-    /// A rule as DPDK wants it, if it fits the layout and the ACL's categories.
+    /// A rule in DPDK's form, if it fits the layout and the ACL's categories.
     pub(super) fn new(
         rule: &Rule<FIELDS>,
         layout: &Layout<FIELDS>,

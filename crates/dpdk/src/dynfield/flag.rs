@@ -46,12 +46,12 @@ impl DynFlagReader {
 }
 
 impl DynFlag {
-    /// Sets a flag apart (`rte_mbuf_dynflag_register`), or finds the one that this has set apart under the same
-    /// name.
+    /// Registers a flag (`rte_mbuf_dynflag_register`), or finds the one that this method has
+    /// registered before under the same name.
     ///
     /// # Errors
-    /// See [`DynError`]; names that begin with `rte_` are [`DynError::Reserved`], those that C code has registered
-    /// [`DynError::Taken`].
+    /// See [`DynError`]; [`DynError::Reserved`] for names that begin with `rte_`,
+    /// [`DynError::Taken`] for names that C code has registered.
     pub fn register(_eal: &Eal, name: &str) -> Result<Self, DynError> {
         let c_name = name::own(name)?;
         let is_there = || find(&c_name).is_ok();
@@ -115,7 +115,7 @@ impl DynFlag {
 
 /// The number of a flag's bit.
 fn find(name: &CStr) -> Result<u32, Errno> {
-    // SAFETY: the name is a C string, and DPDK takes null for who does not ask for more.
+    // SAFETY: the name is a C string, and DPDK accepts null if the parameters are not wanted.
     let bit = unsafe { dpdk_sys::rte_mbuf_dynflag_lookup(name.as_ptr(), std::ptr::null_mut()) };
     u32::try_from(bit).map_err(|_| Errno::last())
 }

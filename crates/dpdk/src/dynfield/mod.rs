@@ -2,22 +2,24 @@
 //! Fields and flags of an mbuf that a program adds to it, by name (`rte_mbuf_dyn.h`).
 //!
 //! # Lifecycle
-//! A field is registered once in a process and stays until it ends: what [`DynField::register`] returns
-//! is a type and an offset, and can be copied to every thread. There is room for 36 bytes of fields and 17
-//! flags, which libraries and drivers take from, too.
+//! A field is registered once in a process and stays until the process ends. [`DynField::register`]
+//! returns a type and an offset, which can be copied to every thread. There is room for 36 bytes of
+//! fields and 17 flags, which libraries and drivers use as well.
 //!
 //! # Who may write
-//! A field belongs to an mbuf, not to the bytes of a packet: a clone has its own, with the values that it
-//! was cloned with. What is read-only ([`SharedMbuf`](crate::SharedMbuf)) has read-only fields.
+//! A field belongs to an mbuf, not to the bytes of a packet: a clone has its own, with the values
+//! at the time of cloning. A read-only packet ([`SharedMbuf`](crate::SharedMbuf)) has read-only
+//! fields.
 //!
-//! A fresh mbuf's fields are **not** cleared: they hold what the last user of that mbuf left there. Flags
-//! are cleared.
+//! The fields of a fresh mbuf are **not** cleared: they hold what the mbuf's last user left there.
+//! Flags are cleared.
 //!
 //! # Names
-//! Those that begin with `rte_` are DPDK's own, and drivers have some of theirs (`intel_pmd_`): C code may take
-//! what is in such a field for a pointer or an index. So safe code can read what C code has
-//! registered ([`DynReader`], [`DynFlagReader`]) and not write it; begin names of your own with that of your program. For
-//! those of DPDK that a program may write there are types: [`RxTimestamp`], [`TxTimestamp`].
+//! Names that begin with `rte_` are DPDK's own, and drivers have some (`intel_pmd_`): C code may
+//! use the value of such a field as a pointer or an index. So safe code can read fields that C code
+//! has registered ([`DynReader`], [`DynFlagReader`]) but not write them; begin names of your own
+//! with the name of your program. There are types for DPDK's fields that a program may write:
+//! [`RxTimestamp`], [`TxTimestamp`].
 //!
 //! ```standalone_crate
 //! use dpdk::dynfield::{DynError, DynField};
@@ -57,8 +59,8 @@ pub use timestamp::{RxTimestamp, TxTimestamp};
 /// Plain data, which can lie in an mbuf.
 ///
 /// # Safety
-/// Every pattern of bits is a value of the type (no `bool`, `char`, enum, reference or `NonZero`), it has no
-/// padding, and it means nothing to another thread or owner that it would not to this one.
+/// Every bit pattern is a value of the type (no `bool`, `char`, enum, reference or `NonZero`), it
+/// has no padding, and a value means the same to every thread and owner.
 pub unsafe trait DynData: Copy + Send + Sync + 'static {}
 
 macro_rules! plain {
@@ -72,11 +74,11 @@ plain!(u8 u16 u32 u64 i8 i16 i32 i64 f32 f64);
 // SAFETY: elements lie side by side, each of any bits.
 unsafe impl<T: DynData, const N: usize> DynData for [T; N] {}
 
-/// Why there is no such field or flag.
+/// Why a field or flag could not be registered or found.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DynError {
-    /// The name cannot be one.
+    /// The name is empty, too long, or contains a NUL byte.
     #[error(
         "invalid name {name:?} for a field or flag of mbufs: use 1 to {most} bytes without NUL"
     )]
@@ -88,12 +90,12 @@ pub enum DynError {
     },
     /// The name is one of DPDK's own.
     #[error(
-        "{0:?} is one of DPDK's own, whose values C code relies on: choose another prefix than rte_, or read it by a reader"
+        "{0:?} is one of DPDK's own, whose values C code relies on: choose a name without the prefix rte_, or read it with a reader"
     )]
     Reserved(String),
     /// C code, or another process, has registered it.
     #[error(
-        "{0:?} is in use by C code, which may interpret its values: choose another name, or read it by a reader"
+        "{0:?} is in use by C code, which may interpret its values: choose another name, or read it with a reader"
     )]
     Taken(String),
     /// It is not registered (`ENOENT`).
@@ -101,7 +103,7 @@ pub enum DynError {
         "{0:?} is not registered: start the driver or library that registers it, or register it first"
     )]
     Missing(String),
-    /// It is there in another shape (`EEXIST`).
+    /// It is registered with another size or alignment (`EEXIST`).
     #[error(
         "{name:?} is registered with {there} bytes aligned to {there_align}, not {size} aligned to {align}: use the type that it was registered with"
     )]
@@ -112,7 +114,7 @@ pub enum DynError {
         size: usize,
         /// Its alignment.
         align: usize,
-        /// Bytes of the field that there is.
+        /// Bytes of the registered field.
         there: usize,
         /// Its alignment.
         there_align: usize,
@@ -141,7 +143,7 @@ pub struct DynReader<T> {
 #[derive(Debug)]
 pub struct DynField<T>(DynReader<T>);
 
-// Not derived: they can be copied whether or not anything else is said about `T`.
+// Not derived: a derived impl would require `T` to implement the trait too.
 impl<T> Clone for DynReader<T> {
     fn clone(&self) -> Self {
         *self
@@ -186,12 +188,13 @@ impl<T: DynData> DynReader<T> {
 }
 
 impl<T: DynData> DynField<T> {
-    /// Adds a field to every mbuf (`rte_mbuf_dynfield_register`), or finds the one that this has added under
-    /// the same name with the same size and alignment. Its first value in each mbuf is whatever was there.
+    /// Adds a field to every mbuf (`rte_mbuf_dynfield_register`), or finds the one that this method
+    /// has added before under the same name with the same size and alignment. Its first value in
+    /// each mbuf is arbitrary.
     ///
     /// # Errors
-    /// See [`DynError`]; names that begin with `rte_` are [`DynError::Reserved`], those that C code has registered
-    /// [`DynError::Taken`].
+    /// See [`DynError`]; [`DynError::Reserved`] for names that begin with `rte_`,
+    /// [`DynError::Taken`] for names that C code has registered.
     pub fn register(_eal: &Eal, name: &str) -> Result<Self, DynError> {
         let () = DynReader::<T>::FITS;
         let c_name = name::own(name)?;
@@ -241,7 +244,7 @@ impl<T: DynData> DynField<T> {
         self.0.read(mbuf)
     }
 
-    /// Gives the packet a value.
+    /// Sets the packet's value.
     #[inline]
     pub fn write(&self, mbuf: &mut Mbuf<'_>, value: T) {
         // SAFETY: as in `DynReader::read`; the first mbuf is this owner's, as for `Mbuf::set_port`.

@@ -13,7 +13,7 @@ use crate::names::c_name;
 /// The room for a name, its NUL included.
 const SIZE: usize = dpdk_sys::RTE_MBUF_DYN_NAMESIZE as usize;
 
-/// Names that safe code has registered: all others are registered by C code, which interprets their
+/// Names that safe code has registered. C code has registered all others, and interprets their
 /// values.
 pub(super) struct Ours(Mutex<BTreeSet<CString>>);
 
@@ -28,7 +28,7 @@ impl Ours {
         is_there: impl FnOnce() -> bool,
         register: impl FnOnce() -> Result<T, DynError>,
     ) -> Result<T, DynError> {
-        // Held throughout, so that of two threads the second finds the first one's name here.
+        // Held throughout: if two threads register the same name, the second finds it here.
         let mut names = locked(&self.0);
         if !names.contains(name) && is_there() {
             return Err(DynError::Taken(name.to_string_lossy().into_owned()));
@@ -59,7 +59,7 @@ pub(super) fn fill(room: &mut [c_char; SIZE], name: &CStr) {
     }
 }
 
-/// Why nothing was found.
+/// The error for a failed lookup.
 pub(super) fn missing_or(name: &str, errno: Errno) -> DynError {
     match errno {
         Errno::ENOENT => DynError::Missing(name.to_owned()),
@@ -67,7 +67,7 @@ pub(super) fn missing_or(name: &str, errno: Errno) -> DynError {
     }
 }
 
-/// Why nothing was added.
+/// The error for a failed registration.
 pub(super) fn full_or(name: &str, errno: Errno) -> DynError {
     match errno {
         Errno::ENOENT | Errno::ENOMEM => DynError::Full(name.to_owned()),

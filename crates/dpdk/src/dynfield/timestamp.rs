@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! When a packet arrived, and when it is to leave, by its port's clock.
+//! Times by the port's clock: when a packet arrived, and when it is to be sent.
 
 use std::marker::PhantomData;
 
@@ -8,20 +8,22 @@ use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::mbuf::Mbuf;
 
-/// When packets arrived. Drivers that can write it down do where their port is configured with the
-/// offload for it; a packet that has none says so.
+/// When packets arrived. Drivers that support it write the time if the port is configured with the
+/// offload [`RxOffloads::TIMESTAMP`](crate::RxOffloads::TIMESTAMP); a flag tells packets with a
+/// time from others.
 ///
-/// The unit is a tick of the port's own clock: nanoseconds with most devices, which is not promised.
-/// `rte_eth_read_clock` reads the same clock, so that two readings a known time apart tell its rate. Clocks of
-/// different devices have nothing in common.
+/// The unit is a tick of the port's own clock: nanoseconds with most devices, which is not
+/// guaranteed. `rte_eth_read_clock` reads the same clock: two readings a known time apart give its
+/// rate. Clocks of different devices are unrelated.
 #[derive(Clone, Copy, Debug)]
 pub struct RxTimestamp {
     field: DynReader<u64>,
     flag: DynFlagReader,
 }
 
-/// When packets are to leave. A port that was configured with the offload `SEND_ON_TIMESTAMP` holds a
-/// packet back until its clock shows that time (see [`RxTimestamp`] for the unit); others send at once.
+/// When packets are to be sent. A port that was configured with the offload `SEND_ON_TIMESTAMP`
+/// holds a packet back until its clock shows that time (see [`RxTimestamp`] for the unit); other
+/// ports send at once.
 #[derive(Clone, Copy, Debug)]
 pub struct TxTimestamp {
     field: DynField<u64>,
@@ -29,7 +31,8 @@ pub struct TxTimestamp {
 }
 
 impl RxTimestamp {
-    /// The field and the flag (`rte_mbuf_dyn_rx_timestamp_register`). Do so before ports are started.
+    /// Registers the field and the flag (`rte_mbuf_dyn_rx_timestamp_register`). Call it before
+    /// ports are started.
     ///
     /// # Errors
     /// [`DynError::Full`], [`DynError::Refused`].
@@ -38,7 +41,7 @@ impl RxTimestamp {
         Ok(Self { field: field.reader(), flag: DynFlagReader::of(mask) })
     }
 
-    /// When the packet arrived; `None` when the device did not say.
+    /// When the packet arrived; `None` if the device did not record it.
     #[inline]
     #[must_use]
     pub fn read(&self, mbuf: &Mbuf<'_>) -> Option<u64> {
@@ -47,8 +50,8 @@ impl RxTimestamp {
 }
 
 impl TxTimestamp {
-    /// The field, which is also that of [`RxTimestamp`], and the flag (`rte_mbuf_dyn_tx_timestamp_register`). Do so
-    /// before ports are started.
+    /// Registers the field, which is the same as that of [`RxTimestamp`], and the flag
+    /// (`rte_mbuf_dyn_tx_timestamp_register`). Call it before ports are started.
     ///
     /// # Errors
     /// [`DynError::Full`], [`DynError::Refused`].
@@ -58,7 +61,7 @@ impl TxTimestamp {
     }
 
     /// Sets the earliest time at which the packet is sent; `None` removes it. An [`RxTimestamp`] of
-    /// the packet reads this value afterwards.
+    /// the packet returns this value afterwards.
     #[inline]
     pub fn write(&self, mbuf: &mut Mbuf<'_>, when: Option<u64>) {
         if let Some(when) = when {
@@ -67,7 +70,7 @@ impl TxTimestamp {
         self.flag.set(mbuf, when.is_some());
     }
 
-    /// When it is to leave; `None` when at once.
+    /// The time at which it is to be sent; `None` for at once.
     #[inline]
     #[must_use]
     pub fn read(&self, mbuf: &Mbuf<'_>) -> Option<u64> {
@@ -75,8 +78,8 @@ impl TxTimestamp {
     }
 }
 
-/// Has DPDK register the field, which both share, and a flag. Any time in them is sound: devices compare it with
-/// their clock.
+/// Registers the field, which both share, and a flag, by DPDK's function. Any time in them is
+/// sound: devices only compare it with their clock.
 fn both(
     name: &str,
     register: unsafe extern "C" fn(*mut i32, *mut u64) -> i32,

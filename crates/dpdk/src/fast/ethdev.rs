@@ -21,8 +21,8 @@ pub(crate) fn fp_ops(port: u16) -> *const u8 {
     }
 }
 
-/// Reads a pointer of the entry, atomically: another thread may replace it (a device that is removed,
-/// a plugin that wraps the burst functions), and it must be read anew at each burst.
+/// Reads a pointer of the entry, atomically: another thread may replace it (when a device is
+/// removed, or by a plugin that wraps the burst functions), so it must be read anew for each burst.
 ///
 /// # Safety
 /// `ops` is an entry of the table, which lives as long as the process, and `offset` that of a pointer,
@@ -41,9 +41,9 @@ pub(crate) unsafe fn read_burst(ops: *const u8, offset: usize) -> BurstFn {
     unsafe { std::mem::transmute::<*mut c_void, BurstFn>(read(ops, offset)) }
 }
 
-/// The head of a queue's list of callbacks; null where there are none.
+/// The head of a queue's list of callbacks; null if there are none.
 ///
-/// Relaxed, as in C: what follows depends on the pointer that was read.
+/// Relaxed, as in C: later accesses depend on the pointer that was read.
 ///
 /// # Safety
 /// As [`read`]; `offset` is that of a `clbk` array with an entry for each queue, of which this is one.
@@ -119,8 +119,8 @@ pub(crate) unsafe fn tx_driver(
     }
 }
 
-/// `rte_eth_tx_prepare`: returns how many of `n` packets, from the front, the driver will take as they are
-/// now. It refuses the next one for the reason in `rte_errno`.
+/// `rte_eth_tx_prepare`: returns how many of `n` packets, from the front, the driver will take
+/// unchanged. `rte_errno` has the reason why it refuses the next one.
 ///
 /// # Safety
 /// As [`tx_driver`]; all packets remain the caller's, and no other owner reads the bytes that a request

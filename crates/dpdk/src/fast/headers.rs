@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! One question asked of several packets: may the first bytes of each be written?
+//! Checks whether the first bytes of each of several packets may be written.
 
 use dpdk_sys::{layout, rte_mbuf};
 
@@ -12,7 +12,7 @@ use super::mbuf::{SHARED, field, has_header, refcnt};
 /// `mbuf` is valid; `len` is 64 at most.
 #[inline(always)]
 pub(crate) unsafe fn is_own(mbuf: *const rte_mbuf, len: u16) -> bool {
-    // One test after another, each a jump that is never taken: quicker than one of their sum.
+    // Separate tests, each a jump that is never taken: faster than one test of all.
     // SAFETY: the contract is the caller's.
     unsafe {
         has_header(mbuf, len)
@@ -37,7 +37,7 @@ pub(crate) unsafe fn all_own<const K: usize>(mbufs: &[*mut rte_mbuf; K], len: u1
     mbufs.iter().all(|&mbuf| unsafe { is_own(mbuf, len) })
 }
 
-/// Two instructions a packet where [`is_own`] takes eight.
+/// Two instructions per packet; [`is_own`] takes eight.
 #[cfg(all(target_arch = "x86_64", not(miri)))]
 mod sse2 {
     use std::arch::asm;
@@ -57,8 +57,8 @@ mod sse2 {
     const FLAGS: usize = (layout::MBUF_OL_FLAGS + 6).wrapping_sub(OWNERS) / 2;
     const LENGTH: usize = (layout::MBUF_DATA_LEN - LENGTHS) / 2;
 
-    /// True if this release's mbuf has the layout for this test: count and flags side by side, and
-    /// the tested flags the uppermost 16.
+    /// True if this release's mbuf has the layout that this test needs: count and flags adjacent,
+    /// and the tested flags the uppermost 16.
     pub(super) const FITS: bool = FLAGS < LANES && SHARED << 16 >> 16 == 0;
 
     /// # Safety
@@ -68,8 +68,8 @@ mod sse2 {
         // SAFETY: SSE2 is part of x86_64.
         let (mut owners, mut lengths) = unsafe { (_mm_setzero_si128(), _mm_set1_epi16(i16::MAX)) };
         for mbuf in mbufs {
-            // Not loads of the language: another owner may count itself out or in meanwhile, and that
-            // is an atomic access of another width. To the processor each lane is one.
+            // Not loads of the language: another owner may change the count meanwhile, by an atomic
+            // access of another width. To the processor each lane is one.
             // SAFETY: reads 32 bytes of a valid mbuf, which is aligned to a cache line.
             unsafe {
                 asm!(
@@ -84,8 +84,8 @@ mod sse2 {
                 );
             }
         }
-        // A reference is ours, so no count is 0, and the sum of bits is 1 only when all are. Lengths are
-        // compared with a sign: one of 32,768 or more is taken for none.
+        // One reference is the caller's, so no count is 0, and the OR of all is 1 only if each is
+        // 1. Lengths are compared as signed numbers: 32,768 or more counts as too short.
         // SAFETY: as above.
         let (refcnt, flags, shortest) = unsafe {
             (

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The inline lookups of `rte_lpm.h`; of several addresses by `lpm_bulk`.
+//! The inline lookup of one address in `rte_lpm.h`; `lpm_bulk` has those of several.
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys::{layout, rte_lpm};
 
-/// Bits of an entry that are a next hop, or the number of a group.
+/// The bits of an entry that hold a next hop, or a group's number.
 pub(super) const VALUE: u32 = (1 << 24) - 1;
 
-/// The entry that an address leads to. Relaxed, as in C: what is read of a group depends on the entry that
-/// led there.
+/// The entry for an address. Relaxed, as in C: the read of a group depends on the entry that names
+/// it.
 ///
 /// # Safety
-/// `lpm` is a table that lives; others may change it by C's functions meanwhile, if a group that is in use
-/// no more is used again only when this has returned.
+/// `lpm` is a table that lives; others may change it by C's functions meanwhile, if they reuse a
+/// released group only after this has returned.
 #[inline(always)]
 unsafe fn entry(lpm: *const rte_lpm, address: u32) -> u32 {
     // SAFETY: the contract is the caller's.
@@ -21,14 +21,14 @@ unsafe fn entry(lpm: *const rte_lpm, address: u32) -> u32 {
 }
 
 /// # Safety
-/// `entry` is one of a table that lives, and is not written but atomically.
+/// `entry` is one of a table that lives, and is written only atomically.
 #[inline(always)]
 unsafe fn load(entry: *const u32) -> u32 {
     // SAFETY: the contract is the caller's.
     unsafe { AtomicU32::from_ptr(entry.cast_mut()) }.load(Ordering::Relaxed)
 }
 
-/// The entry of the first table, which has one for each 24 bits.
+/// The entry of the first table, which has one for each 24-bit prefix.
 ///
 /// # Safety
 /// As [`entry`].
@@ -41,12 +41,12 @@ unsafe fn first(lpm: *const rte_lpm, address: u32) -> u32 {
     }
 }
 
-/// Has the compiler put the branch that calls it out of the way.
+/// Marks the branch that calls it as unlikely for the compiler.
 #[cold]
 #[inline]
 pub(super) fn rare() {}
 
-/// The entry for the last 8 bits of an address in a group, by the number of the group.
+/// The entry for the last 8 bits of an address in a group, by the group's number.
 ///
 /// # Safety
 /// As [`entry`]; the first table has the number for this address.
@@ -61,7 +61,7 @@ pub(super) unsafe fn in_group(lpm: *const rte_lpm, group: u32, address: u32) -> 
     }
 }
 
-/// The entry itself, or the one of the group that it names.
+/// The entry itself, or the one in the group that it names.
 ///
 /// # Safety
 /// As [`entry`]; the first table has the entry for this address.
@@ -81,7 +81,7 @@ const _: () = {
     assert!(layout::LPM_EXTENDED & VALUE == 0 && layout::LPM_FOUND & layout::LPM_EXTENDED != 0);
 };
 
-/// Has the processor fetch the first entry that an address leads to.
+/// Prefetches the first entry for an address.
 ///
 /// # Safety
 /// `lpm` is a table that lives.

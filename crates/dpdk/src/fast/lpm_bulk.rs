@@ -5,10 +5,10 @@ use dpdk_sys::rte_lpm;
 
 use super::lpm::lookup_or;
 
-/// Addresses of a row: as many fours as the compiler puts one behind the other.
+/// Addresses in a row: as many groups of four as the compiler unrolls.
 const ROW: usize = 16;
 
-/// `rte_lpm_lookup_bulk`: for each address a next hop, `missed` where there is no route.
+/// `rte_lpm_lookup_bulk`: a next hop for each address, `missed` if there is no route.
 ///
 /// # Safety
 /// As [`super::lpm::lookup`].
@@ -29,7 +29,7 @@ pub(crate) unsafe fn lookup_bulk(
     unsafe { one_by_one(lpm, of.remainder(), rows.into_remainder(), missed) };
 }
 
-/// As many lookups as there are addresses, a multiple of four (`rte_lpm_lookupx4`).
+/// Looks up all addresses, a multiple of four (`rte_lpm_lookupx4`).
 ///
 /// # Safety
 /// As [`super::lpm::lookup`].

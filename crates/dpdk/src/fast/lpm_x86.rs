@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `rte_lpm_lookupx4` of x86_64, whose vectors every such processor has.
+//! `rte_lpm_lookupx4` with SSE2, which every x86_64 processor has.
 
 use std::arch::asm;
 use std::arch::x86_64::{
@@ -12,7 +12,8 @@ use dpdk_sys::{layout, rte_lpm};
 
 use super::lpm::{VALUE, in_group, next_hop, rare};
 
-/// How far the two flags of an entry are from its highest bit: that it is valid, and that it names a group.
+/// The distance of an entry's two flags from its highest bit: the flag that it is valid, and the
+/// flag that it names a group.
 const FOUND_TO_SIGN: i32 = 7;
 const GROUP_TO_SIGN: i32 = 6;
 
@@ -21,8 +22,8 @@ const _: () = {
     assert!(layout::LPM_EXTENDED == 0x8000_0000 >> FOUND_TO_SIGN | 0x8000_0000 >> GROUP_TO_SIGN);
 };
 
-/// As many lookups as there are addresses, four at a time (`rte_lpm_lookupx4`). One jump is decided by four
-/// addresses, and not by each of them: a wrong guess throws away the reads of the next ones.
+/// Looks up all addresses, four at a time (`rte_lpm_lookupx4`). There is one branch for four
+/// addresses, not one for each: a wrong prediction discards the reads of the following ones.
 ///
 /// # Safety
 /// As [`super::lpm::lookup`].
@@ -54,7 +55,8 @@ pub(super) unsafe fn lookup_row<const N: usize>(
         if groups != 0 {
             rare();
             for m in (n..n + 4).filter(|m| groups >> (m - n) & 1 != 0) {
-                // SAFETY: the contract is the caller's; the number of a group stands where a next hop does.
+                // SAFETY: the contract is the caller's; a group's number is stored in place of a
+                // next hop.
                 hops[m] = next_hop(unsafe { in_group(lpm, hops[m], addresses[m]) }, missed);
             }
         }
@@ -75,7 +77,8 @@ macro_rules! movd {
     };
 }
 
-/// `first`, with zeros above. The compiler would bring an atomic load into a vector by way of another register.
+/// `first`, with zeros above. The compiler would move an atomic load into a vector through another
+/// register.
 ///
 /// # Safety
 /// As [`super::lpm::lookup`].

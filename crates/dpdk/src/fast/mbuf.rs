@@ -11,15 +11,16 @@ use super::mempool;
 /// Flags of an mbuf whose bytes other owners may see.
 pub(crate) const SHARED: u64 = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
 
-/// Flags by which a device is asked to write into a packet that it sends, or to cut it, at lengths that lie
-/// in the mbuf: all of `RTE_MBUF_F_TX_OFFLOAD_MASK` but the tag to be inserted.
+/// Flags that ask a device to write into a packet that it sends, or to segment it, at lengths in
+/// the mbuf: all of `RTE_MBUF_F_TX_OFFLOAD_MASK` except the VLAN tag to be inserted.
 ///
-/// Drivers do some of it in software and believe the lengths. So where one of these flags is set, the first
-/// mbuf has one owner and bytes of its own, and the headers lie in its data: what would change
-/// that takes the flags away, and clones and copies are made without. Segments behind the first have none.
+/// Drivers do some of it in software and trust the lengths. So if one of these flags is set, the
+/// first mbuf has one owner and bytes of its own, and the headers lie in its data: changes that
+/// would violate this clear the flags, and clones and copies have none. Segments after the first
+/// have none.
 pub(crate) const REQUESTS: u64 = layout::MBUF_F_TX_OFFLOAD_MASK & !layout::MBUF_F_TX_VLAN;
 
-/// Takes all [`REQUESTS`] back.
+/// Clears all [`REQUESTS`].
 ///
 /// # Safety
 /// `mbuf` is valid and the caller's alone.
@@ -66,8 +67,8 @@ pub(crate) unsafe fn data_start(mbuf: *const rte_mbuf) -> *mut u8 {
     }
 }
 
-/// `rte_pktmbuf_data_len`, cut to what the buffer holds: net_null, for one, writes the length that it
-/// was configured with into mbufs that are smaller.
+/// `rte_pktmbuf_data_len`, limited to the buffer: net_null, for example, writes its configured
+/// length even into smaller mbufs.
 ///
 /// # Safety
 /// `mbuf` is valid.
@@ -81,11 +82,11 @@ pub(crate) unsafe fn data_len(mbuf: *const rte_mbuf) -> usize {
     }
 }
 
-/// Whether the first segment has a header of `len` bytes, 64 at most.
+/// Returns true if the first segment has a header of `len` bytes, at most 64.
 ///
-/// The buffer's end is not looked at. Valid mbufs end inside it. The driver that is known to claim more
-/// bytes than there are (see [`data_len`]) leaves the start where the headroom ends, and behind that
-/// every pool has 64 bytes.
+/// The end of the buffer is not checked. Valid mbufs end inside it. The driver that is known to
+/// report more bytes than there are (see [`data_len`]) leaves the start of the data where the
+/// headroom ends, and every pool has 64 bytes after that.
 ///
 /// # Safety
 /// `mbuf` is valid.
@@ -95,8 +96,9 @@ pub(crate) unsafe fn has_header(mbuf: *const rte_mbuf, len: u16) -> bool {
     unsafe { field::<u16>(mbuf, layout::MBUF_DATA_LEN) >= len }
 }
 
-/// `rte_mbuf_refcnt_read`, with acquire ordering: who finds a count of 1 may write what other owners
-/// have read until they gave their references up (a release, as in `Arc::get_mut`).
+/// `rte_mbuf_refcnt_read`, with acquire ordering: a caller that finds a count of 1 may overwrite
+/// bytes that other owners read before they gave up their references (a release, as in
+/// `Arc::get_mut`).
 ///
 /// # Safety
 /// `mbuf` is valid.
@@ -131,7 +133,7 @@ pub(crate) unsafe fn alloc_bulk(
     }
 }
 
-// The fields that `reset` writes as one number are side by side.
+// The fields that `reset` writes as one number are adjacent.
 const _: () = {
     assert!(layout::MBUF_PORT == layout::MBUF_NB_SEGS + 2);
     assert!(layout::MBUF_PKT_LEN == layout::MBUF_PACKET_TYPE + 4);
@@ -140,13 +142,13 @@ const _: () = {
     assert!(layout::MBUF_PACKET_TYPE % 8 == 0);
 };
 
-/// `nb_segs` 1 and `port` invalid, as they lie in an mbuf.
+/// `nb_segs` 1 and an invalid `port`, in the layout of an mbuf.
 const ONE_SEGMENT_OF_NO_PORT: u32 = {
     let ([a, b], [c, d]) = (1u16.to_ne_bytes(), layout::MBUF_PORT_INVALID.to_ne_bytes());
     u32::from_ne_bytes([a, b, c, d])
 };
 
-/// `rte_pktmbuf_reset`, in half as many stores. The headroom is whole in every buffer of our pools.
+/// `rte_pktmbuf_reset`, in half as many stores. Every buffer of these pools has the full headroom.
 #[inline(always)]
 unsafe fn reset(mbuf: *mut rte_mbuf) {
     // SAFETY: a fresh mbuf, the caller's own.
@@ -164,8 +166,8 @@ unsafe fn reset(mbuf: *mut rte_mbuf) {
     }
 }
 
-/// `rte_pktmbuf_free`: frees every segment of a packet. Direct segments that nobody else holds go
-/// back natively, all others through C.
+/// `rte_pktmbuf_free`: frees every segment of a packet. Direct segments with no other owner are
+/// returned to the pool natively, all others through C.
 ///
 /// # Safety
 /// `mbuf` is the first segment of a packet; the caller gives up its reference.
@@ -182,15 +184,15 @@ pub(crate) unsafe fn free(mbuf: *mut rte_mbuf) {
     }
 }
 
-/// `rte_pktmbuf_free_bulk`: neighbours of one pool go back to it together.
+/// `rte_pktmbuf_free_bulk`: adjacent packets from the same pool are returned together.
 ///
 /// # Safety
 /// `mbufs` holds `n` packets whose references the caller gives up.
 #[inline]
 pub(crate) unsafe fn free_bulk(mbufs: *mut *mut rte_mbuf, n: usize) {
-    // The neighbours that wait, and their pool; null while none do.
+    // The first of the waiting packets, and their pool; null if none wait.
     let (mut first, mut pool) = (0, std::ptr::null_mut::<rte_mempool>());
-    // SAFETY: the contract is the caller's; those that wait are plain mbufs of `pool`.
+    // SAFETY: the contract is the caller's; the waiting packets are plain mbufs of `pool`.
     unsafe {
         for index in 0..n {
             let mbuf = *mbufs.add(index);
@@ -214,8 +216,8 @@ pub(crate) unsafe fn free_bulk(mbufs: *mut *mut rte_mbuf, n: usize) {
     }
 }
 
-/// One direct segment, and ours alone: it can go back to its pool as it is, because a pool's mbufs
-/// have `next` null, `nb_segs` 1 and a count of 1.
+/// Returns true for one direct segment with no other owner: it can return to its pool as it is,
+/// because a pool's mbufs have `next` null, `nb_segs` 1 and a count of 1.
 #[inline(always)]
 unsafe fn is_plain(mbuf: *const rte_mbuf) -> bool {
     // SAFETY: the contract is the caller's.

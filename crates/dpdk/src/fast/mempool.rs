@@ -21,7 +21,8 @@ unsafe fn field<T: Copy>(pool: *const rte_mempool, offset: usize) -> T {
 struct Cache(*mut u8);
 
 impl Cache {
-    /// `rte_mempool_default_cache`: none for pools without, and for threads that are no lcore.
+    /// `rte_mempool_default_cache`: none for pools without caches, and for threads that are no
+    /// lcore.
     #[inline(always)]
     unsafe fn of(pool: *const rte_mempool) -> Option<Self> {
         let lcore = lcore::current_id() as usize;
@@ -117,7 +118,7 @@ pub(crate) unsafe fn get_bulk(pool: *mut rte_mempool, objects: *mut Object, n: u
     }
 }
 
-/// The cache has too few: takes what is there, refills it from the backend, and takes the rest.
+/// The cache has too few: takes those, refills it from the backend, and takes the rest.
 #[cold]
 unsafe fn get_refill(pool: *mut rte_mempool, cache: Cache, objects: *mut Object, n: usize) -> bool {
     // SAFETY: the contract is the caller's. The cache's array holds twice CACHE_MAX_SIZE objects, so
@@ -129,8 +130,8 @@ unsafe fn get_refill(pool: *mut rte_mempool, cache: Cache, objects: *mut Object,
             objects.add(index).write(cache.objects().add(len - 1 - index).read());
         }
         let size = cache.read(layout::CACHE_SIZE);
-        // The objects just taken may be overwritten only once the request is certain to succeed: ask
-        // for the missing ones first where the cache cannot be refilled as well.
+        // The objects just taken may be overwritten only once the request is certain to succeed:
+        // ask for the missing ones first, because the cache may not be refilled as well.
         let rest = objects.add(len);
         if missing > layout::CACHE_MAX_SIZE {
             if !get_backend(pool, rest, missing) {
@@ -159,7 +160,7 @@ unsafe fn get_refill(pool: *mut rte_mempool, cache: Cache, objects: *mut Object,
 
 #[cold]
 unsafe fn get_backend(pool: *mut rte_mempool, objects: *mut Object, n: usize) -> bool {
-    // A ring answers that it has too few when it is asked for none.
+    // A ring reports too few objects when it is asked for none.
     // SAFETY: the contract is the caller's.
     n == 0 || unsafe { dpdk_sys::lr_mempool_ops_dequeue_bulk(pool, objects, n as u32) == 0 }
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! DPDK's header-only inline functions, natively.
+//! DPDK's header-only inline functions, rewritten in Rust.
 //!
-//! Each repeats what the C inline function of the same name does in a release build, over offsets
-//! that the C compiler emitted. A call into C for each of them would cost 13 to 40 % of a forwarder's
-//! rate. `tests/equivalence` compares them with the C functions.
+//! Each does what the C inline function of the same name does in a release build, at offsets that
+//! the C compiler emitted. Calling C for each of them would cost 13 to 40 % of a forwarder's rate.
+//! `tests/equivalence` compares them with the C functions.
 
 pub(crate) mod ethdev;
 pub(crate) mod headers;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! `rte_prefetch0`.
 
-/// Has the processor fetch a cache line into all levels. Any address will do, for nothing is read of it that could fault.
-/// On processors other than x86_64 and aarch64 it does nothing.
+/// Prefetches a cache line into all levels. Any address is allowed, because a prefetch does not
+/// fault. Does nothing on processors other than x86_64 and aarch64.
 #[inline(always)]
 pub(crate) fn prefetch(at: *const u8) {
     #[cfg(target_arch = "x86_64")]

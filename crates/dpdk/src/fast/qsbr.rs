@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The inline functions of `rte_rcu_qsbr.h`: what readers call for each burst, and what writers ask.
+//! The inline functions of `rte_rcu_qsbr.h`: readers call them for each burst, writers to wait for
+//! readers.
 
 use std::sync::atomic::{AtomicU64, Ordering, fence};
 
 use dpdk_sys::{layout, rte_rcu_qsbr};
 
-/// A number of the variable; all are read and written atomically, by C too.
+/// A number in the variable; all are read and written atomically, by C too.
 ///
 /// # Safety
 /// `variable` is valid for `'v`, and has a number of 64 bits at `offset`.
@@ -35,8 +36,8 @@ pub(crate) unsafe fn online(variable: *mut rte_rcu_qsbr, thread: u32) {
     // SAFETY: the contract is the caller's.
     unsafe {
         let token = number(variable, layout::QSBR_TOKEN).load(Ordering::Relaxed);
-        // Release: a writer may see this and never that the thread was offline. What it read before that
-        // comes before what the writer then frees. On x86 it costs nothing.
+        // Release: a writer may see this store without having seen that the thread was offline. The
+        // thread's earlier reads then happen before what the writer frees. On x86 it costs nothing.
         counter(variable, thread).store(token, Ordering::Release);
     }
     // A writer that does not see the store has exchanged the table before the reads that follow.
@@ -63,7 +64,7 @@ pub(crate) unsafe fn quiescent(variable: *mut rte_rcu_qsbr, thread: u32) {
     unsafe {
         let token = number(variable, layout::QSBR_TOKEN).load(Ordering::Acquire);
         let counter = counter(variable, thread);
-        // Mostly nothing is asked for, and the line stays where it is.
+        // Usually no writer has asked, and the cache line stays where it is.
         if counter.load(Ordering::Relaxed) != token {
             counter.store(token, Ordering::Release);
         }
@@ -78,28 +79,29 @@ pub(crate) unsafe fn quiescent(variable: *mut rte_rcu_qsbr, thread: u32) {
 pub(crate) unsafe fn start(variable: *mut rte_rcu_qsbr) -> u64 {
     // SAFETY: the contract is the caller's.
     let token = unsafe { number(variable, layout::QSBR_TOKEN).fetch_add(1, Ordering::Release) } + 1;
-    // What was exchanged before must be seen by threads that go online unseen by `check`. The addition
-    // alone says so on x86; C leaves it at that.
+    // Threads that go online unseen by `check` must see what was exchanged before. On x86 the
+    // addition alone ensures that; C has no more.
     fence(Ordering::SeqCst);
     token
 }
 
-/// Sets the token that C believes every reader has acknowledged; returns the previous one.
+/// Sets the token that C assumes every reader has acknowledged; returns the previous one.
 ///
 /// # Safety
-/// `variable` is valid. Until what C believed is put back, it asks only for what no reader uses.
+/// `variable` is valid. Until the previous value is restored, C checks only for objects that no
+/// reader uses.
 pub(crate) unsafe fn believe(variable: *mut rte_rcu_qsbr, token: u64) -> u64 {
     // SAFETY: the contract is the caller's.
     unsafe { number(variable, layout::QSBR_ACKED) }.swap(token, Ordering::Relaxed)
 }
 
-/// `rte_rcu_qsbr_check` without waiting: whether every registered reader that is online has acknowledged
-/// `token`.
+/// `rte_rcu_qsbr_check` without waiting: returns true if every registered reader that is online has
+/// acknowledged `token`.
 ///
-/// C keeps the least that it has seen acknowledged (`acked_token`) and believes it the next time. A reader
-/// that was offline when a check came by may have gone online since, while the readers that the check came
-/// to later acknowledged tokens that another writer has asked for meanwhile: that reader is behind what was
-/// kept. So nothing is kept here, nor believed.
+/// C stores the smallest token that it has seen acknowledged (`acked_token`) and relies on it next
+/// time. That is wrong: a reader that was offline when a check passed it may have gone online
+/// since, while readers that the check reached later acknowledged newer tokens of another writer.
+/// That reader is then behind the stored token. So nothing is stored here, nor relied on.
 ///
 /// # Safety
 /// `variable` is valid and was made for `threads` threads.

@@ -1,17 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The inline functions of `rte_ring_elem.h`: items of any size go in at one end and out at the other.
+//! The inline functions of `rte_ring_elem.h`: items of any size enter at one end and leave at the
+//! other.
 //!
-//! A ring has two ends, of producers and of consumers, each with a head and a tail that only grow (and
-//! run over). Whoever moves an end's head has claimed the slots between its old and its new place; when the
-//! items there are copied it moves the tail, which is what the other end looks at. The order of memory
-//! accesses is that of `rte_ring_c11_pvt.h`; on x86 it costs what `rte_ring_generic_pvt.h` does.
+//! A ring has two ends, of producers and of consumers, each with a head and a tail that only grow
+//! (and wrap around). A thread that moves an end's head has claimed the slots between its old and
+//! its new position. When it has copied the items there it moves the tail, which the other end
+//! reads. The order of memory accesses is that of `rte_ring_c11_pvt.h`; on x86 it costs what
+//! `rte_ring_generic_pvt.h` does.
 
 use std::ptr::copy_nonoverlapping;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use dpdk_sys::{layout, rte_ring};
 
-/// The places of the two counters of an end.
+/// The offsets of the two counters of an end.
 struct End {
     head: usize,
     tail: usize,
@@ -44,8 +46,9 @@ unsafe fn constant(ring: *const rte_ring, offset: usize) -> u32 {
     unsafe { ring.cast::<u8>().add(offset).cast::<u32>().read() }
 }
 
-/// `__rte_ring_move_prod_head` and `__rte_ring_move_cons_head`: claims `n` slots, or as many as there are,
-/// or with `exact` all or none. There are `room` more of them than the other end is ahead.
+/// `__rte_ring_move_prod_head` and `__rte_ring_move_cons_head`: claims `n` slots, or as many as
+/// there are; with `exact`, all or none. The number of slots is `room` plus the distance to the
+/// other end.
 ///
 /// # Safety
 /// `ring` is valid. When `SINGLE`, nobody else uses this end.
@@ -60,13 +63,14 @@ unsafe fn claim<const SINGLE: bool>(
 ) -> Claim {
     // SAFETY: the contract is the caller's.
     let (head, others_tail) = unsafe { (counter(ring, own.head), counter(ring, other.tail)) };
-    // Acquire: who moved the head before has seen a tail of the other end; what is read below is no older.
+    // Acquire: the thread that moved the head before has seen a tail of the other end; the one read
+    // below is no older.
     let order = if SINGLE { Ordering::Relaxed } else { Ordering::Acquire };
     let mut at = head.load(order);
     loop {
-        // Acquire: what the other end did with the slots before it moved its tail has been done.
+        // Acquire: whatever the other end did with the slots before it moved its tail has happened.
         let tail = others_tail.load(Ordering::Acquire);
-        // More than there can be when `at` is out of date: then the exchange fails.
+        // Too large if `at` is out of date: then the exchange fails.
         let there = room.wrapping_add(tail).wrapping_sub(at);
         let n = match (n <= there, exact) {
             (true, _) => n,
@@ -96,15 +100,15 @@ unsafe fn claim<const SINGLE: bool>(
 unsafe fn publish<const SINGLE: bool>(ring: *mut rte_ring, own: &End, claim: &Claim) {
     // SAFETY: the contract is the caller's.
     let tail = unsafe { counter(ring, own.tail) };
-    // C waits with relaxed loads. Acquire, so that who sees our tail sees what was done before it was our
-    // turn; on x86 they are the same.
+    // C waits with relaxed loads. Acquire here: a thread that sees our tail also sees what was done
+    // before our turn. On x86 both are the same.
     if !SINGLE && tail.load(Ordering::Acquire) != claim.at {
         wait(tail, claim.at);
     }
     tail.store(claim.at.wrapping_add(claim.n), Ordering::Release);
 }
 
-/// Waits for those whose turn is before ours. Theirs may be a thread that waits for this CPU.
+/// Waits for threads whose turn is before ours. One of them may be waiting for this CPU.
 #[cold]
 #[inline(never)]
 fn wait(tail: &AtomicU32, turn: u32) {
@@ -120,8 +124,8 @@ fn wait(tail: &AtomicU32, turn: u32) {
     }
 }
 
-/// The slots of a ring, and the place of a claim among them: its first slot, and how many follow it before
-/// the end of the array.
+/// The slots of a ring, and the position of a claim among them: its first slot, and how many slots
+/// follow it before the end of the array.
 ///
 /// # Safety
 /// `ring` is valid and has slots of the size of a `T`.
@@ -137,8 +141,8 @@ unsafe fn slots<T>(ring: *mut rte_ring, claim: &Claim) -> (*mut T, usize, usize)
     }
 }
 
-/// `rte_ring_mp_enqueue_burst_elem` and `rte_ring_sp_enqueue_burst_elem`, or `_bulk_elem` when `exact`:
-/// moves the first of `n` items into the ring. Returns how many.
+/// `rte_ring_mp_enqueue_burst_elem` and `rte_ring_sp_enqueue_burst_elem`, or `_bulk_elem` with
+/// `exact`: moves the first of `n` items into the ring. Returns how many.
 ///
 /// # Safety
 /// `ring` is valid and has slots of the size of a `T`. `items` are `n` items, of which those that the ring
@@ -170,8 +174,8 @@ pub(crate) unsafe fn enqueue<T, const SINGLE: bool>(
     }
 }
 
-/// `rte_ring_mc_dequeue_burst_elem` and `rte_ring_sc_dequeue_burst_elem`, or `_bulk_elem` when `exact`:
-/// moves the first of what is in the ring, `n` at most, out of it. Returns how many.
+/// `rte_ring_mc_dequeue_burst_elem` and `rte_ring_sc_dequeue_burst_elem`, or `_bulk_elem` with
+/// `exact`: moves the first items, at most `n`, out of the ring. Returns how many.
 ///
 /// # Safety
 /// `ring` is valid and holds items of type `T`. There is room for `n` items, which are the caller's
@@ -202,7 +206,7 @@ pub(crate) unsafe fn dequeue<T, const SINGLE: bool>(
     }
 }
 
-/// `rte_ring_count`: items inside, a moment ago when others use the ring.
+/// `rte_ring_count`: the number of items; may be out of date when other threads use the ring.
 ///
 /// # Safety
 /// `ring` is valid.
@@ -213,7 +217,7 @@ pub(crate) unsafe fn count(ring: *mut rte_ring) -> u32 {
         let produced = counter(ring, PRODUCERS.tail).load(Ordering::Relaxed);
         let consumed = counter(ring, CONSUMERS.tail).load(Ordering::Relaxed);
         let count = produced.wrapping_sub(consumed) & constant(ring, layout::RING_MASK);
-        // The two are not of the same moment.
+        // The two counters are not read at the same moment.
         count.min(capacity(ring))
     }
 }

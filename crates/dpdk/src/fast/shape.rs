@@ -3,8 +3,8 @@
 //! `linearize`, and the split that DPDK lacks.
 //!
 //! They differ from C if a driver has reported wrong lengths: bytes outside of a buffer are never
-//! given out. Nothing here checks reference counts; the safe callers do. And if headers move, or
-//! may end after the data, requests to the device about them are withdrawn (see `REQUESTS`).
+//! returned. Nothing here checks reference counts; the safe callers do. If headers move, or may end
+//! after the data, requests to the device about them are withdrawn (see `REQUESTS`).
 
 use std::ptr::{copy_nonoverlapping, null_mut};
 
@@ -40,7 +40,7 @@ pub(crate) unsafe fn last_segment(mut mbuf: *mut rte_mbuf) -> *mut rte_mbuf {
     }
 }
 
-/// `rte_pktmbuf_headroom`: bytes before the data; none when the data would begin behind the buffer.
+/// `rte_pktmbuf_headroom`: bytes before the data; 0 if the data would begin after the buffer.
 ///
 /// # Safety
 /// `mbuf` is valid.
@@ -52,8 +52,8 @@ pub(crate) unsafe fn headroom(mbuf: *const rte_mbuf) -> u16 {
     if offset <= room { offset } else { 0 }
 }
 
-/// `rte_pktmbuf_tailroom` of one segment: bytes behind its data; none where the data claims more than
-/// there is.
+/// `rte_pktmbuf_tailroom` of one segment: bytes after its data; 0 if the driver reports more data
+/// than there is.
 ///
 /// # Safety
 /// `mbuf` is valid.
@@ -91,7 +91,7 @@ unsafe fn shrink(packet: *mut rte_mbuf, segment: *mut rte_mbuf, len: u16) {
     }
 }
 
-/// Bytes that a driver claims past the buffer's end: shortening a segment removes them as well,
+/// Bytes that a driver reports past the buffer's end: shortening a segment removes them as well,
 /// because a segment whose start has moved must not report more bytes than it has (see
 /// `has_header`).
 ///
@@ -103,7 +103,8 @@ unsafe fn outside(mbuf: *const rte_mbuf, inside: usize) -> u16 {
     unsafe { field::<u16>(mbuf, layout::MBUF_DATA_LEN) - inside as u16 }
 }
 
-/// `rte_pktmbuf_prepend`: `len` bytes more at the front; null, and nothing changed, without the room.
+/// `rte_pktmbuf_prepend`: `len` bytes more at the front; null, and nothing changed, if there is no
+/// room.
 ///
 /// # Safety
 /// `mbuf` is a valid packet whose first mbuf is the caller's alone.
@@ -122,8 +123,8 @@ pub(crate) unsafe fn prepend(mbuf: *mut rte_mbuf, len: u16) -> *mut u8 {
     }
 }
 
-/// `rte_pktmbuf_append`: `len` bytes more behind the last segment's; null, and nothing changed,
-/// without the room.
+/// `rte_pktmbuf_append`: `len` bytes more after the last segment's; null, and nothing changed, if
+/// there is no room.
 ///
 /// # Safety
 /// `mbuf` is a valid packet and `last` its last segment; both mbufs are the caller's alone.
@@ -140,7 +141,7 @@ pub(crate) unsafe fn append(mbuf: *mut rte_mbuf, last: *mut rte_mbuf, len: u16) 
     }
 }
 
-/// `rte_pktmbuf_adj`: `len` bytes less at the front; `false`, and nothing changed, when the first
+/// `rte_pktmbuf_adj`: `len` bytes less at the front; `false`, and nothing changed, if the first
 /// segment has fewer.
 ///
 /// # Safety
@@ -162,7 +163,7 @@ pub(crate) unsafe fn adj(mbuf: *mut rte_mbuf, len: u16) -> bool {
     }
 }
 
-/// `rte_pktmbuf_trim`: `len` bytes less at the end; `false`, and nothing changed, when the last
+/// `rte_pktmbuf_trim`: `len` bytes less at the end; `false`, and nothing changed, if the last
 /// segment has fewer.
 ///
 /// # Safety
@@ -181,8 +182,8 @@ pub(crate) unsafe fn trim(mbuf: *mut rte_mbuf, last: *mut rte_mbuf, len: u16) ->
     }
 }
 
-/// `rte_pktmbuf_chain`: puts `tail` behind `last`; `false`, and nothing changed, when that would be too
-/// many segments.
+/// `rte_pktmbuf_chain`: appends `tail` after `last`; `false`, and nothing changed, if there would
+/// be too many segments.
 ///
 /// # Safety
 /// `head` and `tail` are valid packets and `last` is the last segment of `head`; the three mbufs are
@@ -235,8 +236,8 @@ pub(crate) unsafe fn split(head: *mut rte_mbuf, last: *mut rte_mbuf, tail: *mut 
     }
 }
 
-/// `rte_pktmbuf_linearize`: moves all data into the first segment and frees the others; `false`, and
-/// nothing changed, when its tail room is too small.
+/// `rte_pktmbuf_linearize`: moves all data into the first segment and frees the others; `false`,
+/// and nothing changed, if its tail room is too small.
 ///
 /// # Safety
 /// `mbuf` is a valid packet whose first mbuf and its bytes are the caller's alone.

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Several owners of the same bytes: `rte_pktmbuf_refcnt_update`, `rte_pktmbuf_attach`,
-//! `rte_pktmbuf_attach_extbuf` and `rte_pktmbuf_clone`, and a part of a packet, which DPDK lacks; and the
-//! fields that clones and copies take over.
+//! `rte_pktmbuf_attach_extbuf` and `rte_pktmbuf_clone`; a part of a packet, which DPDK lacks; and
+//! the fields that clones and copies take over.
 //!
-//! They differ from C in three ways. Two are because callers hold `&self`: a count of 1 is raised by an
-//! atomic addition too (C stores 2, so that two threads that share one owner would lose a count), and
-//! no count is raised beyond [`MAX_OWNERS`] (C lets its 16 bits run over). And clones and copies are made
-//! without [`REQUESTS`] to the device that sends them: a driver would write into bytes that others read.
+//! They differ from C in three ways. Two are because callers hold `&self`: a count of 1 is raised
+//! by an atomic addition too (C stores 2, so two threads that share one owner would lose a count),
+//! and no count is raised beyond [`MAX_OWNERS`] (C lets its 16 bits overflow). And clones and
+//! copies are made without [`REQUESTS`] to the sending device: a driver would write into bytes that
+//! others read.
 
 use std::ptr::{copy_nonoverlapping, null_mut};
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -19,7 +20,7 @@ use super::shape::next;
 /// Half of the counter's range: threads that raise it at the same moment overshoot by one each.
 const MAX_OWNERS: u16 = u16::MAX / 2;
 
-/// Why nothing was shared; everything is as it was.
+/// Why nothing was shared; nothing was changed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Refused {
     /// The pool has too few mbufs.
@@ -37,7 +38,7 @@ unsafe fn count<'a>(mbuf: *mut rte_mbuf) -> &'a AtomicU16 {
     unsafe { AtomicU16::from_ptr(mbuf.cast::<u8>().add(layout::MBUF_REFCNT).cast()) }
 }
 
-/// Adds an owner. Relaxed, as `Arc::clone`: who adds one has one already.
+/// Adds an owner. Relaxed, as in `Arc::clone`: the caller already is an owner.
 fn raise(count: &AtomicU16) -> Result<(), Refused> {
     if count.fetch_add(1, Ordering::Relaxed) < MAX_OWNERS {
         return Ok(());
@@ -49,8 +50,8 @@ fn raise(count: &AtomicU16) -> Result<(), Refused> {
 /// `rte_pktmbuf_refcnt_update(mbuf, 1)`: one more owner of every segment, or of none.
 ///
 /// # Safety
-/// `mbuf` is a valid packet that the caller owns a reference to. On success there is one more, which
-/// somebody has to give up.
+/// `mbuf` is a valid packet that the caller owns a reference to. On success there is one more,
+/// which must be given up later.
 pub(crate) unsafe fn add_owner(mbuf: *mut rte_mbuf) -> Result<(), Refused> {
     // SAFETY: each segment of a valid packet is valid. Lowering ends at the segment that refused;
     // the caller's own reference keeps each count above 0.
@@ -143,8 +144,8 @@ unsafe fn attach(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refuse
 /// `clone` is a fresh mbuf with a buffer of its own, the caller's alone; `mbuf` is a valid segment that
 /// the caller owns a reference to and nobody changes meanwhile.
 unsafe fn attach_bytes(clone: *mut rte_mbuf, mbuf: *mut rte_mbuf) -> Result<(), Refused> {
-    // SAFETY: the contract is the caller's; whoever has a reference to a segment keeps the owner of its
-    // bytes alive. Fields are copied whole, between different mbufs.
+    // SAFETY: the contract is the caller's; a reference to a segment keeps the owner of its bytes
+    // alive. Fields are copied whole, between different mbufs.
     unsafe {
         let shared = if field::<u64>(mbuf, layout::MBUF_OL_FLAGS) & layout::MBUF_F_EXTERNAL != 0 {
             let shared: *mut u8 = field(mbuf, layout::MBUF_SHINFO);
@@ -196,7 +197,8 @@ pub(crate) unsafe fn drop_external_owner(shared: *mut rte_mbuf_ext_shared_info) 
     }
 }
 
-/// `rte_pktmbuf_attach_extbuf` and `rte_pktmbuf_append` of all: a packet of `len` bytes outside of all mbufs.
+/// `rte_pktmbuf_attach_extbuf` and `rte_pktmbuf_append` of all bytes: a packet of `len` bytes
+/// outside of all mbufs.
 ///
 /// # Safety
 /// `mbuf` is a fresh mbuf with a buffer of its own, the caller's alone. `len` bytes lie at `bytes`, where devices
@@ -224,8 +226,8 @@ pub(crate) unsafe fn attach_external(
     }
 }
 
-/// A new packet of mbufs from `pool` that shares `len` bytes of a packet behind the first `skip`, or none. It
-/// takes over what [`copy_metadata`] does.
+/// A new packet of mbufs from `pool` that shares `len` bytes of a packet after the first `skip`; or
+/// none. It takes over the fields that [`copy_metadata`] copies.
 ///
 /// # Safety
 /// As [`clone`]; and the segments have `skip + len` bytes together, `len` of at least 1.

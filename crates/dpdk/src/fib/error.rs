@@ -15,7 +15,7 @@ pub enum FibError {
         /// The most bytes.
         most: usize,
     },
-    /// A limit is zero or too large.
+    /// A limit is 0 or too large.
     #[error("FIB {name:?} with {given} {what}: 1 to {most} are possible")]
     Limit {
         /// The table's name.
@@ -27,7 +27,7 @@ pub enum FibError {
         /// The most.
         most: u64,
     },
-    /// The default next hop is too large for the entries.
+    /// The default next hop does not fit the entries.
     #[error(
         "FIB {name:?}: invalid default next hop {given}: must be at most {most}; choose larger entries (NextHopSize)"
     )]
@@ -58,13 +58,13 @@ pub enum FibError {
     },
 }
 
-/// Why a route was not added or removed. The table is as it was.
+/// Why a route was not added or removed. The table was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteError {
     /// Too short or too long.
     #[error(
-        "a prefix of {given} bits: 1 to {bits} are possible; default_next_hop is for all addresses"
+        "invalid prefix length {given}: must be 1 to {bits}; use default_next_hop for a default route"
     )]
     Length {
         /// Its length.
@@ -72,7 +72,7 @@ pub enum RouteError {
         /// Bits of an address.
         bits: u8,
     },
-    /// The next hop is too large for the entries.
+    /// The next hop does not fit the entries.
     #[error(
         "invalid next hop {given}: must be at most {most}; choose larger entries (NextHopSize)"
     )]
@@ -88,8 +88,8 @@ pub enum RouteError {
          groups"
     )]
     Full,
-    /// This change of a table of IPv6 puts all routes into a new one (see [`Fib6::add`](super::Fib6::add)), for which there is
-    /// not the memory.
+    /// This change of an IPv6 table must put all routes into a new table (see
+    /// [`Fib6::add`](super::Fib6::add)), for which there is not enough memory.
     #[error(
         "no memory for a second table, which this change needs: give EAL more (-m, --socket-mem)"
     )]

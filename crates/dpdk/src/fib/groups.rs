@@ -1,26 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Counts the groups of entries that the routes of a table need.
 //!
-//! DPDK counts them as well, but wrongly: if a route's next hop is that of the surrounding one, or
-//! if that one is removed first. A table that runs out of groups in the middle of a change is left
-//! half changed, which DPDK does not always report. So changes that could run out are not begun.
+//! DPDK counts them too, but wrongly if a route's next hop equals that of the surrounding route, or
+//! if the surrounding route is removed first. If a table runs out of groups in the middle of a
+//! change, it is left half changed, which DPDK does not always report. So changes that could run
+//! out are not started.
 
 use std::collections::HashMap;
 
-/// Groups in use at most, each by the first bits that its addresses share, and how many of them.
+/// The groups that may be in use. Each is identified by the first bits that its addresses share,
+/// and their number.
 #[derive(Default)]
 pub(super) struct Groups {
     users: HashMap<(u128, u8), u32>,
 }
 
-/// The groups that a route with this prefix (in the upper bits) goes through: one for each 8 bits behind the first 24,
-/// the last ones not counted if they end the prefix.
+/// The groups that a route with this prefix (in the upper bits) needs: one for each further 8 bits
+/// after the first 24, without the last ones, in which the prefix ends.
 fn of(prefix: u128, len: u8) -> impl Iterator<Item = (u128, u8)> {
     (24..len).step_by(8).map(move |bits| (prefix >> (128 - bits), bits))
 }
 
 impl Groups {
-    /// Returns true if a further route leaves them `most` at most.
+    /// Returns true if at most `most` groups are in use with one more route.
     pub(super) fn fits(&self, prefix: u128, len: u8, most: u32) -> bool {
         let new = of(prefix, len).filter(|group| !self.users.contains_key(group)).count();
         self.users.len() + new <= most as usize

@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Routes in forwarding tables (`librte_fib`): as [`lpm`](crate::lpm), with a list of routes to read, next hops of up
-//! to 63 bits, vector lookups, and routes that are added and removed faster.
+//! Forwarding tables of routes (`librte_fib`). Compared with [`lpm`](crate::lpm): routes can be
+//! listed, next hops have up to 63 bits, lookups use vector instructions, and routes are added and
+//! removed faster.
 //!
 //! # Lifecycle
-//! [`Fib`] holds routes of IPv4, [`Fib6`] of IPv6. Both have limits, which are given when they are made, and free their
-//! memory and name when they are dropped.
+//! [`Fib`] holds IPv4 routes, [`Fib6`] IPv6 routes. Both have limits that are set when they are
+//! made, and free their memory and name when they are dropped.
 //!
 //! # Threads
-//! Any number of threads look up at once. Routes are changed through `&mut`, so not meanwhile; a table is exchanged as
-//! a whole while it is read by [`Replaceable`](crate::qsbr::Replaceable).
+//! Any number of threads look up at once. Routes are changed through `&mut`, so not meanwhile;
+//! [`Replaceable`](crate::qsbr::Replaceable) exchanges a whole table while it is read.
 //!
 //! # Byte order
-//! IPv4 addresses that are looked up are numbers in host byte order (`u32::from_be_bytes` of what a packet has,
-//! `u32::from` of an `Ipv4Addr`); IPv6 addresses are bytes as packets have them.
+//! IPv4 addresses to look up are numbers in host byte order (`u32::from_be_bytes` of the bytes in a
+//! packet, `u32::from` of an `Ipv4Addr`); IPv6 addresses are bytes as in a packet.
 //!
-//! # Which
-//! A [`FibType::Table`] is looked up in one to two accesses to memory (IPv4, DIR-24-8), or one more for each 8 bits
-//! behind the first 24 that the longest prefix has (IPv6, a trie). [`FibType::Dummy`] walks the tree of routes: slow,
-//! without the large table, for tests.
+//! # Which type
+//! A lookup in a [`FibType::Table`] takes one or two memory accesses for IPv4 (DIR-24-8). For IPv6
+//! (a trie) it takes one, and one more for each further 8 bits of the longest prefix after the
+//! first 24. [`FibType::Dummy`] walks the tree of routes: slow, without the large table, for tests.
 //!
 //! ```standalone_crate
 //! use std::net::Ipv4Addr;
@@ -55,7 +56,7 @@ pub use error::{FibError, RouteError};
 pub use v4::{Fib, Routes};
 pub use v6::{Fib6, Routes6};
 
-/// The size of a table's entries. One bit of each is DPDK's.
+/// The size of a table's entries. DPDK uses one bit of each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NextHopSize {
     /// 1 byte: next hops up to 127, groups up to 126. For IPv4 only.
@@ -75,7 +76,7 @@ impl NextHopSize {
         (1 << (8 * (1 << self.code()) - 1)) - 1
     }
 
-    /// DPDK's number for it: its logarithm.
+    /// DPDK's code for it: the logarithm.
     fn code(self) -> u32 {
         match self {
             Self::One => 0,
@@ -95,9 +96,10 @@ pub enum FibType {
     Table {
         /// The size of its 2^24 entries.
         next_hop: NextHopSize,
-        /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24 bits that a longer prefix
-        /// has, for IPv6 one for each 8 bits behind the first 24 that no other has. DPDK counts those of IPv6 as if
-        /// routes shared none: give it several times as many as there will be.
+        /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24-bit
+        /// prefix that contains longer routes, for IPv6 one for each further 8 bits of a prefix
+        /// after the first 24 that are not shared with another. DPDK counts those of IPv6 as if
+        /// routes shared none: give it several times as many as needed.
         groups: u32,
     },
 }
@@ -118,12 +120,12 @@ pub struct FibConfig {
     pub socket: Option<u32>,
 }
 
-/// The groups that DPDK's own work may need temporarily, besides those of the routes.
+/// The groups that DPDK itself may need temporarily, besides those of the routes.
 const SPARE: u32 = 16;
 
 impl FibConfig {
-    /// 1024 routes and 256 groups in a table with next hops of 4 bytes, on any NUMA node; next hop 0 for addresses
-    /// without a route.
+    /// 1024 routes and 256 groups in a table with 4-byte next hops, on any NUMA node; next hop 0
+    /// for addresses without a route.
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self {
@@ -135,7 +137,7 @@ impl FibConfig {
         }
     }
 
-    /// The name for C, the largest next hop and the number of groups, if all is within the limits.
+    /// The name for C, the largest next hop and the number of groups, if all are within the limits.
     fn check(&self) -> Result<(CString, u64, u32), FibError> {
         const NAME: usize = 18; // MP_MP_ before and a number behind it are 31 bytes at most.
         const ROUTES: u64 = 1 << 28;
@@ -150,7 +152,8 @@ impl FibConfig {
         let (most, groups) = match self.kind {
             FibType::Dummy => (u64::MAX, u32::MAX),
             FibType::Table { next_hop, groups } => {
-                // A group's number lies where a next hop does; DPDK computes where it lies in 32 bits.
+                // An entry stores a group's number in place of a next hop; DPDK computes the
+                // group's position in 32 bits.
                 let most = next_hop.most().min(1 << 21) - u64::from(spare(next_hop));
                 limit("groups", groups, most)?;
                 (next_hop.most(), groups)
@@ -168,7 +171,7 @@ impl FibConfig {
     }
 }
 
-/// Groups for DPDK beside those of the routes: tables with entries of 1 byte have few.
+/// Groups for DPDK itself, besides those of the routes: tables with 1-byte entries have few.
 fn spare(size: NextHopSize) -> u32 {
     if size == NextHopSize::One { 1 } else { SPARE }
 }

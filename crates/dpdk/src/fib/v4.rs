@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Forwarding tables of IPv4 (`rte_fib`).
+//! IPv4 forwarding tables (`rte_fib`).
 
 use std::marker::PhantomData;
 use std::net::Ipv4Addr;
@@ -15,10 +15,10 @@ use crate::errno::Errno;
 use crate::lpm::check_places;
 
 const BITS: u8 = 32;
-/// Addresses for one call of C, which counts them in an `int`.
+/// The most addresses in one call of C, which counts them in an `int`.
 const AT_ONCE: usize = 1 << 30;
 
-/// Routes of IPv4 in a forwarding table.
+/// A forwarding table of IPv4 routes.
 pub struct Fib<'eal> {
     raw: NonNull<rte_fib>,
     /// The largest next hop.
@@ -75,7 +75,8 @@ impl<'eal> Fib<'eal> {
         }
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_fib_add`).
+    /// Adds a route for the first `len` bits of `prefix` (the others are ignored), or changes its
+    /// next hop (`rte_fib_add`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -109,8 +110,9 @@ impl<'eal> Fib<'eal> {
         Ok(())
     }
 
-    /// Changes a route while no longer one ends with it at the last of all addresses. If such a one
-    /// begins at the end of another, DPDK's arithmetic overflows, and it writes the whole table.
+    /// Changes a route. Longer routes that also end at the last of all addresses are removed
+    /// meanwhile and added again afterwards: if one of them begins at the end of another, DPDK's
+    /// arithmetic overflows, and it writes the whole table.
     fn alone_at_the_end(
         &mut self,
         prefix: u32,
@@ -157,7 +159,7 @@ impl<'eal> Fib<'eal> {
         if code < 0 { Err(RouteError::Full) } else { Ok(()) }
     }
 
-    /// Routes inside.
+    /// The number of routes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len as usize
@@ -192,12 +194,12 @@ impl<'eal> Fib<'eal> {
         NonNull::new(unsafe { dpdk_sys::rte_rib_lookup_exact(self.rib(), prefix, len) })
     }
 
-    /// Returns the next hop of the longest route around a prefix that has no route.
+    /// Returns the next hop of the longest route that contains a prefix without a route.
     fn around(&self, prefix: u32, len: u8) -> Option<u64> {
         (1..len).rev().find_map(|len| self.exact(mask(prefix.into(), len), len)).map(next_hop)
     }
 
-    /// The next hop of the longest prefix that an address has, or the default one.
+    /// The next hop of the longest matching prefix, or the default one.
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: u32) -> u64 {
@@ -210,16 +212,17 @@ impl<'eal> Fib<'eal> {
         hop
     }
 
-    /// Looks several addresses up (`rte_fib_lookup_bulk`): their next hops, or the default one.
+    /// Looks up several addresses (`rte_fib_lookup_bulk`): writes their next hops, or the default
+    /// one.
     ///
     /// # Errors
-    /// [`LookupError`] when there is not a place for each.
+    /// [`LookupError`] if `hops` is not as long as `addresses`.
     #[inline]
     pub fn lookup_bulk(&self, addresses: &[u32], hops: &mut [u64]) -> Result<(), LookupError> {
         check_places(addresses.len(), hops.len())?;
         for (addresses, hops) in addresses.chunks(AT_ONCE).zip(hops.chunks_mut(AT_ONCE)) {
-            // SAFETY: the table is not changed while it is borrowed; as many addresses are read, which C leaves as
-            // they are, and numbers written, as are counted.
+            // SAFETY: the table is not changed while it is borrowed; C reads this many addresses,
+            // which it does not change, and writes this many numbers.
             unsafe {
                 let (n, from) = (addresses.len() as i32, addresses.as_ptr().cast_mut());
                 dpdk_sys::rte_fib_lookup_bulk(self.raw.as_ptr(), from, hops.as_mut_ptr(), n);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Forwarding tables of IPv6 (`rte_fib6`).
+//! IPv6 forwarding tables (`rte_fib6`).
 
 use std::ffi::CString;
 use std::marker::PhantomData;
@@ -18,20 +18,20 @@ use crate::errno::Errno;
 use crate::lpm::check_places;
 
 const BITS: u8 = 128;
-/// Addresses for one call of C, which counts them in an `int`.
+/// The most addresses in one call of C, which counts them in an `int`.
 const AT_ONCE: usize = 1 << 30;
 
-/// An address as packets have it.
+/// An address as in a packet.
 type Address = [u8; 16];
 
-/// Addresses for C, which reads them. Releases before 24.11 take bytes that they could write, later ones
-/// `struct rte_ipv6_addr` of 16 bytes.
+/// Addresses as C takes them; C only reads them. Releases before 24.11 take a pointer to non-const
+/// bytes, later ones `struct rte_ipv6_addr` of 16 bytes.
 #[inline]
 fn raw<T>(addresses: &[Address]) -> *mut T {
     addresses.as_ptr().cast_mut().cast()
 }
 
-/// Routes of IPv6 in a forwarding table.
+/// A forwarding table of IPv6 routes.
 pub struct Fib6<'eal> {
     raw: NonNull<rte_fib6>,
     config: FibConfig,
@@ -40,9 +40,10 @@ pub struct Fib6<'eal> {
     len: u32,
     max_groups: u32,
     groups: Groups,
-    /// Routes were removed since DPDK began to count groups: it may have lost count.
+    /// Routes were removed since DPDK began to count groups: its count may be wrong.
     removed: bool,
-    /// The number of times that the table was rebuilt, so that the next one has a unique name.
+    /// The number of times that the table was rebuilt: part of the next table's name, which must be
+    /// unique.
     remade: u32,
     eal: PhantomData<&'eal Eal>,
 }
@@ -77,11 +78,12 @@ impl<'eal> Fib6<'eal> {
         })
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_fib6_add`).
+    /// Adds a route for the first `len` bits of `prefix` (the others are ignored), or changes its
+    /// next hop (`rte_fib6_add`).
     ///
-    /// DPDK's count of groups goes wrong when routes are removed, until it takes a table for full that is not. Then, and
-    /// where a route and one inside it both end at the last of all addresses, all routes are put into a new table, which
-    /// for a moment needs the memory of two.
+    /// When routes are removed, DPDK's count of groups becomes wrong, until it reports a table as
+    /// full that is not. In that case, and if a route and one inside it both end at the last of all
+    /// addresses, all routes are put into a new table, which for a moment needs the memory of two.
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -138,9 +140,9 @@ impl<'eal> Fib6<'eal> {
         prefix == last(len) && (len + 1..=BITS).any(|len| self.exact(last(len), len).is_some())
     }
 
-    /// Puts all routes into a new table, this one with another next hop or not at all; the shortest
-    /// first: then no route has another one inside when it is added, and DPDK counts at least the
-    /// required groups.
+    /// Puts all routes into a new table, this one with another next hop or not at all. The shortest
+    /// are added first: no route then has another one inside when it is added, so DPDK counts at
+    /// least the groups that are needed.
     fn make_anew(&mut self, prefix: u128, len: u8, hop: Option<u64>) -> Result<(), RouteError> {
         let changed = (Ipv6Addr::from(prefix), len);
         let mut routes: Vec<_> =
@@ -165,7 +167,7 @@ impl<'eal> Fib6<'eal> {
         Ok(())
     }
 
-    /// Routes inside.
+    /// The number of routes.
     #[must_use]
     pub fn len(&self) -> usize {
         self.len as usize
@@ -201,7 +203,7 @@ impl<'eal> Fib6<'eal> {
         NonNull::new(unsafe { dpdk_sys::rte_rib6_lookup_exact(self.rib(), raw(&address), len) })
     }
 
-    /// The next hop of the longest prefix that an address has, or the default one.
+    /// The next hop of the longest matching prefix, or the default one.
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: &Address) -> u64 {
@@ -214,16 +216,17 @@ impl<'eal> Fib6<'eal> {
         hop
     }
 
-    /// Looks several addresses up (`rte_fib6_lookup_bulk`): their next hops, or the default one.
+    /// Looks up several addresses (`rte_fib6_lookup_bulk`): writes their next hops, or the default
+    /// one.
     ///
     /// # Errors
-    /// [`LookupError`] when there is not a place for each.
+    /// [`LookupError`] if `hops` is not as long as `addresses`.
     #[inline]
     pub fn lookup_bulk(&self, addresses: &[Address], hops: &mut [u64]) -> Result<(), LookupError> {
         check_places(addresses.len(), hops.len())?;
         for (addresses, hops) in addresses.chunks(AT_ONCE).zip(hops.chunks_mut(AT_ONCE)) {
-            // SAFETY: the table is not changed while it is borrowed; as many addresses are read, which C leaves as
-            // they are, and numbers written, as are counted.
+            // SAFETY: the table is not changed while it is borrowed; C reads this many addresses,
+            // which it does not change, and writes this many numbers.
             unsafe {
                 let (n, hops) = (addresses.len() as i32, hops.as_mut_ptr());
                 dpdk_sys::rte_fib6_lookup_bulk(self.raw.as_ptr(), raw(addresses), hops, n);
@@ -240,7 +243,7 @@ impl Drop for Fib6<'_> {
     }
 }
 
-/// Makes a table without an owner yet, from a checked configuration.
+/// Creates a DPDK table from a checked configuration; the caller owns it.
 fn create(name: &CString, config: &FibConfig) -> Result<NonNull<rte_fib6>, FibError> {
     // SAFETY: plain numbers, for which all zeroes are valid.
     let mut limits: rte_fib6_conf = unsafe { std::mem::zeroed() };
@@ -256,7 +259,7 @@ fn create(name: &CString, config: &FibConfig) -> Result<NonNull<rte_fib6>, FibEr
             table.num_tbl8 = groups + spare(next_hop);
         }
     }
-    // SAFETY: EAL runs (who calls has an Eal), and the name is a C string, which DPDK copies.
+    // SAFETY: EAL runs (the caller has an Eal), and the name is a C string, which DPDK copies.
     let made =
         unsafe { dpdk_sys::rte_fib6_create(name.as_ptr(), config.socket(), &raw mut limits) };
     NonNull::new(made)

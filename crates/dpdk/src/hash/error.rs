@@ -15,10 +15,10 @@ pub enum HashError {
         /// The most bytes.
         most: usize,
     },
-    /// net_memif would take the table for its own, and values for pointers.
+    /// net_memif would mistake the table for its own, and its values for pointers.
     #[error("hash table {0:?}: that is the name of net_memif's own table")]
     Reserved(String),
-    /// Room for too few keys or too many.
+    /// The capacity is too small or too large.
     #[error("hash table {name:?} for {given} keys: 8 to {most} are possible")]
     Capacity {
         /// The table's name.
@@ -28,7 +28,7 @@ pub enum HashError {
         /// The most.
         most: u32,
     },
-    /// `rte_jhash` reads keys in words.
+    /// `rte_jhash` reads keys in words of 4 bytes.
     #[error(
         "hash table {name:?}: keys of {given} bytes; HashFunction::Jhash takes multiples of 4: fill the key \
          up, or choose HashFunction::Crc"
@@ -52,12 +52,13 @@ pub enum HashError {
     },
 }
 
-/// The table has no room for the key; it is as it was.
+/// The table has no room for the key, and was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the hash table has no room for the key: make it with more capacity, or extendable")]
 pub struct Full;
 
-/// Keys, hashes and places for values differ in number, or are too many; nothing was looked up.
+/// The numbers of keys, hashes and values differ, or there are too many keys; nothing was looked
+/// up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LookupError {
@@ -71,7 +72,7 @@ pub enum LookupError {
         /// Its number of elements.
         others: usize,
     },
-    /// More than a mask has bits.
+    /// More keys than a mask has bits.
     #[error("{0} keys: a mask has 64 bits; lookup_bulk takes any number")]
     TooMany(usize),
 }

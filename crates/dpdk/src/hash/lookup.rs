@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Lookups, of one key and of many.
+//! Lookups of one key or of many.
 
 use std::ffi::c_void;
 use std::marker::PhantomData;
@@ -11,18 +11,18 @@ use dpdk_sys::rte_hash;
 use super::{LookupError, Plain, pack, unpack};
 use crate::debug::impl_debug;
 
-/// `RTE_HASH_LOOKUP_BULK_MAX`: as many as a mask has bits.
+/// `RTE_HASH_LOOKUP_BULK_MAX`: the number of bits in a mask.
 pub(super) const MOST: usize = 64;
-/// The most keys for tables in which C, after the buckets, checks further ones, or whether the
-/// table has changed: unless it has found all keys, which it tests by `hits == (1 << keys) - 1`.
-/// For 64 keys that is true when it has found none.
+/// The most keys in one call for extendable and shared tables. There C looks further (into chained
+/// buckets, or whether the table has changed) unless it has found all keys. It tests that by
+/// `hits == (1 << keys) - 1`, which for 64 keys is also true when it has found none.
 pub(super) const MOST_WITH_MORE_TO_DO: usize = 32;
 
 /// The lookups of a table: a [`Hash`](super::Hash), or a [`SharedHash`](super::SharedHash) for as
 /// long as a reader is [`Online`](crate::qsbr::Online) and not quiescent. It is only ever borrowed.
 pub struct Lookups<K, V> {
     raw: NonNull<rte_hash>,
-    /// Keys that C looks up rightly in one call.
+    /// The most keys that C looks up correctly in one call.
     at_once: usize,
     types: PhantomData<(K, V)>,
 }
@@ -40,7 +40,8 @@ impl<K, V> Lookups<K, V> {
         Self { raw, at_once, types: PhantomData }
     }
 
-    /// Returns the same, for callers that ensure that it is borrowed no longer than the table.
+    /// Returns another reference to the same table, for callers that ensure that the table outlives
+    /// it.
     pub(super) fn another(&self) -> Self {
         Self::new(self.raw, self.at_once)
     }
@@ -89,18 +90,19 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         }
     }
 
-    /// Returns true if a key is there (`rte_hash_lookup`).
+    /// Returns true if the table has the key (`rte_hash_lookup`).
     #[inline]
     #[must_use]
     pub fn contains(&self, key: &K) -> bool {
         self.get(key).is_some()
     }
 
-    /// Looks keys up, any number of them (`rte_hash_lookup_bulk_data`, 64 at a time, or 32 in extendable and shared
-    /// tables): their values, `missed` for those that are not there. Returns how many are.
+    /// Looks up any number of keys (`rte_hash_lookup_bulk_data`, 64 at a time, or 32 in extendable
+    /// and shared tables). Writes their values, and `missed` for keys that are not there. Returns
+    /// the number of keys found.
     ///
     /// # Errors
-    /// [`LookupError`] when there is not a place for each.
+    /// [`LookupError`] if `values` is not as long as `keys`.
     #[inline]
     pub fn lookup_bulk(
         &self,
@@ -120,7 +122,7 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
     /// [`lookup_bulk`](Self::lookup_bulk), with the keys' hashes (`rte_hash_lookup_with_hash_bulk_data`).
     ///
     /// # Errors
-    /// [`LookupError`] when there is not a place and a hash for each.
+    /// [`LookupError`] if `hashes` or `values` is not as long as `keys`.
     #[inline]
     pub fn lookup_bulk_hashed(
         &self,
@@ -140,11 +142,11 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         Ok(found.sum())
     }
 
-    /// Looks 64 keys up at most: bit `n` of the result says whether the `n`th is there
+    /// Looks up at most 64 keys: bit `n` of the result is 1 if the `n`th key is there
     /// (`rte_hash_lookup_bulk_data`). The values of missing keys are left unchanged.
     ///
     /// # Errors
-    /// [`LookupError`] when there are more, or not a place for each.
+    /// [`LookupError`] if there are more keys, or if `values` is not as long as `keys`.
     #[inline]
     pub fn lookup_mask(&self, keys: &[K], values: &mut [V]) -> Result<u64, LookupError> {
         if keys.len() > MOST {
@@ -172,14 +174,14 @@ fn same(what: &'static str, keys: usize, others: usize) -> Result<(), LookupErro
     if keys == others { Ok(()) } else { Err(LookupError::Lengths { keys, what, others }) }
 }
 
-/// A hash as DPDK takes it: with upper 16 bits of 0 an insertion looks into empty places as well, where a key of zeros
-/// seems to be, and puts such a key in twice.
+/// A hash as DPDK takes it. If its upper 16 bits were 0, an insertion would compare with empty
+/// places too, where a key of zeros seems to be, and would insert such a key twice.
 #[inline(always)]
 pub(super) fn marked(hash: u32) -> u32 {
     hash | u32::from(hash >> 16 == 0) << 16
 }
 
-/// Returns the values of 64 keys at most, `missed` for missing ones, and the number of found ones.
+/// Returns the values of at most 64 keys, `missed` for missing ones, and the number of keys found.
 ///
 /// # Safety
 /// As [`lookup`]; the table has values of type `V`.
@@ -205,8 +207,8 @@ unsafe fn fill<K: Plain, V: Plain>(
 /// Calls C. The values of missing keys are left unchanged.
 ///
 /// # Safety
-/// The table lives, has keys of type `K`, and is not changed meanwhile but by functions that allow for readers.
-/// There are 64 keys at most, and as many hashes if any.
+/// The table lives, has keys of type `K`, and is changed meanwhile only by functions that allow
+/// concurrent readers. There are at most 64 keys, and as many hashes if any.
 #[inline]
 unsafe fn lookup<K: Plain>(
     table: *const rte_hash,

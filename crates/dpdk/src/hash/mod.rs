@@ -2,21 +2,23 @@
 //! Tables from keys to values: flows, sessions, neighbours (`librte_hash`, cuckoo hashing).
 //!
 //! # Lifecycle
-//! A [`struct@Hash`] has room for a fixed number of keys. Keys and values are [`Plain`] data; a value has 8 bytes at
-//! most: itself, or an index into something of the program's own. Memory and name are given back when the
-//! table is dropped.
+//! A [`struct@Hash`] has room for a fixed number of keys. Keys and values are [`Plain`] data. A
+//! value has at most 8 bytes: the value itself, or an index into data of the program. The table's
+//! memory and name are freed when it is dropped.
 //!
 //! # Threads
-//! Any number of threads look up through `&Hash` at once; changes need `&mut Hash`. The table is made without
-//! any of `RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY`, `_RW_CONCURRENCY_LF`, `_MULTI_WRITER_ADD` and
-//! `_TRANS_MEM_SUPPORT`: then lookups take no lock and write nothing, and that nobody changes the table
-//! meanwhile the borrow checker sees to. (With `_RW_CONCURRENCY` each lookup would take a lock that all readers
-//! write to.) A table is exchanged as a whole while it is read by [`Replaceable`](crate::qsbr::Replaceable); one
-//! that is changed in place meanwhile is a [`SharedHash`].
+//! Any number of threads look up through `&Hash` at once; changes need `&mut Hash`. The table is
+//! created without any of `RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY`, `_RW_CONCURRENCY_LF`,
+//! `_MULTI_WRITER_ADD` and `_TRANS_MEM_SUPPORT`: lookups then take no lock and write nothing, and
+//! the borrow checker ensures that nobody changes the table meanwhile. (With `_RW_CONCURRENCY` each
+//! lookup would take a lock that all readers write to.) [`Replaceable`](crate::qsbr::Replaceable)
+//! exchanges a whole table while it is read; a [`SharedHash`] can be changed in place while it is
+//! read.
 //!
-//! # Many at once
-//! [`Lookups::lookup_bulk`] has the processor fetch the buckets of 64 keys before it looks into any, or of 32 in extendable and shared
-//! tables: several times faster than one by one in a table that the cache does not hold.
+//! # Bulk lookups
+//! [`Lookups::lookup_bulk`] prefetches the buckets of 64 keys (32 in extendable and shared tables)
+//! before it looks into any. In a table larger than the cache this is several times faster than
+//! single lookups.
 //!
 //! ```standalone_crate
 //! use dpdk::hash::{Hash, HashConfig};
@@ -71,11 +73,11 @@ pub use shared::{HashReader, HashWriter, SharedHash};
 /// The hash function of keys.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum HashFunction {
-    /// `rte_hash_crc`: CRC-32C by the processor's instruction where it has one (SSE4.2, ARMv8). DPDK's own
-    /// choice on such processors.
+    /// `rte_hash_crc`: CRC-32C, by the processor's instruction where it has one (SSE4.2, ARMv8).
+    /// DPDK's own default on such processors.
     #[default]
     Crc,
-    /// `rte_jhash`: Jenkins' hash; for keys of a multiple of 4 bytes.
+    /// `rte_jhash`: Jenkins' hash; for keys whose size is a multiple of 4 bytes.
     Jhash,
 }
 
@@ -85,14 +87,15 @@ pub struct HashConfig {
     /// Unique in the process among hash tables; at most 21 bytes, because DPDK's names for a table's parts
     /// begin with it.
     pub name: String,
-    /// Keys that it has room for: 8 to 2^30.
+    /// The number of keys that it has room for: 8 to 2^30.
     pub capacity: u32,
     /// Its hash function.
     pub function: HashFunction,
-    /// The start value of the function: keys that collide with one seed do not with another.
+    /// The initial value of the hash function: keys that collide with one seed need not collide
+    /// with another.
     pub seed: u32,
-    /// Gives full buckets further ones, so that every table holds as many keys as its capacity
-    /// (`RTE_HASH_EXTRA_FLAGS_EXT_TABLE`). Without this, a key may find no room before that.
+    /// Adds further buckets to full ones, so that every table holds as many keys as its capacity
+    /// (`RTE_HASH_EXTRA_FLAGS_EXT_TABLE`). Without this, an insertion may fail before that.
     pub extendable: bool,
     /// NUMA node; `None` for any.
     pub socket: Option<u32>,
@@ -193,7 +196,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         assert!(size_of::<K>() > 0 && size_of::<K>() <= 4096, "a key has 1 to 4096 bytes");
         assert!(
             size_of::<V>() <= size_of::<*mut c_void>(),
-            "a value has 8 bytes at most: an index, say"
+            "a value has at most 8 bytes: store an index instead"
         );
     };
 
@@ -222,7 +225,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         })
     }
 
-    /// Gives a key a value; returns the one that it had (`rte_hash_add_key_data`).
+    /// Sets a key's value; returns its previous value (`rte_hash_add_key_data`).
     ///
     /// # Errors
     /// [`Full`].
@@ -267,7 +270,7 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         unsafe { dpdk_sys::rte_hash_reset(self.as_ptr()) };
     }
 
-    /// Keys inside (`rte_hash_count`).
+    /// The number of keys in the table (`rte_hash_count`).
     #[must_use]
     pub fn len(&self) -> usize {
         // SAFETY: the table lives; not negative for one that does.
@@ -280,21 +283,21 @@ impl<'eal, K: Plain, V: Plain> Hash<'eal, K, V> {
         self.len() == 0
     }
 
-    /// Keys that it has room for.
+    /// The number of keys that the table has room for.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// The keys that `keep` says no to are removed.
+    /// Removes the keys for which `keep` returns false.
     pub fn retain(&mut self, keep: impl FnMut(&K, V) -> bool) {
         for key in self.keys_without(keep) {
             self.remove(&key);
         }
     }
 
-    /// The keys that `keep` says no to. DPDK moves entries when one is removed, so that a walk that removes would miss
-    /// some: first all are found.
+    /// Returns the keys for which `keep` returns false. DPDK moves entries when one is removed, so
+    /// a walk that removes would miss some: all are found first.
     fn keys_without(&self, mut keep: impl FnMut(&K, V) -> bool) -> Vec<K> {
         self.iter().filter(|(key, value)| !keep(key, *value)).map(|(key, _)| key).collect()
     }

@@ -6,8 +6,8 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 
 /// Data that is compared and hashed by its bytes.
 ///
-/// Numbers, addresses and arrays of them are. A struct is with `#[repr(C)]` (or `packed`), of such fields, and
-/// without padding:
+/// Numbers, IP addresses and arrays of them implement this. It may be implemented for a struct that
+/// is `#[repr(C)]` (or `packed`), whose fields are all such data, and which has no padding:
 /// ```
 /// use dpdk::hash::Plain;
 ///

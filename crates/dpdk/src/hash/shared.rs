@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A table that one thread changes while others look up.
 //!
-//! It is made with `RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF`: DPDK then writes what readers look at by atomic
-//! stores, and has them look again when entries were moved meanwhile. A key's place must not get another key while a
-//! lookup compares it: with a [`Qsbr`] DPDK waits until its readers have been quiescent
-//! (`rte_hash_rcu_qsbr_add`).
+//! It is created with `RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF`: DPDK then changes data that readers
+//! look at by atomic stores, and readers look again if entries were moved meanwhile. The place of a
+//! removed key must not get another key while a lookup compares it: DPDK waits until the readers of
+//! the table's [`Qsbr`] have been quiescent (`rte_hash_rcu_qsbr_add`).
 
 use std::mem::ManuallyDrop;
 
@@ -19,8 +19,8 @@ use crate::qsbr::{Online, Qsbr, foreign};
 
 /// A table that is changed while it is read.
 ///
-/// Places of removed keys wait for the readers: give it some more capacity than there are keys at a time. Its name
-/// has 19 bytes at most.
+/// Places of removed keys are used again only when readers have been quiescent, so give the table
+/// more capacity than there are keys at a time. Its name has at most 19 bytes.
 ///
 /// ```standalone_crate
 /// use dpdk::hash::{HashConfig, HashError, SharedHash};
@@ -53,7 +53,7 @@ pub struct SharedHash<'q, K: Plain, V: Plain> {
 
 impl_debug!([K: Plain, V: Plain] SharedHash<'_, K, V>, shared => table: *shared.table, qsbr: shared.qsbr);
 
-/// The one that changes a [`SharedHash`].
+/// The writer of a [`SharedHash`].
 pub struct HashWriter<'s, 'q, K: Plain, V: Plain> {
     table: &'s mut Hash<'q, K, V>,
     qsbr: &'q Qsbr,
@@ -61,7 +61,7 @@ pub struct HashWriter<'s, 'q, K: Plain, V: Plain> {
 
 impl_debug!([K: Plain, V: Plain] HashWriter<'_, '_, K, V>, writer => table: writer.table, qsbr: writer.qsbr);
 
-/// One of those that look up in a [`SharedHash`]; each thread has its clone.
+/// A reader of a [`SharedHash`]; each thread has its clone.
 pub struct HashReader<'s, K: Plain, V: Plain> {
     /// Borrowed from the table.
     lookups: Lookups<K, V>,
@@ -77,7 +77,7 @@ impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
     /// See [`HashError`].
     pub fn new(eal: &'q Eal, config: &HashConfig, qsbr: &'q Qsbr) -> Result<Self, HashError> {
         let refused = |errno| HashError::Refused { name: config.name.clone(), errno };
-        // The queue of places is named HASH_RCU_ and the name.
+        // The queue of removed places is named HASH_RCU_ and the table's name.
         config.check_name("HASH_RCU_")?;
         let flags = dpdk_sys::RTE_HASH_EXTRA_FLAGS_RW_CONCURRENCY_LF;
         let table = Hash::with(eal, config, flags, MOST_WITH_MORE_TO_DO)?;
@@ -97,7 +97,7 @@ impl<'q, K: Plain, V: Plain> SharedHash<'q, K, V> {
         Ok(Self { table: ManuallyDrop::new(table), qsbr })
     }
 
-    /// The right to change it and the right to look up.
+    /// Returns the writer, and a reader to clone.
     pub fn split(&mut self) -> (HashWriter<'_, 'q, K, V>, HashReader<'_, K, V>) {
         let reader = HashReader { lookups: self.table.another(), qsbr: self.qsbr };
         (HashWriter { table: &mut self.table, qsbr: self.qsbr }, reader)
@@ -133,8 +133,8 @@ impl<K: Plain, V: Plain> HashWriter<'_, '_, K, V> {
         self.table.get(key)
     }
 
-    /// Places in use (`rte_hash_count`), of as many as the table has capacity: those of keys, and those of removed keys
-    /// that wait for readers. Keys alone are counted by [`iter`](Self::iter).
+    /// Places in use (`rte_hash_count`), at most the capacity: those of keys, and those of removed
+    /// keys that wait for readers. Use [`iter`](Self::iter) to count keys alone.
     #[must_use]
     pub fn used(&self) -> usize {
         self.table.len()
@@ -156,18 +156,18 @@ impl<K: Plain, V: Plain> HashWriter<'_, '_, K, V> {
 }
 
 impl<K: Plain, V: Plain> HashReader<'_, K, V> {
-    /// Lookups until the reader is quiescent.
+    /// Returns the lookups, which can be used until the reader is next quiescent.
     ///
     /// # Panics
-    /// When `online` is a reader of another [`Qsbr`] than the table was made with.
+    /// If `online` is a reader of another [`Qsbr`] than the table's.
     #[inline]
     #[must_use]
     pub fn now<'a>(&'a self, online: &'a Online<'_>) -> &'a Lookups<K, V> {
         if !online.is_of(self.qsbr) {
             foreign();
         }
-        // The table lives while it is borrowed; its writer uses places again when this reader, which is online and
-        // not quiescent while the result lives, has been.
+        // The table lives while it is borrowed. Its writer reuses places only after this reader has
+        // been quiescent, which it is not while the result lives.
         &self.lookups
     }
 }

@@ -15,7 +15,7 @@ pub enum LpmError {
         /// The most bytes.
         most: usize,
     },
-    /// A limit is zero or too large.
+    /// A limit is 0 or too large.
     #[error("LPM table {name:?} with {given} {what}: 1 to {most} are possible")]
     Limit {
         /// The table's name.
@@ -40,13 +40,13 @@ pub enum LpmError {
     },
 }
 
-/// Why a route was not added or removed. The table is as it was.
+/// Why a route was not added or removed. The table was not changed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RouteError {
     /// Too short or too long.
     #[error(
-        "a prefix of {given} bits: 1 to {bits} are possible; two prefixes of 1 bit are all addresses"
+        "invalid prefix length {given}: must be 1 to {bits}; add two prefixes of length 1 for a default route"
     )]
     Length {
         /// Its length.
@@ -54,7 +54,7 @@ pub enum RouteError {
         /// Bits of an address.
         bits: u8,
     },
-    /// The next hop is too large for the entries.
+    /// The next hop does not fit the entries.
     #[error("invalid next hop {given}: must be at most {most}")]
     NextHop {
         /// The next hop.
@@ -62,8 +62,8 @@ pub enum RouteError {
         /// The largest.
         most: u32,
     },
-    /// The limit of routes or of groups is reached, or readers of a shared table have not been quiescent
-    /// since groups were given up.
+    /// The limit of routes or groups is reached, or readers of a shared table have not been
+    /// quiescent since groups were released.
     #[error(
         "the table has no room for the change: make it with more max_routes or groups; where it is shared, let \
          its readers be quiescent"

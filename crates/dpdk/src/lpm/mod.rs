@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Routes: the longest prefix that an address has, and where it leads (`librte_lpm`).
+//! Longest-prefix match: routes from address prefixes to next hops (`librte_lpm`).
 //!
 //! # Lifecycle
-//! [`Lpm`] holds routes of IPv4, [`Lpm6`] of IPv6. Both have limits, which are given when they are made, and
-//! free their memory and name when they are dropped.
+//! [`Lpm`] holds IPv4 routes, [`Lpm6`] IPv6 routes. Both have limits that are set when they are
+//! made, and free their memory and name when they are dropped.
 //!
 //! # Threads
-//! Any number of threads look up at once. Routes are changed through `&mut`, so not meanwhile, except in an
-//! IPv4 table that was [shared](Lpm::share): one [`LpmWriter`] changes it while [`LpmReader`]s look up. Any
-//! table can be exchanged as a whole while it is read, by [`Replaceable`](crate::qsbr::Replaceable).
+//! Any number of threads look up at once. Routes are changed through `&mut`, so not meanwhile,
+//! except in an IPv4 table that was [shared](Lpm::share): one [`LpmWriter`] changes it while
+//! [`LpmReader`]s look up. [`Replaceable`](crate::qsbr::Replaceable) exchanges any table as a whole
+//! while it is read.
 //!
 //! # Byte order
-//! IPv4 addresses that are looked up are numbers in host byte order (`u32::from_be_bytes` of what a packet
-//! has, `u32::from` of an `Ipv4Addr`); IPv6 addresses are bytes as packets have them.
+//! IPv4 addresses to look up are numbers in host byte order (`u32::from_be_bytes` of the bytes in a
+//! packet, `u32::from` of an `Ipv4Addr`); IPv6 addresses are bytes as in a packet.
 //!
 //! # Next hops
-//! Numbers of 24 bits for IPv4, 21 bits for IPv6. Lookups of several addresses put a number of the caller's
-//! where there is no route; one that no route leads to, such as `u32::MAX`, tells the two apart.
+//! Numbers of 24 bits for IPv4, 21 bits for IPv6. Lookups of several addresses write a number that
+//! the caller chooses if there is no route: choose one that is no next hop, such as `u32::MAX`.
 //!
 //! ```standalone_crate
 //! use std::net::Ipv4Addr;
@@ -59,9 +60,9 @@ pub struct LpmConfig {
     pub name: String,
     /// The most routes; 2^28 at most.
     pub max_routes: u32,
-    /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24 bits that a longer
-    /// prefix has, for IPv6 one for each 8 bits behind the first 24 that no other has. Less than 2^22 for
-    /// IPv4, 2^21 at most for IPv6.
+    /// Groups of 256 entries that all routes together may need: for IPv4 one for each 24-bit prefix
+    /// that contains longer routes, for IPv6 one for each further 8 bits of a prefix after the
+    /// first 24 that are not shared with another. Less than 2^22 for IPv4, at most 2^21 for IPv6.
     pub groups: u32,
     /// NUMA node; `None` for any.
     pub socket: Option<u32>,
@@ -74,8 +75,8 @@ impl LpmConfig {
         Self { name: name.into(), max_routes: 1024, groups: 256, socket: None }
     }
 
-    /// The name for C and the socket's number, if all is within the limits. DPDK's own arithmetic runs over
-    /// for larger tables.
+    /// The name for C and the socket's number, if all is within the limits. DPDK's own arithmetic
+    /// overflows for larger tables.
     fn check(&self, most_groups: u32) -> Result<(CString, i32), LpmError> {
         const NAME: usize = 31; // RTE_LPM_NAMESIZE, RTE_LPM6_NAMESIZE
         const ROUTES: u32 = 1 << 28;
@@ -103,7 +104,7 @@ fn check_route(len: u8, bits: u8, next_hop: u32, most: u32) -> Result<(), RouteE
     Ok(())
 }
 
-/// Checks that each address has a place for its next hop.
+/// Checks that `hops` is as long as `addresses`.
 pub(crate) fn check_places(addresses: usize, hops: usize) -> Result<(), LookupError> {
     if addresses == hops { Ok(()) } else { Err(LookupError { addresses, hops }) }
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A table of IPv4 routes that one thread changes while others look up.
 //!
-//! DPDK writes each entry in one piece, so that a lookup finds the route before a change or the one after.
-//! A group of entries that no route needs any more must not serve another prefix while a lookup is on its
-//! way there: with a [`Qsbr`] DPDK waits until its readers have been quiescent.
+//! DPDK writes each entry in one piece, so a lookup finds the route before or after a change. When
+//! no route needs a group of entries any more, it must not be used for another prefix while a
+//! lookup is still reading it: DPDK waits until the readers of the table's [`Qsbr`] have been
+//! quiescent.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -53,7 +54,7 @@ pub struct SharedLpm<'q> {
 
 impl_debug!([] SharedLpm<'_>, shared => table: *shared.lpm, qsbr: shared.qsbr);
 
-/// The one that changes a [`SharedLpm`].
+/// The writer of a [`SharedLpm`].
 pub struct LpmWriter<'s, 'q> {
     lpm: &'s mut Lpm<'q>,
     qsbr: &'q Qsbr,
@@ -61,7 +62,7 @@ pub struct LpmWriter<'s, 'q> {
 
 impl_debug!([] LpmWriter<'_, '_>, writer => table: writer.lpm, qsbr: writer.qsbr);
 
-/// One of those that look up in a [`SharedLpm`]. Copied freely, to every thread that reads.
+/// A reader of a [`SharedLpm`]. Cheap to copy, to every thread that reads.
 #[derive(Clone, Copy)]
 pub struct LpmReader<'s> {
     raw: NonNull<rte_lpm>,
@@ -77,12 +78,14 @@ unsafe impl Send for LpmReader<'_> {}
 unsafe impl Sync for LpmReader<'_> {}
 
 impl<'eal> Lpm<'eal> {
-    /// Lets one thread change routes while readers of `qsbr` look up (`rte_lpm_rcu_qsbr_add`). Groups that
-    /// routes have given up wait for those readers: count some more of them than are needed at a time.
+    /// Lets one thread change routes while readers of `qsbr` look up (`rte_lpm_rcu_qsbr_add`).
+    /// Groups that routes have released wait for those readers: set a limit somewhat larger than
+    /// the number needed at a time.
     ///
     /// # Errors
-    /// See [`LpmError`]; the table is gone then. `EEXIST` also for a name whose first 20 bytes are those of another shared
-    /// table's: DPDK names the queue of what waits by no more of it.
+    /// See [`LpmError`]; the table is then dropped. `EEXIST` also if the first 20 bytes of the name
+    /// are those of another shared table: DPDK uses no more of it to name the queue of waiting
+    /// groups.
     pub fn share<'q>(self, qsbr: &'q Qsbr) -> Result<SharedLpm<'q>, LpmError>
     where
         'eal: 'q,
@@ -104,7 +107,7 @@ impl<'eal> Lpm<'eal> {
 }
 
 impl<'q> SharedLpm<'q> {
-    /// The right to change it and the right to look up.
+    /// Returns the writer, and a reader to copy.
     pub fn split(&mut self) -> (LpmWriter<'_, 'q>, LpmReader<'_>) {
         let (raw, qsbr) = (self.lpm.raw(), self.qsbr);
         (LpmWriter { lpm: &mut self.lpm, qsbr }, LpmReader { raw, qsbr, table: PhantomData })
@@ -145,18 +148,18 @@ impl LpmWriter<'_, '_> {
 }
 
 impl LpmReader<'_> {
-    /// Lookups until the reader is quiescent.
+    /// Returns the lookups, which can be used until the reader is next quiescent.
     ///
     /// # Panics
-    /// When `online` is a reader of another [`Qsbr`] than the table was shared with.
+    /// If `online` is a reader of another [`Qsbr`] than the table's.
     #[inline]
     #[must_use]
     pub fn now<'a>(&'a self, online: &'a Online<'_>) -> Lookups<'a> {
         if !online.is_of(self.qsbr) {
             foreign();
         }
-        // SAFETY: the table lives while it is borrowed; its writer uses groups again when this reader, which
-        // is online and not quiescent while the result lives, has been.
+        // SAFETY: the table lives while it is borrowed. Its writer reuses groups only after this
+        // reader has been quiescent, which it is not while the result lives.
         unsafe { Lookups::new(self.raw) }
     }
 }

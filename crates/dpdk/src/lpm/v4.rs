@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Routes of IPv4 (`rte_lpm`).
+//! IPv4 routes (`rte_lpm`).
 
 use std::marker::PhantomData;
 use std::net::Ipv4Addr;
@@ -17,7 +17,8 @@ use crate::fast;
 const MOST: u32 = (1 << 24) - 1;
 const BITS: u8 = 32;
 
-/// Routes of IPv4. A lookup reads one entry, and for prefixes of more than 24 bits a second one.
+/// A table of IPv4 routes. A lookup reads one entry, and for prefixes of more than 24 bits a second
+/// one.
 pub struct Lpm<'eal> {
     raw: NonNull<rte_lpm>,
     name: String,
@@ -49,7 +50,8 @@ impl<'eal> Lpm<'eal> {
         }
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_lpm_add`).
+    /// Adds a route for the first `len` bits of `prefix` (the others are ignored), or changes its
+    /// next hop (`rte_lpm_add`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -108,7 +110,7 @@ impl<'eal> Lpm<'eal> {
     /// See [`Lookups::lookup_bulk`] (`rte_lpm_lookup_bulk`).
     ///
     /// # Errors
-    /// See there.
+    /// As for [`Lookups::lookup_bulk`].
     #[inline]
     pub fn lookup_bulk(
         &self,
@@ -139,7 +141,7 @@ impl Drop for Lpm<'_> {
     }
 }
 
-/// Lookups in a table of IPv4 routes, which they borrow. Copied freely.
+/// The lookups of an IPv4 table, which they borrow. Cheap to copy.
 #[derive(Clone, Copy)]
 pub struct Lookups<'t> {
     raw: NonNull<rte_lpm>,
@@ -155,14 +157,14 @@ unsafe impl Sync for Lookups<'_> {}
 
 impl Lookups<'_> {
     /// # Safety
-    /// For the lifetime the table lives, and either nobody changes it, or one writer by functions that use
-    /// a group again only after that time.
+    /// For the lifetime the table lives. Either nobody changes it, or one writer does, by functions
+    /// that reuse a group only after that time.
     #[inline]
     pub(super) unsafe fn new(raw: NonNull<rte_lpm>) -> Self {
         Self { raw, table: PhantomData }
     }
 
-    /// The next hop of the longest prefix that an address has (`rte_lpm_lookup`).
+    /// The next hop of the longest matching prefix (`rte_lpm_lookup`).
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: u32) -> Option<u32> {
@@ -170,20 +172,19 @@ impl Lookups<'_> {
         unsafe { fast::lpm::lookup(self.raw.as_ptr(), address) }
     }
 
-    /// Prefetches the memory that a lookup of this address will read first. Changes nothing; worth
-    /// it in a table that does not fit into the cache. No effect on processors other than x86_64
-    /// and aarch64.
+    /// Prefetches the memory that a lookup of this address reads first. Useful for a table that
+    /// does not fit into the cache. Does nothing on processors other than x86_64 and aarch64.
     #[inline(always)]
     pub fn prefetch(&self, address: u32) {
         // SAFETY: see `new`.
         unsafe { fast::lpm::prefetch(self.raw.as_ptr(), address) };
     }
 
-    /// Looks several addresses up (`rte_lpm_lookup_bulk`): their next hops, `missed` if there is
-    /// none.
+    /// Looks up several addresses (`rte_lpm_lookup_bulk`): writes their next hops, or `missed` if
+    /// there is no route.
     ///
     /// # Errors
-    /// [`LookupError`] when there is not a place for each.
+    /// [`LookupError`] if `hops` is not as long as `addresses`.
     #[inline]
     pub fn lookup_bulk(
         &self,
@@ -197,7 +198,8 @@ impl Lookups<'_> {
         Ok(())
     }
 
-    /// Looks four addresses up (`rte_lpm_lookupx4`): their next hops, `missed` if there is none.
+    /// Looks up four addresses (`rte_lpm_lookupx4`): returns their next hops, or `missed` if there
+    /// is no route.
     #[inline]
     #[must_use]
     pub fn lookup_x4(&self, addresses: [u32; 4], missed: u32) -> [u32; 4] {

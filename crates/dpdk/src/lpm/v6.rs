@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Routes of IPv6 (`rte_lpm6`).
+//! IPv6 routes (`rte_lpm6`).
 
 use std::marker::PhantomData;
 use std::net::Ipv6Addr;
@@ -16,11 +16,11 @@ use crate::errno::Errno;
 const MOST: u32 = (1 << 21) - 1;
 const BITS: u8 = 128;
 
-/// An address as packets have it.
+/// An address as in a packet.
 type Address = [u8; 16];
 
-/// Routes of IPv6. A lookup reads one entry, and one more for each 8 bits behind the first 24 that the
-/// longest prefix has.
+/// A table of IPv6 routes. A lookup reads one entry, and one more for each further 8 bits of the
+/// longest prefix after the first 24.
 ///
 /// ```standalone_crate
 /// use std::net::Ipv6Addr;
@@ -51,8 +51,8 @@ unsafe impl Send for Lpm6<'_> {}
 // SAFETY: through `&Lpm6` it is only read.
 unsafe impl Sync for Lpm6<'_> {}
 
-/// Addresses for C, which reads them. Releases before 24.11 take bytes that they could write, later ones
-/// `struct rte_ipv6_addr` of 16 bytes.
+/// Addresses as C takes them; C only reads them. Releases before 24.11 take a pointer to non-const
+/// bytes, later ones `struct rte_ipv6_addr` of 16 bytes.
 #[inline]
 fn raw<T>(addresses: &[Address]) -> *mut T {
     addresses.as_ptr().cast_mut().cast()
@@ -75,7 +75,8 @@ impl<'eal> Lpm6<'eal> {
         }
     }
 
-    /// Adds a route for the first `len` bits of `prefix`, the others are ignored, or changes its next hop (`rte_lpm6_add`).
+    /// Adds a route for the first `len` bits of `prefix` (the others are ignored), or changes its
+    /// next hop (`rte_lpm6_add`).
     ///
     /// # Errors
     /// See [`RouteError`].
@@ -119,7 +120,7 @@ impl<'eal> Lpm6<'eal> {
         (found == 1).then_some(next_hop)
     }
 
-    /// The next hop of the longest prefix that an address has (`rte_lpm6_lookup`).
+    /// The next hop of the longest matching prefix (`rte_lpm6_lookup`).
     #[inline]
     #[must_use]
     pub fn lookup(&self, address: &Address) -> Option<u32> {
@@ -132,11 +133,11 @@ impl<'eal> Lpm6<'eal> {
         (code == 0).then_some(next_hop)
     }
 
-    /// Looks several addresses up (`rte_lpm6_lookup_bulk_func`): their next hops, `missed` where there is
-    /// none.
+    /// Looks up several addresses (`rte_lpm6_lookup_bulk_func`): writes their next hops, or
+    /// `missed` if there is no route.
     ///
     /// # Errors
-    /// [`LookupError`] when there is not a place for each.
+    /// [`LookupError`] if `hops` is not as long as `addresses`.
     #[inline]
     pub fn lookup_bulk(
         &self,
@@ -157,7 +158,7 @@ impl<'eal> Lpm6<'eal> {
             let hops = hops.as_mut_ptr().cast();
             dpdk_sys::rte_lpm6_lookup_bulk_func(self.raw.as_ptr(), raw(addresses), hops, n);
         }
-        // C puts -1 where there is no route; next hops are smaller.
+        // C writes -1 if there is no route; next hops are smaller.
         for hop in hops {
             *hop = if *hop > MOST { missed } else { *hop };
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A packet's bytes and fields in mbufs of their own.
+//! Copies of a packet's bytes and fields in new mbufs.
 
 use std::ops::RangeBounds;
 
@@ -8,8 +8,9 @@ use crate::fast::share;
 use crate::mempool::{Exhausted, Mempool};
 
 impl Mbuf<'_> {
-    /// An unshared copy of the whole packet, of as many segments as `pool`'s buffers make of it
-    /// (`rte_pktmbuf_copy`, which would read on where a driver claims more bytes than a buffer has).
+    /// Makes an unshared copy of the whole packet, in as many segments as it needs of `pool`'s
+    /// buffers. Unlike `rte_pktmbuf_copy` it does not read past the end of a buffer if a driver
+    /// claims more bytes than there are.
     ///
     /// # Errors
     /// [`Exhausted`] when the pool has too few mbufs; nothing is left behind.
@@ -17,13 +18,13 @@ impl Mbuf<'_> {
         self.copied(pool, 0, usize::MAX)
     }
 
-    /// An unshared copy of some of the packet's bytes, with the whole packet's other fields, as
-    /// [`copy_into`](Self::copy_into) makes it of all (`rte_pktmbuf_copy` with an offset and a length, which copies
-    /// less when there is less).
+    /// Makes an unshared copy of a range of the packet's bytes, with the other fields of the whole
+    /// packet, as [`copy_into`](Self::copy_into) does of all bytes. (`rte_pktmbuf_copy` with an
+    /// offset and a length copies less when there is less.)
     ///
     /// # Errors
-    /// [`PartError::Range`] when the packet has no such bytes, [`ShareError::Exhausted`] when the pool has too
-    /// few mbufs; nothing is left behind.
+    /// [`PartError::Range`] if the range is not inside the packet, [`ShareError::Exhausted`] if the
+    /// pool has too few mbufs; nothing is left behind.
     pub fn copy_range_into<'p>(
         &self,
         pool: &Mempool<'p>,
@@ -34,7 +35,7 @@ impl Mbuf<'_> {
         copy.map_err(|Exhausted| ShareError::Exhausted.into())
     }
 
-    /// A copy of `most` bytes behind the first `skip`.
+    /// A copy of `most` bytes after the first `skip`.
     fn copied<'p>(
         &self,
         pool: &Mempool<'p>,

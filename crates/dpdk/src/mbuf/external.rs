@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets whose bytes are not in mbufs: they are carried, not copied.
+//! Packets that refer to bytes outside of mbufs, without copying them.
 
 use std::ffi::c_void;
 use std::fmt;
@@ -20,10 +20,12 @@ const LONGEST: usize = u16::MAX as usize;
 
 /// Bytes that any number of packets carry without copying them (`rte_pktmbuf_attach_extbuf`).
 ///
-/// They are read-only: from here on this and the packets share them. What owns them is dropped once, when this
-/// and the last packet are gone, by whichever thread drops that; so by a driver, too, from a call of
-/// [`TxQueue::send`](crate::TxQueue::send). Its `drop` should not take long, and a panic in it ends the process. It may
-/// ask about ports: what a driver frees while its port is stopped or removed is dropped right after that.
+/// The bytes are read-only, because this buffer and its packets share them. Their owner (a `Vec`,
+/// say) is dropped once, when this buffer and the last packet are gone, on the thread that drops
+/// the last of them. That may be in a call of [`TxQueue::send`](crate::TxQueue::send), when a
+/// driver frees a packet. So the owner's `drop` should not take long, and a panic in it ends the
+/// process. It may call functions of ports: if a driver frees the last packet while its port is
+/// being stopped or removed, the owner is dropped right after that.
 ///
 /// ```
 /// use dpdk::{Eal, ExternalBuffer, ForeignMemory, Mbuf, Mempool};
@@ -122,11 +124,11 @@ impl<'m> ExternalBuffer<'m> {
         }
     }
 
-    /// A packet of some of the bytes, made of an mbuf from `pool` for each 65,535 of them.
+    /// Makes a packet of a range of the bytes, with an mbuf from `pool` for each 65,535 of them.
     ///
     /// # Errors
-    /// See [`PartError`]; nothing is left behind. [`ShareError::Exhausted`] also for more than a
-    /// packet can have: 65,535 segments, 4 GiB.
+    /// See [`PartError`]; nothing is left behind. [`ShareError::Exhausted`] also if the range is
+    /// longer than a packet can be: 65,535 segments or 4 GiB.
     pub fn packet(
         &self,
         pool: &Mempool<'m>,
@@ -178,7 +180,7 @@ impl Deref for ExternalBuffer<'_> {
     }
 }
 
-/// The number of bytes, not the bytes.
+/// Prints the number of bytes, not the bytes.
 impl fmt::Debug for ExternalBuffer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ExternalBuffer").field("len", &self.len()).finish_non_exhaustive()

@@ -26,19 +26,19 @@ pub enum ForeignError {
 
 /// The right to make packets of memory that is not DPDK's, such as a `Vec<u8>` or a mapped file.
 ///
-/// Drivers of virtual devices read packets with the CPU: net_ring, net_null, net_tap, net_pcap, net_af_packet,
-/// net_memif (without zero-copy), net_vhost. A device that reads by itself can not reach such memory: its IOMMU stops
-/// it, and the port may need a reset. So there is no such right while there is a port of a device on a
-/// bus, nor where devices are told physical addresses. Send no such packet on a port that is
-/// attached later on a bus, or over net_virtio_user, whose other end has DPDK's memory only; net_af_xdp needs
-/// `force_copy=1`.
+/// Drivers of virtual devices read packets with the CPU: net_ring, net_null, net_tap, net_pcap,
+/// net_af_packet, net_memif (without zero-copy), net_vhost. A device that reads by DMA can not
+/// reach such memory: its IOMMU stops it, and the port may need a reset. So [`check`](Self::check)
+/// refuses while there is a port of a device on a bus, or when EAL uses physical addresses. Do not
+/// send such packets on a port that is attached later on a bus, nor over net_virtio_user, whose
+/// peer maps DPDK's memory only; net_af_xdp needs `force_copy=1`.
 #[derive(Clone, Copy, Debug)]
 pub struct ForeignMemory<'eal> {
     eal: PhantomData<&'eal Eal>,
 }
 
 impl<'eal> ForeignMemory<'eal> {
-    /// Looks at the ports that there are.
+    /// Checks the ports that exist now.
     ///
     /// # Errors
     /// See [`ForeignError`].
@@ -53,7 +53,7 @@ impl<'eal> ForeignMemory<'eal> {
         }
     }
 
-    /// The right for devices that can reach it all the same.
+    /// Skips the checks, for devices that can reach the memory nevertheless.
     ///
     /// # Safety
     /// Devices use virtual addresses, and every device on which such packets are sent can read the bytes there for

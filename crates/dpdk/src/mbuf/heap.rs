@@ -18,7 +18,7 @@ const BAD_IOVA: u64 = u64::MAX;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeapError {
-    /// No byte.
+    /// The requested length is 0.
     #[error("a buffer of 0 bytes: ask for one at least")]
     Empty,
     /// DPDK's heap has too little left.
@@ -26,9 +26,9 @@ pub enum HeapError {
         "DPDK's heap has no {0} bytes in one piece: give EAL more memory (-m, --socket-mem), or leave --no-huge out"
     )]
     Exhausted(usize),
-    /// The pages are scattered for devices, or unknown to them.
+    /// The bytes are not contiguous for devices, or devices have no address for them.
     #[error(
-        "{0} bytes are not in one piece for devices: start EAL with --iova-mode=va, or ask for less than a page"
+        "{0} bytes are not contiguous for devices: start EAL with --iova-mode=va, or ask for less than a page"
     )]
     Scattered(usize),
 }
@@ -116,7 +116,7 @@ impl AsRef<[u8]> for HeapBuffer<'_> {
     }
 }
 
-/// The number of bytes, not the bytes.
+/// Prints the number of bytes, not the bytes.
 impl fmt::Debug for HeapBuffer<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("HeapBuffer").field("len", &self.len()).finish_non_exhaustive()

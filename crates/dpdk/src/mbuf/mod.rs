@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! One packet: an owned mbuf, freed on drop.
 //!
-//! An [`Mbuf`] owns one reference to its packet. Drivers may hand out packets whose bytes somebody
-//! else can see too (clones, external buffers), so writing goes through methods that look at the
-//! reference count and refuse: what is shared can only be read. [`SharedMbuf`] is a packet that was
-//! given several owners on purpose.
+//! An [`Mbuf`] owns one reference to its packet. Drivers may deliver packets whose bytes have other
+//! owners too (clones, external buffers). So methods that write check the reference count and
+//! refuse: shared bytes can only be read. [`SharedMbuf`] is a packet that was given several owners
+//! on purpose.
 //!
-//! A received packet must leave the program's hands (be freed or sent) before its port stops; one that
-//! was allocated may be kept as long as the [`Eal`](crate::Eal) lives. The memory of both does: a
-//! packet may wait in another port's ring after the port that it came from has stopped.
+//! A received packet must be freed or sent before its port stops; an allocated one may be kept as
+//! long as the [`Eal`](crate::Eal) lives. The memory of both stays valid as long as the Eal: a
+//! packet may wait in another port's ring after the port that received it has stopped.
 //! ```compile_fail,E0505
 //! fn outlive<'eal>(eal: dpdk::Eal) {
 //!     let pool = dpdk::Mempool::packet_pool(&eal, &dpdk::PoolConfig::named("p")).unwrap();
@@ -93,7 +93,7 @@ impl<'m> Mbuf<'m> {
         usize::from(unsafe { field::<u16>(self.as_ptr(), layout::MBUF_NB_SEGS) })
     }
 
-    /// Number of the port that received it; `None` for a packet that none has.
+    /// Number of the port that received it; `None` for a packet that was not received.
     #[inline]
     #[must_use]
     pub fn port(&self) -> Option<u16> {
@@ -102,15 +102,16 @@ impl<'m> Mbuf<'m> {
         (port != layout::MBUF_PORT_INVALID).then_some(port)
     }
 
-    /// Has the processor fetch the first bytes while other packets are worked on (`rte_prefetch0`). Changes nothing, and does
-    /// nothing on processors other than x86_64 and aarch64.
+    /// Prefetches the packet's first bytes (`rte_prefetch0`). Does nothing on processors other than
+    /// x86_64 and aarch64.
     #[inline(always)]
     pub fn prefetch(&self) {
         fast::prefetch::prefetch(self.start());
     }
 
-    /// Gives the packet the number of another port: forwarders keep there, between a lookup and
-    /// [`TxQueue::send`](crate::TxQueue::send), the port that it is to leave by. Drivers do not look at it.
+    /// Sets the packet's port number. Forwarders store there, between a lookup and
+    /// [`TxQueue::send`](crate::TxQueue::send), the port that the packet is to leave by. Drivers do
+    /// not read it.
     #[inline]
     pub fn set_port(&mut self, port: u16) {
         // SAFETY: the mbuf is valid, and its first segment is this owner's.
@@ -248,10 +249,10 @@ impl<'m> Mbuf<'m> {
         Some(unsafe { header(self.as_ptr()) })
     }
 
-    /// [`header_mut`](Self::header_mut) of each of `K` packets, in order; `None` when it would be `None`
-    /// of one, and it may be when a first segment has 32,768 bytes or more. All are asked at once, by a
-    /// quarter of the instructions: take packets by the four or eight, as
-    /// [`chunks_exact_mut`](slice::chunks_exact_mut) gives them.
+    /// [`header_mut`](Self::header_mut) of each of `K` packets, in order. `None` if it would be
+    /// `None` for one of them; possibly also if a first segment has 32,768 bytes or more. All
+    /// packets are checked together, with a quarter of the instructions: take them in groups of
+    /// four or eight, as [`chunks_exact_mut`](slice::chunks_exact_mut) gives them.
     ///
     /// ```
     /// fn set_destination(packets: &mut [dpdk::Mbuf<'_>; 4], address: [u8; 6]) -> bool {
@@ -277,8 +278,8 @@ impl<'m> Mbuf<'m> {
         Some(raw.into_iter().map(|mbuf| unsafe { header(mbuf) }))
     }
 
-    /// Makes an unshared packet of one segment `len` bytes long and gives the bytes, whatever they
-    /// were. `None` when it is shared, has several segments, or its buffer is too small.
+    /// Sets the length of an unshared packet of one segment to `len` bytes, and returns them, with
+    /// arbitrary content. `None` if it is shared, has several segments, or its buffer is too small.
     #[inline]
     #[must_use]
     pub fn resize(&mut self, len: usize) -> Option<&mut [u8]> {
@@ -302,7 +303,7 @@ impl<'m> Mbuf<'m> {
         }
     }
 
-    /// Frees several packets: neighbours that come from one pool go back to it together
+    /// Frees several packets. Adjacent ones from the same pool return to it together
     /// (`rte_pktmbuf_free_bulk`), as those of a [`Burst`](crate::Burst) do.
     #[inline]
     pub fn free_array<const N: usize>(mbufs: [Self; N]) {
@@ -332,7 +333,7 @@ impl packet::writer::Buffer for Mbuf<'_> {
     }
 }
 
-/// The kind of packet, not its content.
+/// Prints what kind of packet it is, not its content.
 impl fmt::Debug for Mbuf<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Mbuf")

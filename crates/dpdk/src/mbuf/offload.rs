@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a device is asked to do to a packet that it sends: checksums, TCP segments, a VLAN tag.
+//! Requests to the device that sends a packet: checksums, TCP segmentation, a VLAN tag.
 //!
-//! A device does what its port was configured for, and nothing else; [`TxQueue::prepare`](crate::TxQueue::prepare)
-//! finds what it cannot do before it is sent.
+//! A device does only what its port was configured for;
+//! [`TxQueue::prepare`](crate::TxQueue::prepare) finds packets that ask for more before they are
+//! sent.
 //!
-//! Drivers of virtual devices do this in software: they read and write at the lengths that are asked for
-//! and believe them. So a request is taken only with headers that lie in the first segment, and
-//! it is taken back by what moves or may shorten them: [`prepend`](Mbuf::prepend), [`adj`](Mbuf::adj),
-//! [`trim`](Mbuf::trim), [`resize`](Mbuf::resize), [`chain`](Mbuf::chain) that of the packet that is appended, and
-//! [`insert_vlan`](Mbuf::insert_vlan) one that has no room for the tag. Ask last. Clones, copies and parts are made without it.
+//! Drivers of virtual devices do this in software, and trust the requested lengths when they read
+//! and write. So a request is accepted only if the headers lie in the first segment, and methods
+//! that move or may shorten the headers withdraw it: [`prepend`](Mbuf::prepend),
+//! [`adj`](Mbuf::adj), [`trim`](Mbuf::trim) and [`resize`](Mbuf::resize). [`chain`](Mbuf::chain)
+//! withdraws that of the appended packet, and [`insert_vlan`](Mbuf::insert_vlan) one that has no
+//! room for the tag. So make the request last. Clones, copies and parts have none.
 
 use std::num::NonZeroU16;
 
@@ -19,14 +21,14 @@ use packet::{ipv4, layers::Layers};
 use super::Mbuf;
 use crate::fast::mbuf::{REQUESTS, field, set_field};
 
-/// The longest IPv4 header: drivers take the length that stands in the packet, too.
+/// The longest IPv4 header: drivers also use the length that is in the packet.
 const LONGEST_IPV4: usize = 60;
 /// The longest headers of TCP segments, all layers together. net_tap copies them into buffers of
 /// this size.
 const LONGEST_SEGMENT_HEADERS: usize = 128;
 
-/// What a device is to compute in a packet, and where its headers are. See the `packet` crate for views that
-/// find these lengths.
+/// What a device is to compute in a packet, and where its headers are. The `packet` crate has views
+/// that find these lengths.
 ///
 /// ```
 /// use dpdk::{IpOffload, L4Offload, Mbuf, OffloadError, TxOffload};
@@ -57,7 +59,7 @@ pub struct TxOffload {
 pub enum IpOffload {
     /// IPv4.
     Ipv4 {
-        /// Its bytes, options included: 20 to 60.
+        /// Its length in bytes, options included: 20 to 60.
         len: u8,
         /// True if the device fills in its checksum. It always does with
         /// [`L4Offload::TcpSegments`].
@@ -65,13 +67,13 @@ pub enum IpOffload {
     },
     /// IPv6, which has no checksum.
     Ipv6 {
-        /// Its bytes, extension headers included: 40 to 511.
+        /// Its length in bytes, extension headers included: 40 to 511.
         len: u16,
     },
 }
 
-/// The device's work behind the IP header. DPDK requires the pseudo-header's checksum in the field
-/// if the device needs that: [`TxQueue::prepare`](crate::TxQueue::prepare) writes it.
+/// What the device does to the transport header. Some devices need the pseudo-header's checksum in
+/// the field: [`TxQueue::prepare`](crate::TxQueue::prepare) writes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum L4Offload {
     /// Nothing.
@@ -97,13 +99,13 @@ pub enum L4Offload {
 /// Bytes of a VLAN tag.
 const TAG: u8 = 4;
 
-/// Why a request was not taken; the packet has none then.
+/// Why a request was refused. The packet then has none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OffloadError {
-    /// A header has a length that it cannot have.
+    /// A header has an impossible length.
     #[error(
-        "no header has this length: IPv4 and TCP have 20 to 60 bytes in steps of 4, IPv6 40 to 511, what is before them 127 at most"
+        "invalid header length: IPv4 and TCP headers have 20 to 60 bytes in steps of 4, IPv6 headers 40 to 511, and at most 127 bytes come before the IP header"
     )]
     Length,
     /// The headers are not all in the first segment.
@@ -116,16 +118,17 @@ pub enum OffloadError {
         /// Bytes of the first segment.
         len: usize,
     },
-    /// The first segment's bytes have other owners, so that no driver may write there.
+    /// The first segment's bytes have other owners, so drivers must not write there.
     #[error(
         "the first segment is shared, and the driver would write into it: put headers of its own in front, or copy the packet"
     )]
     Shared,
-    /// The buffer ends less than 60 bytes behind the start of the IPv4 header, which drivers may read, or one of its length
-    /// has no room for the headers behind 128 bytes of headroom, where drivers may copy them.
+    /// The buffer is too small: it ends less than 60 bytes after the start of the IPv4 header,
+    /// which drivers may read; or a buffer of its size has no room for the headers after 128 bytes
+    /// of headroom, where drivers may copy them.
     #[error("the mbuf's buffer is too small: use a mempool with a larger data_room")]
     Room,
-    /// Too large for segments.
+    /// Headers or payload too large for TCP segmentation.
     #[error(
         "TCP segments have at most 128 bytes of headers, and 65,535 with their payload, not {headers} and {payload}"
     )]
@@ -209,10 +212,11 @@ fn is_header_of_words(len: u8) -> bool {
 }
 
 impl TxOffload {
-    /// The checksums of a packet's IPv4, UDP and TCP headers. Where it is a fragment, or has another transport header
-    /// (ICMPv6, SCTP), that of IPv4 alone, with [`L4Offload::Nothing`]. Of layers that [`Layers::inner`] found in a
-    /// tunnel they are the inner packet's; the outer headers are left as they are. `None` without an IP header, or where
-    /// headers are longer than can be asked for.
+    /// Requests the checksums of a packet's IPv4 header and its UDP or TCP header. For a fragment
+    /// or another transport protocol (ICMPv6, SCTP) it requests only IPv4's, with
+    /// [`L4Offload::Nothing`]. If [`Layers::inner`] found the layers inside a tunnel, the request
+    /// is for the inner packet; the outer headers are left as they are. `None` without an IP
+    /// header, or if headers are longer than a request can say.
     ///
     /// ```
     /// use dpdk::{Mbuf, TxOffload};
@@ -316,8 +320,8 @@ impl TxOffload {
 }
 
 impl Mbuf<'_> {
-    /// Asks the device that will send the packet for checksums or TCP segments (`RTE_MBUF_F_TX_...` and the lengths
-    /// in `tx_offload`). What was asked before is taken back first.
+    /// Asks the device that will send the packet for checksums or TCP segments (`RTE_MBUF_F_TX_...`
+    /// and the lengths in `tx_offload`). Any earlier request is withdrawn first.
     ///
     /// # Errors
     /// See [`OffloadError`].
@@ -327,7 +331,8 @@ impl Mbuf<'_> {
         // SAFETY: the mbuf is this owner's alone, and the headers lie in its data (see `REQUESTS`).
         unsafe {
             let flags: u64 = field(self.as_ptr(), layout::MBUF_OL_FLAGS);
-            // The size of received segments lies where that of segments to be sent does.
+            // `tx_offload` holds the segment size of received packets (LRO) in the same bits as
+            // that of packets to be sent.
             let flags = flags & !layout::MBUF_F_RX_LRO | offload.flags();
             set_field(self.as_ptr(), layout::MBUF_OL_FLAGS, flags);
             set_field(self.as_ptr(), layout::MBUF_TX_OFFLOAD, offload.lengths());
@@ -377,20 +382,21 @@ impl Mbuf<'_> {
         TxOffload::from_raw(flags & REQUESTS, lengths)
     }
 
-    /// Takes a request back.
+    /// Withdraws the request.
     #[inline]
     pub fn withdraw_request(&mut self) {
         // SAFETY: the first mbuf is this owner's.
         unsafe { crate::fast::mbuf::withdraw_requests(self.as_ptr()) }
     }
 
-    /// Has the device put a VLAN tag behind the addresses when it sends the packet
-    /// (`RTE_MBUF_F_TX_VLAN`): the tag in the order of the CPU, as [`vlan`](Self::vlan) gives it; `None` takes
-    /// it back. Where drivers do so in software, packets whose first segment is shared or has no headroom are not sent: refused
-    /// by net_tap, freed on net_af_packet and net_vhost.
+    /// Asks the device to insert a VLAN tag after the MAC addresses when it sends the packet
+    /// (`RTE_MBUF_F_TX_VLAN`). The tag is in CPU byte order, as [`vlan`](Self::vlan) returns it;
+    /// `None` withdraws the request. Drivers that do this in software do not send packets whose
+    /// first segment is shared or has no headroom: net_tap refuses them, net_af_packet and
+    /// net_vhost free them.
     ///
-    /// The tag counts among the headers of a [request](Self::request), whose limits hold with it: a request that has
-    /// no room for 4 bytes more is taken back.
+    /// The tag counts as one of the headers of a [request](Self::request) and its limits: a request
+    /// that has no room for 4 more bytes is withdrawn.
     #[inline]
     pub fn insert_vlan(&mut self, tag: Option<u16>) {
         if tag.is_some() {
@@ -432,7 +438,7 @@ impl Mbuf<'_> {
         }
     }
 
-    /// The VLAN tag that a device will put into the packet.
+    /// The VLAN tag that a device is to insert into the packet.
     #[inline]
     #[must_use]
     pub fn inserted_vlan(&self) -> Option<u16> {

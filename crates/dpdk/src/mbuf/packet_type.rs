@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The kind of packet that a device has recognised.
+//! The packet type that a device has recognised.
 
 use std::ffi::{CStr, c_char};
 use std::fmt;
@@ -9,9 +9,10 @@ use dpdk_sys::{layout, *};
 use super::Mbuf;
 use crate::fast::mbuf::{field, set_field};
 
-/// What headers a packet has (`packet_type` of an mbuf, `RTE_PTYPE_...`). Devices recognise what they can;
-/// a layer that they did not look at is `Unknown`, as all are of a packet that no device has received. It
-/// is about the bytes as they are: a VLAN tag that was stripped is not among them.
+/// The headers that a packet has (`packet_type` of an mbuf, `RTE_PTYPE_...`). Devices recognise
+/// what they can. A layer that the device did not look at is `Unknown`, as are all layers of a
+/// packet that was not received. The type describes the bytes as they are: a VLAN tag that was
+/// stripped is not included.
 ///
 /// ```
 /// use dpdk::{L3Type, Mbuf};
@@ -36,7 +37,7 @@ macro_rules! layer {
             /// Not looked at, or not recognised.
             Unknown,
             $($(#[$what])* $variant,)+
-            /// A type that this release of the crate has no name for, as in the field.
+            /// A value that this release of the crate has no name for, as it is in the field.
             Other(u32),
         }
 
@@ -54,7 +55,7 @@ macro_rules! layer {
         }
     };
     (@inner $($variant:ident,)+) => {};
-    // The inner layers leave some kinds out, and some number those that they have otherwise.
+    // Some inner layers have no such kind, and some have another number for it.
     (@inner $($variant:ident $($inner:ident)?,)+) => {
         #[inline]
         fn inner(bits: u32) -> Self {
@@ -118,13 +119,13 @@ layer! {
         Tcp = RTE_PTYPE_L4_TCP / RTE_PTYPE_INNER_L4_TCP,
         /// UDP.
         Udp = RTE_PTYPE_L4_UDP / RTE_PTYPE_INNER_L4_UDP,
-        /// A fragment, whatever it is of.
+        /// A fragment of any transport protocol.
         Fragment = RTE_PTYPE_L4_FRAG / RTE_PTYPE_INNER_L4_FRAG,
         /// SCTP.
         Sctp = RTE_PTYPE_L4_SCTP / RTE_PTYPE_INNER_L4_SCTP,
         /// ICMP.
         Icmp = RTE_PTYPE_L4_ICMP / RTE_PTYPE_INNER_L4_ICMP,
-        /// No fragment, and none of the others.
+        /// Not a fragment, and none of the other types.
         NoFragment = RTE_PTYPE_L4_NONFRAG / RTE_PTYPE_INNER_L4_NONFRAG,
         /// IGMP.
         Igmp = RTE_PTYPE_L4_IGMP,
@@ -245,7 +246,7 @@ impl PacketType {
     }
 }
 
-/// In the words of `rte_get_ptype_name`: `L2_ETHER L3_IPV4 L4_UDP`.
+/// Prints it as `rte_get_ptype_name` does: `L2_ETHER L3_IPV4 L4_UDP`.
 impl fmt::Display for PacketType {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         type Name = unsafe extern "C" fn(u32) -> *const c_char;

@@ -12,17 +12,17 @@ use crate::mempool::Mempool;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PartError {
-    /// It does not lie inside.
+    /// The range is not inside the packet.
     #[error("bytes {start} to {end} are not in the packet, which has {len} bytes")]
     Range {
-        /// The first byte that was asked for.
+        /// The first byte of the range.
         start: usize,
-        /// The first byte behind those that were asked for.
+        /// The first byte after the range.
         end: usize,
-        /// Bytes that there are.
+        /// Bytes of the packet.
         len: usize,
     },
-    /// The bytes got no further owner.
+    /// The bytes could not be given another owner.
     #[error(transparent)]
     Share(#[from] ShareError),
 }
@@ -52,11 +52,13 @@ pub(super) fn inside(
 }
 
 impl<'m> SharedMbuf<'m> {
-    /// A part of the packet as a packet of its own, made of mbufs from `pool`, one for each segment that it
-    /// touches. As with [`clone_into`](Self::clone_into) its bytes are those of this one and
-    /// read-only for as long as it lives; its other fields (port, type, hash, dynamic ones) are the whole packet's.
+    /// Makes a packet of a part of this one, with an mbuf from `pool` for each segment that the
+    /// part touches. As with [`clone_into`](Self::clone_into), the bytes are shared, and read-only
+    /// for as long as the new packet lives; its other fields (port, type, hash, dynamic ones) are
+    /// those of the whole packet.
     ///
-    /// With headers of its own in front this is how a packet is cut up or wrapped without copying it:
+    /// Together with headers of its own in front, a part lets a program fragment or encapsulate a
+    /// packet without copying it:
     /// ```
     /// use dpdk::{Mbuf, Mempool, PartError, ShareError, SharedMbuf};
     ///
@@ -86,7 +88,8 @@ impl<'m> SharedMbuf<'m> {
         pool: &Mempool<'m>,
         range: impl RangeBounds<usize>,
     ) -> Result<Mbuf<'m>, PartError> {
-        // Not the packet's length: a driver that claims more than there is would have it read on.
+        // Not the packet's length: if a driver claims more bytes than there are, they would be read
+        // past the end.
         let len = self.segment_data().map(<[u8]>::len).sum();
         let range = inside(&range, len)?;
         if range.is_empty() {

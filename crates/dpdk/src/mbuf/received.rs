@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A device's information about a packet beside its kind: checksums, hash, mark, VLAN tags.
+//! What the device reports about a packet besides its type: checksums, hash, mark, VLAN tags.
 //!
-//! A device reports only what its port was configured for. All of it is `None` or unknown in a
-//! packet that was allocated, and stays with one that goes through a
+//! A device reports only what its port was configured for. In a packet that was allocated,
+//! everything is `None` or unknown. The values stay with a packet that goes through a
 //! [`SharedMbuf`](crate::SharedMbuf), a clone or a copy.
 
 use dpdk_sys::layout;
@@ -10,17 +10,17 @@ use dpdk_sys::layout;
 use super::Mbuf;
 use crate::fast::mbuf::field;
 
-/// A device's result for a checksum of a packet that it has received.
+/// The device's result for a checksum of a received packet.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum Checksum {
-    /// It did not look.
+    /// The device did not check it.
     Unknown,
     /// It is right.
     Good,
     /// It is wrong.
     Bad,
-    /// The value in the packet is not right, but the packet is intact: it comes, for instance, from
-    /// a virtual machine that leaves checksums to the sending device.
+    /// The checksum in the packet is not correct, but the packet is intact: for example, a virtual
+    /// machine leaves checksums to the device that sends.
     Absent,
 }
 
@@ -76,7 +76,8 @@ impl Mbuf<'_> {
         Checksum::of(self.flags(), flags.0, flags.1)
     }
 
-    /// The hash by which the device has chosen the queue (RSS): equal for all packets of a connection.
+    /// The RSS hash, by which the device has chosen the queue: equal for all packets of a
+    /// connection.
     #[inline]
     #[must_use]
     pub fn rss_hash(&self) -> Option<u32> {
@@ -103,8 +104,9 @@ impl Mbuf<'_> {
         self.flags() & layout::MBUF_F_RX_FDIR != 0
     }
 
-    /// The VLAN tag that the device has read, in the order of the CPU: priority in the three
-    /// uppermost bits, the VLAN's number in the lowest twelve. Of two tags it is the inner one.
+    /// The VLAN tag that the device has read, in CPU byte order: the priority in the three
+    /// uppermost bits, the VLAN ID in the lowest twelve. If there are two tags, it is the inner
+    /// one.
     #[inline]
     #[must_use]
     pub fn vlan(&self) -> Option<u16> {
@@ -133,8 +135,8 @@ impl Mbuf<'_> {
         usize::from(vlan) + usize::from(qinq)
     }
 
-    /// Bytes of TCP payload in each of the segments that the device has put together to this packet
-    /// (LRO); `None` for a packet that came as it is.
+    /// Bytes of TCP payload in each of the segments that the device has merged into this packet
+    /// (LRO); `None` for a packet that was not merged.
     #[inline]
     #[must_use]
     pub fn coalesced_segment_size(&self) -> Option<u16> {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Bytes more or less at a packet's ends.
+//! Adding and removing bytes at a packet's ends.
 //!
-//! Room is given out only where nobody else sees it: a clone shares the head room and tail room of the
-//! packet that it was made from. Taking bytes away changes the mbuf and not its buffer, so that a clone
-//! can be shortened without its siblings noticing.
+//! A packet can grow only into room that no other owner can see: a clone shares the head room and
+//! tail room of the packet that it was made from. Removing bytes changes the mbuf and not its
+//! buffer, so a clone can be shortened without an effect on the others.
 
 use super::Mbuf;
 use crate::fast::shape;
 
 impl Mbuf<'_> {
-    /// Bytes of room before the data, as `rte_pktmbuf_headroom`. Other owners may see them.
+    /// Bytes of room before the data (`rte_pktmbuf_headroom`). Other owners may see them.
     #[inline]
     #[must_use]
     pub fn headroom(&self) -> usize {
@@ -17,7 +17,7 @@ impl Mbuf<'_> {
         usize::from(unsafe { shape::headroom(self.as_ptr()) })
     }
 
-    /// Bytes of room behind the data of the last segment, as `rte_pktmbuf_tailroom` of it.
+    /// Bytes of room behind the data of the last segment (`rte_pktmbuf_tailroom` of that segment).
     #[inline]
     #[must_use]
     pub fn tailroom(&self) -> usize {
@@ -25,8 +25,9 @@ impl Mbuf<'_> {
         usize::from(unsafe { shape::tailroom(shape::last_segment(self.as_ptr())) })
     }
 
-    /// Makes the packet `len` bytes longer at its front and gives those, whatever they were (`rte_pktmbuf_prepend`); `None`,
-    /// and nothing changed, when the first segment is shared or has less head room.
+    /// Makes the packet `len` bytes longer at its front and returns the new bytes, with arbitrary
+    /// content (`rte_pktmbuf_prepend`); `None`, and nothing changed, if the first segment is shared
+    /// or has less head room.
     ///
     /// ```
     /// fn tag(mbuf: &mut dpdk::Mbuf<'_>) -> Option<()> {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets of several segments: chained, split, made one.
+//! Packets of several segments: chained, split, linearized.
 
 use std::ptr::NonNull;
 
@@ -7,7 +7,8 @@ use super::Mbuf;
 use crate::fast::{self, shape};
 
 impl<'m> Mbuf<'m> {
-    /// The bytes of each segment in turn for writing; `None` for those that other owners can see.
+    /// Iterates over the segments' bytes for writing; `None` for segments whose bytes other owners
+    /// can see.
     pub fn segment_data_mut(&mut self) -> impl Iterator<Item = Option<&mut [u8]>> {
         let mut next = Some(self.raw);
         std::iter::from_fn(move || {
@@ -29,8 +30,8 @@ impl<'m> Mbuf<'m> {
     /// Appends the segments of `tail`, whose bytes stay where they are (`rte_pktmbuf_chain`).
     ///
     /// # Errors
-    /// Gives `tail` back when the two have more than 65,535 segments together, or when somebody else
-    /// holds the first or last segment of this packet or the first of `tail`.
+    /// Gives `tail` back if the two have more than 65,535 segments together, or if the first or
+    /// last segment of this packet or the first of `tail` has another owner.
     ///
     /// ```
     /// fn with_header<'m>(mut header: dpdk::Mbuf<'m>, payload: dpdk::Mbuf<'m>) -> Option<dpdk::Mbuf<'m>> {
@@ -54,9 +55,9 @@ impl<'m> Mbuf<'m> {
         Ok(())
     }
 
-    /// Keeps the first `segments` and returns the others as a packet of their own. `None`, and
-    /// nothing changed, if there are no others, if `segments` is 0, or if the first segment or one
-    /// of the two at the cut has another owner.
+    /// Keeps the first `segments` segments and returns the others as a packet of their own. `None`,
+    /// and nothing changed, if there are no others, if `segments` is 0, or if the first segment or
+    /// one of the two at the cut has another owner.
     #[must_use]
     pub fn split(&mut self, segments: usize) -> Option<Mbuf<'m>> {
         let mut last = self.raw;
@@ -82,9 +83,9 @@ impl<'m> Mbuf<'m> {
         }
     }
 
-    /// Moves all data into the first segment and frees the others (`rte_pktmbuf_linearize`). Says
-    /// whether the packet is of one segment now: not when the first is shared or has too little tail
-    /// room; nothing has changed then.
+    /// Moves all data into the first segment and frees the others (`rte_pktmbuf_linearize`).
+    /// Returns true if the packet has one segment now. Returns false, with nothing changed, if the
+    /// first segment is shared or has too little tail room.
     #[must_use]
     pub fn linearize(&mut self) -> bool {
         if self.segments() == 1 {

@@ -10,10 +10,10 @@ use crate::mempool::Mempool;
 
 /// A packet that may have several owners, all of which can only read it. Made by [`Mbuf::share`].
 ///
-/// There are two ways to be one more owner. [`try_clone`](Self::try_clone) is for another reader of the
-/// same packet; it costs an addition per segment. [`clone_into`](Self::clone_into) makes a packet of
-/// its own, an [`Mbuf`] with fields, segments and place of its own, whose *bytes* are the shared ones;
-/// it costs an mbuf per segment, and is what can be sent, shortened, or chained behind a header:
+/// There are two ways to add an owner. [`try_clone`](Self::try_clone) is for another reader of the
+/// same packet; it costs an addition per segment. [`clone_into`](Self::clone_into) makes a new
+/// packet, an [`Mbuf`] with its own fields and segments, which shares only the *bytes*. It costs an
+/// mbuf per segment, and can be sent, shortened, or chained behind a header:
 /// ```
 /// use dpdk::{Burst, Mbuf, Mempool, ShareError, TxQueue};
 ///
@@ -29,7 +29,7 @@ use crate::mempool::Mempool;
 /// }
 /// ```
 ///
-/// Methods that only read are those of [`Mbuf`]. There is no way to the bytes for writing:
+/// The methods of [`Mbuf`] that only read work here too. There is no way to write to the bytes:
 /// ```compile_fail,E0596
 /// fn write(packet: dpdk::SharedMbuf<'_>) {
 ///     let mut packet = packet;
@@ -62,7 +62,7 @@ impl From<share::Refused> for ShareError {
 }
 
 impl<'m> Mbuf<'m> {
-    /// Gives the right to change the packet up, so that it can have further owners.
+    /// Gives up the right to change the packet, so that it can have more owners.
     #[inline]
     #[must_use]
     pub fn share(self) -> SharedMbuf<'m> {
@@ -74,7 +74,7 @@ impl<'m> SharedMbuf<'m> {
     /// One more owner of the same packet (`rte_pktmbuf_refcnt_update`).
     ///
     /// # Errors
-    /// [`ShareError::TooManyOwners`]. (That it can fail is why `Clone` is missing.)
+    /// [`ShareError::TooManyOwners`]. (There is no `Clone` because this can fail.)
     pub fn try_clone(&self) -> Result<Self, ShareError> {
         // SAFETY: the packet is valid, and the reference added is the new owner's.
         unsafe {
@@ -83,7 +83,7 @@ impl<'m> SharedMbuf<'m> {
         }
     }
 
-    /// A packet of its own that shares the bytes (`rte_pktmbuf_clone`), made of mbufs from `pool`. Its
+    /// Makes a new packet that shares the bytes (`rte_pktmbuf_clone`), of mbufs from `pool`. Its
     /// bytes are read-only for as long as it lives, even when it is their last owner;
     /// [`copy_into`](Mbuf::copy_into) makes a packet that can be written.
     ///
@@ -98,7 +98,7 @@ impl<'m> SharedMbuf<'m> {
         }
     }
 
-    /// The packet for changing, when this is its only owner.
+    /// Returns the packet for changing, if this is its only owner.
     ///
     /// # Errors
     /// Gives it back, still shared, while another owner or a clone of one of its segments lives.

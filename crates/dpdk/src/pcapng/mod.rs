@@ -2,28 +2,31 @@
 //! Packets written to a pcapng file while they pass.
 //!
 //! # Parts and threads
-//! A [`Tap`] belongs to the thread that polls: it copies packets into a ring of bytes, without waiting,
-//! without a lock, and without an mbuf of its own. A [`Pcapng`] belongs to another thread, which
-//! calls [`collect`](Pcapng::collect) often enough that rings do not fill; it may sleep, write, and wait for a disk. What
-//! finds its ring full is counted as dropped, in the file too. Threads that an lcore spawns share its CPU: in a program the
-//! polls are a worker's ([`Eal::scope`](crate::Eal::scope)), and the main lcore collects.
+//! A [`Tap`] belongs to the thread that polls: it copies packets into a ring of bytes, without
+//! waiting, without a lock, and without an mbuf of its own. A [`Pcapng`] belongs to another thread,
+//! which calls [`collect`](Pcapng::collect) often enough that rings do not fill; it may sleep,
+//! write, and wait for a disk. Packets that find their ring full are counted as dropped, in the
+//! file too. Threads that an lcore spawns share its CPU: let workers poll
+//! ([`Eal::scope`](crate::Eal::scope)), and the main lcore collect.
 //!
 //! # Lifecycle
-//! Open a file, name the interfaces, make a tap for each queue and direction, hand the taps to callbacks,
-//! collect, [`finish`](Pcapng::finish). A file that is dropped is finished as well, but nobody learns of errors.
+//! Open a file, add the interfaces, make a tap for each queue and direction, move the taps into
+//! callbacks, collect, [`finish`](Pcapng::finish). A file that is dropped is finished as well, but
+//! errors are not reported.
 //!
 //! # Units
-//! Lengths are bytes without the FCS, which is never captured. Times on the packet path are TSC cycles, once a burst;
-//! in the file they are nanoseconds since the epoch. The system's clock is read when the file is
-//! opened and not again: a file's times do not jump when somebody sets the clock, and drift from it as far
-//! as the TSC's rate is off.
+//! Lengths are bytes without the FCS, which is never captured. Times on the packet path are TSC
+//! cycles, read once a burst; in the file they are nanoseconds since the epoch. The system's clock
+//! is read only when the file is opened: times in a file do not jump when that clock is set, and
+//! drift from it by the error of the TSC's rate.
 //!
 //! # Why not `rte_pcapng`
-//! The format is the same (draft-ietf-opsawg-pcapng). DPDK's library makes a block out of a copy of the
-//! mbuf: of a packet of several segments the length that it writes is that of the first, a packet that fills its
-//! buffer has no room for the block's end and is lost, and a driver's lengths are believed, which can lie beyond the buffer.
-//! Cores share the variables of its clock. A write that the system cuts short leaves half a block behind. Its functions
-//! take different arguments in 22.11, 24.11 and 25.11.
+//! The format is the same (draft-ietf-opsawg-pcapng). DPDK's library builds a block in a copy of
+//! the mbuf. For a packet of several segments it writes the length of the first; a packet that
+//! fills its buffer has no room for the block's end and is lost; and it trusts the lengths that
+//! drivers report, even beyond the buffer. Cores share the variables of its clock. A short write
+//! leaves half a block in the file. Its functions take different arguments in 22.11, 24.11 and
+//! 25.11.
 //!
 //! ```standalone_crate
 //! use std::time::Duration;

@@ -9,18 +9,18 @@ use crate::debug::impl_debug;
 use crate::mbuf::Mbuf;
 use crate::tsc;
 
-/// The packets that a tap captures.
+/// What a tap captures.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct TapConfig {
     /// Bytes of each packet, from its beginning (the snap length); 65,535 at most.
     pub snap: usize,
-    /// Bytes of the ring between packet path and file: a packet takes 20 more than are captured of it. Two
-    /// packets of the greatest size always fit.
+    /// Bytes of the ring between the packet path and the file: each packet takes 20 more than its
+    /// captured bytes. Two packets of the maximum size always fit.
     pub ring: usize,
 }
 
 impl Default for TapConfig {
-    /// Whole packets, and a ring of 4 MiB: 2,700 packets of full size, and 50,000 small ones.
+    /// Whole packets, and a ring of 4 MiB: room for 2,700 packets of 1,518 bytes, or 50,000 of 64.
     fn default() -> Self {
         Self { snap: MAX_SNAP, ring: 4 << 20 }
     }
@@ -37,14 +37,14 @@ impl_debug!([] Tap, tap => direction: tap.direction, snap: tap.ring.snap());
 
 impl Tap {
     /// Copies packets into the ring, all with the current time stamp. Packets without room are
-    /// counted as dropped, and nothing waits. VLAN tags that the device removed, or is to insert,
-    /// are put in their places.
+    /// counted as dropped; it never waits. VLAN tags that the device has removed, or is to insert,
+    /// are written at their places.
     ///
-    /// Filter by giving some packets only: `tap.capture(packets.iter().filter(..))`.
+    /// To filter, pass some packets only: `tap.capture(packets.iter().filter(..))`.
     #[inline]
     pub fn capture<'p, 'm: 'p>(&mut self, packets: impl IntoIterator<Item = &'p Mbuf<'m>>) {
         let mut packets = packets.into_iter();
-        // Polls that find nothing read no clock.
+        // A poll that received nothing does not read the clock.
         let Some(first) = packets.next() else { return };
         let now = tsc::now();
         self.record(first, now);
@@ -55,8 +55,8 @@ impl Tap {
 
     fn record(&mut self, packet: &Mbuf<'_>, tsc: u64) {
         let tags = Tags::of(packet, self.direction);
-        // Segments are added up, because a driver's own sum may differ from the content of the
-        // buffers.
+        // The segments' lengths are added up, because the packet length that a driver reports may
+        // differ from the content of the buffers.
         let len = packet.segment_data().map(<[u8]>::len).sum::<usize>() + tags.bytes().len();
         self.ring.write(tsc, len, |room| {
             let mut before = tags.offset();

@@ -10,7 +10,7 @@ use crate::mbuf::Mbuf;
 /// Bytes before a frame's first tag: both addresses.
 const ADDRESSES: usize = 12;
 
-/// The tags of a packet as they belong behind its addresses, the outer one first.
+/// The tags of a packet, to be written after its MAC addresses, the outer one first.
 pub(super) struct Tags {
     bytes: [u8; 8],
     len: usize,
@@ -32,7 +32,8 @@ impl Tags {
             )
         };
         let (outer, inner) = match direction {
-            // A device may take out the outer tag alone: both are in the fields, and the inner one in the bytes, too.
+            // A device may remove the outer tag alone: both are then in the fields, and the inner
+            // one also in the bytes.
             Direction::Received => (
                 flags & layout::MBUF_F_RX_QINQ_STRIPPED != 0,
                 flags & layout::MBUF_F_RX_VLAN_STRIPPED != 0,
@@ -60,7 +61,7 @@ impl Tags {
         self.len += 4;
     }
 
-    /// Bytes of the packet before them; 0 if there are none.
+    /// The number of the packet's bytes before the tags; 0 if there are none.
     #[inline]
     pub(super) fn offset(&self) -> usize {
         if self.len > 0 { ADDRESSES } else { 0 }

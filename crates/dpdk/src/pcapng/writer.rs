@@ -36,7 +36,7 @@ pub enum PcapngError {
         /// The system's reason.
         source: io::Error,
     },
-    /// The interface is another file's.
+    /// The interface was added to another file.
     #[error("capture file {}: the interface was added to another file; add it to this one", .0.display())]
     Interface(PathBuf),
 }
@@ -78,7 +78,8 @@ impl Interface {
         Self { name: name.into(), description: None, mac: None, speed_mbps: None }
     }
 
-    /// A port: the name of its device, its address, and its speed if the link is up now.
+    /// An interface for a port: its device's name, its address, and its speed if the link is up
+    /// now.
     ///
     /// # Errors
     /// [`PortError`] when there is no such port any more.
@@ -110,10 +111,10 @@ pub struct Pcapng {
     clock: Clock,
     /// When it was opened.
     started: u64,
-    /// Figures of each interface, including removed taps, and of all captured packets.
+    /// Counts of each interface, including removed taps, and of all captured packets.
     interfaces: Vec<Figures>,
     inlets: Vec<Inlet>,
-    /// A block in the making.
+    /// The block that is being built.
     block: Vec<u8>,
     finished: bool,
 }
@@ -121,7 +122,8 @@ pub struct Pcapng {
 impl_debug!([] Pcapng, pcapng => path: pcapng.path, interfaces: pcapng.interfaces);
 
 impl Pcapng {
-    /// Makes a file and replaces an existing one. A symbolic link of another user is not followed.
+    /// Creates a file, or replaces an existing one. A symbolic link of another user is not
+    /// followed.
     ///
     /// # Errors
     /// [`PcapngError::Create`], [`PcapngError::Write`].
@@ -132,7 +134,7 @@ impl Pcapng {
         Self::new(file, path, config)
     }
 
-    /// Writes into a pipe or a socket; `name` is its name in errors.
+    /// Writes into a pipe or a socket; errors call it `name`.
     ///
     /// # Errors
     /// [`PcapngError::Write`].
@@ -159,7 +161,7 @@ impl Pcapng {
         Ok(file)
     }
 
-    /// Names an interface, before its taps are made.
+    /// Adds an interface, before its taps are made.
     ///
     /// # Errors
     /// [`PcapngError::Write`].
@@ -179,8 +181,8 @@ impl Pcapng {
         Ok(InterfaceId { file: self.id, index: self.interfaces.len() - 1 })
     }
 
-    /// The capturing end for one queue, in one direction. Its packets come into the file by
-    /// [`collect`](Self::collect).
+    /// Makes a tap for one queue in one direction. [`collect`](Self::collect) writes its packets
+    /// into the file.
     ///
     /// # Errors
     /// [`PcapngError::Interface`].
@@ -203,11 +205,12 @@ impl Pcapng {
     /// by their time stamps; packets captured meanwhile wait for the next call.
     ///
     /// # Errors
-    /// [`PcapngError::Write`]. The packet at which it happened is lost.
+    /// [`PcapngError::Write`]. The packet that could not be written is lost.
     pub fn collect(&mut self) -> Result<u64, PcapngError> {
-        // Checked before the rings: a tap that is gone now has put everything into its ring.
+        // Checked before the rings are read: a tap that is gone by now has written everything into
+        // its ring.
         let gone: Vec<bool> = self.inlets.iter().map(|inlet| inlet.ring.is_abandoned()).collect();
-        // No more than waits now, or a busy tap would hold this for ever.
+        // Only what waits now, because a busy tap could keep this loop running for ever.
         let mut left: Vec<usize> = self.inlets.iter().map(|inlet| inlet.ring.waiting()).collect();
         let mut written = 0;
         while let Some((index, record)) = self.oldest(&left) {
@@ -252,7 +255,7 @@ impl Pcapng {
             .min_by_key(|(_, record)| record.tsc)
     }
 
-    /// Hands the collected packets to the system, for concurrent readers of the file.
+    /// Writes buffered packets to the file, for programs that read it meanwhile.
     ///
     /// # Errors
     /// [`PcapngError::Write`].
@@ -292,7 +295,7 @@ impl Pcapng {
     }
 
     fn end(&mut self) -> Result<(), PcapngError> {
-        // Once, whatever comes of it.
+        // Only once, even if it fails.
         if std::mem::replace(&mut self.finished, true) {
             return Ok(());
         }
@@ -322,7 +325,7 @@ impl Pcapng {
     }
 }
 
-/// A clock that shows the time of day by the TSC.
+/// A clock that converts the TSC to the time of day.
 fn clock_now() -> Clock {
     let before = tsc::now();
     let wall = SystemTime::now();

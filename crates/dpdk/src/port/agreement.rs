@@ -25,11 +25,12 @@ pub(super) struct Agreement {
     pub hash_types: u64,
     /// A key of the length that the driver takes.
     pub key: Option<Vec<u8>>,
-    /// DPDK refused to configure the port with the key, which is to be set when the port has started.
+    /// DPDK refused to configure the port with the key; it is to be set after the start.
     pub key_left_out: bool,
     /// The requested table.
     asked_reta: Reta,
-    /// To be set at each start, for drivers fill theirs then. Empty for the driver's own.
+    /// To be set after each start, because drivers fill theirs at the start. Empty for the driver's
+    /// own.
     pub reta: Vec<u16>,
     pub shortfalls: Vec<Shortfall>,
 }
@@ -52,7 +53,7 @@ impl Agreement {
         Ok(agreement)
     }
 
-    /// Sets what drivers accept only after the start, or forget at the start. The caller holds the
+    /// Sets what drivers accept only after the start, or reset at the start. The caller holds the
     /// lock.
     pub fn started(&mut self, id: PortId) {
         let at_start =
@@ -65,7 +66,7 @@ impl Agreement {
                 self.lack(id, Lack::KeyRefused { errno });
             }
         }
-        // There are drivers that make their table only now, as long as they have queues.
+        // Some drivers create their table only now, with as many entries as they have queues.
         if let Ok(info) = info::query(id) {
             self.reta(id, info.reta_size);
         }
@@ -85,8 +86,7 @@ impl Agreement {
         if let Some(queue) = outside {
             return Err(PortError::RetaQueue { port: id, queue: *queue, queues: self.rx });
         }
-        // With one queue there is nothing to share, unless RSS was requested: packets may carry the
-        // hash.
+        // One queue needs no RSS, unless it was requested: packets may then carry the hash.
         if self.rx == 0 || self.rx == 1 && *asked == Rss::default() {
             return Ok(());
         }
@@ -121,7 +121,7 @@ impl Agreement {
         Ok(())
     }
 
-    /// Computes the requested table for a number of entries, and notes what is missing.
+    /// Computes the requested table for a number of entries, and records what is missing.
     fn reta(&mut self, id: PortId, size: u16) {
         let of_size = |lack: &Lack| matches!(lack, Lack::Reta | Lack::RetaSize { .. });
         self.shortfalls.retain(|shortfall| !of_size(&shortfall.lack));
@@ -137,7 +137,7 @@ impl Agreement {
         }
     }
 
-    /// After [`rss`](Self::rss), because packets carry a hash only where there is one.
+    /// Called after [`rss`](Self::rss), because packets carry a hash only with RSS.
     fn offloads(
         &mut self,
         id: PortId,
@@ -174,7 +174,7 @@ impl Agreement {
 }
 
 /// Returns the offloads of `given` to leave out: drivers that can merge TCP segments and keep the
-/// FCS refuse to start with both. Merged segments are worth more, if neither is required.
+/// FCS refuse to start with both. If neither is required, merging is kept.
 fn excluded(given: RxOffloads, required: RxOffloads) -> RxOffloads {
     let both = RxOffloads::TCP_LRO | RxOffloads::KEEP_CRC;
     if !given.contains(both) || required.contains(both) {

@@ -5,13 +5,13 @@
 use std::fmt::{self, Display};
 use std::path::Path;
 
-/// Why a device's arguments were not given to DPDK.
+/// Why a device's arguments were refused.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum VdevError {
-    /// EAL finds the driver by the beginning of the name.
+    /// EAL finds the driver by the prefix of the name.
     #[error(
-        "device name {name:?}: call it {driver} and letters, digits or _ behind that, {MAX_NAME} bytes at most"
+        "device name {name:?}: must be {driver} followed by letters, digits or _, at most {MAX_NAME} bytes"
     )]
     Name {
         /// The name.
@@ -31,7 +31,7 @@ pub enum VdevError {
         /// The reason.
         why: &'static str,
     },
-    /// An argument without which the driver does nothing.
+    /// A required argument is missing.
     #[error("device {name}: {what}")]
     Missing {
         /// The device.
@@ -84,7 +84,7 @@ impl Arguments {
         self.set(key, u8::from(on));
     }
 
-    /// A path that is no UTF-8 becomes one that is refused.
+    /// A path that is not UTF-8 becomes a value that is refused.
     pub(super) fn set_path(&mut self, key: &'static str, path: impl AsRef<Path>) {
         self.set(key, path.as_ref().to_string_lossy());
     }
@@ -111,7 +111,8 @@ impl Arguments {
         }
     }
 
-    /// Refuses a number outside a range that the driver does not look at, or answers in a word.
+    /// Refuses a number outside a range that the driver does not check, or rejects without a
+    /// reason.
     pub(super) fn check_range(
         &self,
         key: &'static str,
@@ -153,21 +154,23 @@ fn misread(value: &str) -> Option<&'static str> {
         return Some("it is empty");
     }
     if value.contains(',') {
-        return Some("a comma begins another argument");
+        return Some("it contains a comma, which begins another argument");
     }
     if value.contains('=') {
-        return Some("EAL reads no further than to its =");
+        return Some("it contains =, and EAL ignores the rest");
     }
-    // Whatever is before it; up to the next ] commas begin no argument. In `a[1]` nothing is lost.
+    // Any [ without a ] after it: commas up to the next ] do not separate arguments. `a[1]` is read
+    // correctly.
     if value.starts_with('[') || value.rfind('[') > value.rfind(']') {
-        return Some("[ begins a list");
+        return Some("it contains [, which begins a list");
     }
     if value.contains(char::REPLACEMENT_CHARACTER) {
         return Some("it is not UTF-8");
     }
-    // NUL ends the string for C; line ends and spaces at its ends are lost on the way through EAL's logs and shells.
+    // NUL ends the string for C; line ends, and spaces at an end, are lost in EAL's logs and in
+    // shells.
     if value.chars().any(char::is_control) || value.trim() != value {
-        return Some("it holds control characters, or spaces at an end");
+        return Some("it contains control characters, or begins or ends with a space");
     }
     None
 }

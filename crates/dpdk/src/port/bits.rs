@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Sets of named bits, as DPDK has them for offloads and hash types, each a type of its own.
 
-/// Declares such a set: a constant for each bit, with the value that the C compiler emitted and the name
-/// that is shown.
+/// Declares such a set: a constant for each bit, with the value that the C compiler emitted and the
+/// name that is displayed.
 macro_rules! bit_set {
     (
         $(#[$about:meta])*
@@ -18,12 +18,12 @@ macro_rules! bit_set {
             $($(#[$bit_about])* pub const $bit: Self = Self($value);)+
             /// The empty set.
             pub const EMPTY: Self = Self(0);
-            /// All that this type knows.
+            /// The set of all bits that this type knows.
             pub const ALL: Self = Self(0 $(| $value)+);
 
             const NAMES: &'static [(u64, &'static str)] = &[$(($value, $name)),+];
 
-            /// The members among DPDK's bits; those that this type does not know are left out.
+            /// The set of the known bits in `bits`; unknown ones are left out.
             pub(crate) const fn from_bits(bits: u64) -> Self {
                 Self(bits & Self::ALL.0)
             }
@@ -72,7 +72,7 @@ macro_rules! bit_set {
             }
         }
 
-        /// The elements of the first that are not in the second.
+        /// The elements of the first set that are not in the second.
         impl std::ops::Sub for $set {
             type Output = Self;
             fn sub(self, other: Self) -> Self {

@@ -5,14 +5,14 @@ use super::offloads::{Request, RxOffloads, TxOffloads};
 use super::rss::Rss;
 use crate::mempool::Mempool;
 
-/// Descriptors of a queue when nothing else is said, as in DPDK's examples.
+/// The default number of a queue's descriptors, as in DPDK's examples.
 const DESCRIPTORS: u16 = 1024;
 
 /// A receive queue (`rte_eth_rx_queue_setup`).
 #[derive(Clone, Debug)]
 pub struct RxConfig<'eal> {
-    /// Length of the ring in packets (or their segments), within [`PortInfo::rx_descriptors`](super::PortInfo::rx_descriptors), to which it
-    /// is rounded.
+    /// The number of descriptors in the ring, one for each packet or segment; rounded to what
+    /// [`PortInfo::rx_descriptors`](super::PortInfo::rx_descriptors) allows.
     pub descriptors: u16,
     /// The pool of the buffers for received packets.
     pub pool: Mempool<'eal>,
@@ -29,8 +29,8 @@ impl<'eal> RxConfig<'eal> {
 /// A transmit queue (`rte_eth_tx_queue_setup`).
 #[derive(Clone, Debug)]
 pub struct TxConfig {
-    /// Length of the ring in packets (or their segments), within [`PortInfo::tx_descriptors`](super::PortInfo::tx_descriptors), to which it
-    /// is rounded.
+    /// The number of descriptors in the ring, one for each packet or segment; rounded to what
+    /// [`PortInfo::tx_descriptors`](super::PortInfo::tx_descriptors) allows.
     pub descriptors: u16,
 }
 
@@ -40,7 +40,7 @@ impl Default for TxConfig {
     }
 }
 
-/// A port: a queue for each entry (`rte_eth_conf`).
+/// A port's configuration, with a queue for each entry (`rte_eth_conf`).
 #[derive(Clone, Default, Debug)]
 pub struct PortConfig<'eal> {
     /// Receive queues.
@@ -56,8 +56,9 @@ pub struct PortConfig<'eal> {
     /// (`rxmode.mtu`); a kernel interface behind the port (net_tap, net_af_packet, net_af_xdp)
     /// keeps its own MTU until [`PortControl::set_mtu`](super::PortControl::set_mtu).
     pub mtu: Option<u16>,
-    /// Has the driver tell when the link goes up or down (`intr_conf.lsc`), for [`PortControl::watch`]; then
-    /// [`PortControl::link`] gives what it told last and asks no device. A [`Shortfall`] where it cannot.
+    /// Makes the driver report when the link goes up or down (`intr_conf.lsc`), for
+    /// [`PortControl::watch`]; [`PortControl::link`] then returns the last reported state and does
+    /// not ask the device. A [`Shortfall`] if the driver does not support it.
     ///
     /// [`PortControl::link`]: super::PortControl::link
     /// [`PortControl::watch`]: super::PortControl::watch
@@ -65,8 +66,8 @@ pub struct PortConfig<'eal> {
     pub link_events: bool,
     /// How receive queues share frames.
     pub rss: Rss,
-    /// Work that the port is to do on received packets.
+    /// Offloads of received packets.
     pub rx_offloads: Request<RxOffloads>,
-    /// Work that the port is to do on packets to be sent.
+    /// Offloads of packets to be sent.
     pub tx_offloads: Request<TxOffloads>,
 }

@@ -9,7 +9,7 @@ use super::driver::Driver;
 
 /// Checks if a device may be attached; the error says why not.
 pub(super) fn check(device: &str) -> Result<(), &'static str> {
-    // `bus=vdev,name=...`: DPDK looks for such a layer at the beginning and behind any slash.
+    // `bus=vdev,name=...`: DPDK looks for such a layer at the start and after every slash.
     let layer = |text: &str| ["bus=", "class=", "driver="].iter().any(|key| text.starts_with(key));
     if device.split('/').any(layer) {
         return Err("write a name and arguments, not bus=, class= or driver=");
@@ -26,7 +26,7 @@ pub(super) fn check(device: &str) -> Result<(), &'static str> {
     let name = name.strip_prefix("vdev:").unwrap_or(name);
     let Some(driver) = Driver::of_device(name) else {
         return Err(
-            "it is neither a PCI address nor of a driver that is known to be safe; --vdev on the command line takes any",
+            "it is neither a PCI address nor a device of a driver that is known to be safe; EAL's --vdev accepts any device",
         );
     };
     if !arguments.iter().all(|argument| is_pair(argument)) {

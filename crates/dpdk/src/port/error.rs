@@ -20,19 +20,19 @@ pub enum PortError {
     /// Another port, such as a bond, or a C plugin owns it (`rte_eth_dev_owner_set`).
     #[error("port {0} belongs to another port or plugin; use its owner")]
     Owned(PortId),
-    /// More queues than the driver has.
+    /// More queues than the driver supports.
     #[error("port {port}: {asked} {direction} queues requested, but the driver supports {max}")]
     TooManyQueues {
         /// The port.
         port: PortId,
         /// `RX` or `TX`.
         direction: &'static str,
-        /// Queues asked for.
+        /// Queues requested.
         asked: usize,
-        /// Queues that the driver has.
+        /// Queues that the driver supports.
         max: u16,
     },
-    /// A required offload on reception that the driver has not.
+    /// A required RX offload that the driver does not support.
     #[error(
         "port {port}: required RX offloads not supported by the driver: {missing}; supported: {has}"
     )]
@@ -44,7 +44,7 @@ pub enum PortError {
         /// The offloads that the driver supports.
         has: RxOffloads,
     },
-    /// A required offload on transmission that the driver has not.
+    /// A required TX offload that the driver does not support.
     #[error(
         "port {port}: required TX offloads not supported by the driver: {missing}; supported: {has}"
     )]
@@ -56,7 +56,7 @@ pub enum PortError {
         /// The offloads that the driver supports.
         has: TxOffloads,
     },
-    /// Hash types that the driver has not.
+    /// Hash types that the driver does not support.
     #[error("port {port}: the driver does not hash by {missing}; supported: {has}")]
     HashTypes {
         /// The port.
@@ -104,19 +104,20 @@ pub enum PortError {
         /// The id.
         vlan: u16,
     },
-    /// A typed device's name or argument that DPDK would take for something else.
+    /// A typed device's name or argument that EAL would misread.
     #[error(transparent)]
     Vdev(#[from] VdevError),
-    /// A configuration without a queue: DPDK would make queues of its own and never set them up.
+    /// A configuration without queues: DPDK would create queues of its own and never set them up.
     #[error("port {0}: give it at least one RX or TX queue")]
     NoQueues(PortId),
-    /// Statistics of a port that was not configured, or not to the end: its driver would look at queues that are not there.
+    /// Statistics of a port that was not configured completely: its driver would read queues that
+    /// do not exist.
     #[error("port {0} has no queues: configure it before reading its statistics")]
     NotConfigured(PortId),
-    /// Device arguments that safe code must not have.
+    /// Device arguments that safe code must not give.
     #[error("device {0:?} is refused: {1}")]
     Unsafe(String, &'static str),
-    /// The device was removed, and yet its port is there.
+    /// The device was removed, but its port still exists.
     #[error("port {0}: its driver removed the device but left the port")]
     Remains(PortId),
     /// A DPDK call failed.
@@ -145,7 +146,7 @@ pub enum PortError {
     NoPort(String),
 }
 
-/// Returns what to do about a failed call, if DPDK's error number does not say it.
+/// Returns a hint about a failed call, if DPDK's error number does not say what to do.
 fn hint(call: &str, errno: Errno) -> &'static str {
     match (call, errno) {
         ("rte_eth_dev_vlan_filter", Errno::ENOSYS) => {
@@ -169,7 +170,8 @@ pub(super) fn check(port: PortId, call: &'static str, code: i32) -> Result<i32, 
     Errno::check(code).map_err(|errno| PortError::Call { port, call, errno })
 }
 
-/// The error for something that is unsafe to do with a port, and why. The caller holds the lock of ports.
+/// The error for an unsafe operation on a port, with the reason. The caller holds the lock of
+/// ports.
 pub(super) fn refused(port: PortId, why: &'static str) -> PortError {
     PortError::Unsafe(port.name_locked().unwrap_or_default(), why)
 }

@@ -22,12 +22,12 @@ use crate::eal::Eal;
 use crate::mutex::locked;
 
 bit_set! {
-    /// Events of a port (`RTE_ETH_EVENT_*`). Each driver reports some of them; all report when the
+    /// Events of a port (`RTE_ETH_EVENT_*`). Each driver reports some of them; all report that the
     /// port is closed.
     pub struct PortEvents {
         /// The link has gone up or down: see [`PortControl::link`].
         LINK = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_LSC, "LINK";
-        /// A queue was enabled or disabled by the other end.
+        /// The other end enabled or disabled a queue.
         QUEUE_STATE = 1 << dpdk_sys::RTE_ETH_EVENT_QUEUE_STATE, "QUEUE_STATE";
         /// The device requests a reset: stop the port, configure and start it again.
         RESET = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_RESET, "RESET";
@@ -35,11 +35,11 @@ bit_set! {
         REMOVED = 1 << dpdk_sys::RTE_ETH_EVENT_INTR_RMV, "REMOVED";
         /// The port was closed and its number is free.
         CLOSED = 1 << dpdk_sys::RTE_ETH_EVENT_DESTROY, "CLOSED";
-        /// The driver has found an error and is putting it right by itself.
+        /// The driver has found an error and is recovering from it.
         RECOVERING = 1 << dpdk_sys::RTE_ETH_EVENT_ERR_RECOVERING, "RECOVERING";
-        /// The driver has put the error right.
+        /// The driver has recovered from the error.
         RECOVERED = 1 << dpdk_sys::RTE_ETH_EVENT_RECOVERY_SUCCESS, "RECOVERED";
-        /// The driver could not put the error right.
+        /// The driver could not recover from the error.
         RECOVERY_FAILED = 1 << dpdk_sys::RTE_ETH_EVENT_RECOVERY_FAILED, "RECOVERY_FAILED";
     }
 }
@@ -51,12 +51,13 @@ struct Seen {
     more: Condvar,
 }
 
-/// The watchers. Drivers' threads lock this briefly, too, and take no other lock meanwhile but
-/// `Seen`'s.
+/// The watchers. Threads of drivers lock this briefly, too, and then take no other lock than that
+/// of `Seen`.
 static WATCHES: Mutex<Watches> = Mutex::new(Watches { listening: false, seen: Vec::new() });
 
 struct Watches {
-    /// DPDK calls [`note`] for all ports, now and for good: so it need never be taken back from ports that are gone.
+    /// DPDK calls [`note`] for all ports, now and in future, so it need not be removed from ports
+    /// that are gone.
     listening: bool,
     seen: Vec<Weak<Seen>>,
 }
@@ -77,7 +78,7 @@ unsafe extern "C" fn note(
     0
 }
 
-/// Has DPDK call [`note`], unless it does.
+/// Registers [`note`] with DPDK, unless it is registered already.
 fn listen(id: PortId) -> Result<(), PortError> {
     let _alone = lock();
     if !id.exists() {
@@ -117,14 +118,14 @@ impl_debug!([] PortWatch<'_>, watch => port: watch.seen.port);
 
 impl PortWatch<'_> {
     /// Returns the events since the last call; does not wait. It takes a lock that only drivers
-    /// contend for: call it once in a number of bursts.
+    /// contend for: call it once every few bursts.
     #[must_use]
     pub fn take(&self) -> PortEvents {
         PortEvents::from_bits(std::mem::take(&mut *locked(&self.seen.events)))
     }
 
-    /// Returns the events since the last call; waits for one until `timeout`, and then returns the
-    /// empty set.
+    /// Returns the events since the last call. If there are none, waits for one until `timeout`,
+    /// and then returns the empty set.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> PortEvents {
         let begin = Instant::now();
@@ -151,10 +152,10 @@ impl Drop for PortWatch<'_> {
 impl<'eal> PortControl<'eal> {
     /// Stores the port's events from now on (`rte_eth_dev_callback_register`). Most drivers report
     /// link changes only if [`PortConfig::link_events`](super::PortConfig::link_events) requests
-    /// them. Like the control it stands for the port's number.
+    /// them. Like [`PortControl`], the watch stands for the port's number.
     ///
     /// # Errors
-    /// [`PortError::Absent`]; [`PortError::Call`], `ENOMEM` when DPDK has no memory for it.
+    /// [`PortError::Absent`]; [`PortError::Call`] with `ENOMEM` if DPDK has no memory for it.
     pub fn watch(&self) -> Result<PortWatch<'eal>, PortError> {
         listen(self.id())?;
         let seen =

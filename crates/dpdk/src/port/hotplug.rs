@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Devices that come and go while the program runs.
+//! Attaching and removing devices while the program runs.
 
 use std::ffi::CString;
 
@@ -25,25 +25,25 @@ impl Eal {
     /// returns its ports (`rte_dev_probe`).
     ///
     /// Allowed are PCI addresses without arguments, and virtual devices whose name begins with
-    /// net_ring (without arguments), net_null (`size` to 64, `no-rx` and `copy=0`), net_memif
-    /// (without `zero-copy`, and with no more memory than its driver counts), net_af_packet,
+    /// net_ring (without arguments), net_null (`size` up to 64, `no-rx` and `copy=0`), net_memif
+    /// (without `zero-copy`, and with no more memory than its driver can count), net_af_packet,
     /// net_af_xdp (without `shared_umem`), net_tap, net_pcap, net_vhost (also as eth_vhost, without
     /// `legacy-ol-flags`) or net_virtio_user (without `vectorized`). Each argument is `key=value`,
-    /// with one `=`. All other devices can be given to [`Eal::init`] by the user, with `--vdev` or
-    /// `-a`.
+    /// with one `=`. The user can give all other devices to [`Eal::init`], with `--vdev` or `-a`.
     ///
-    /// All other operations on ports wait until the driver has the device. With `server=1`
-    /// net_virtio_user first waits for its other end, without a time limit.
+    /// All other operations on ports wait until the driver has attached the device. With `server=1`
+    /// net_virtio_user waits for its peer to connect, without a time limit.
     ///
     /// # Errors
-    /// [`PortError::Unsafe`] for all other devices: some drivers take over other ports, or write
+    /// [`PortError::Unsafe`] for all other devices: some drivers take over other ports or write
     /// past the end of buffers, and some arguments are pointers. [`PortError::Attach`] if the
     /// driver refuses, [`PortError::NoPort`] if the device has no port (it is not a network
     /// interface; it stays attached).
     pub fn attach(&self, arguments: &str) -> Result<Vec<PortId>, PortError> {
         device::check(arguments).map_err(|why| PortError::Unsafe(arguments.to_owned(), why))?;
         let string = CString::new(arguments).map_err(|_| PortError::Nul(arguments.to_owned()))?;
-        // Keeps two attachments apart: new ports are found by looking before and after.
+        // Allows one attachment at a time: new ports are found by comparing the list before and
+        // after.
         let _one_at_a_time = locked(&self.taken);
         let _alone = lock();
         let before = valid_ports();
@@ -65,7 +65,8 @@ impl Eal {
     /// Attaches a virtual device and returns its port (`rte_vdev_init`).
     ///
     /// # Errors
-    /// [`PortError::Vdev`] for what EAL would read as something else, and as [`Eal::attach`].
+    /// [`PortError::Vdev`] for a name or value that EAL would misread; otherwise as
+    /// [`Eal::attach`].
     ///
     /// ```standalone_crate
     /// use dpdk::vdev::{Memif, Role};
@@ -91,21 +92,22 @@ impl Eal {
     /// Closes a port and removes its device (`rte_dev_remove`).
     ///
     /// # Errors
-    /// [`PortError::Unsafe`] when the device has, or may have, other ports, or when it is one of net_af_xdp or net_pcap whose
-    /// receive queues could not be set up; [`PortError::Call`], [`PortError::Remains`].
+    /// [`PortError::Unsafe`] if the device has, or may have, other ports, or if it is one of
+    /// net_af_xdp or net_pcap whose receive queues could not be set up; [`PortError::Call`],
+    /// [`PortError::Remains`].
     pub fn detach(&self, port: Port<'_, Unconfigured>) -> Result<(), PortError> {
         let id = port.id();
-        // Held until the device is gone, so that the port is not taken meanwhile. Released after
+        // Held until the device is gone, so that the port cannot be taken meanwhile. Released after
         // the lock, which it may need.
         let _claim = port.into_claim();
         let _alone = lock();
         if !configuration::may_be_closed(id) {
             let why = match configuration::is_held(id) {
                 true => {
-                    "its driver would free twice what it made for queues that it could not set up: it goes with the process"
+                    "its driver would free memory twice, because queues could not be set up: it stays until the process ends"
                 }
                 false => {
-                    "its driver would free twice what it made for a queue that it could not set up: configure it with success first"
+                    "its driver would free memory twice, because a queue could not be set up: configure the port successfully first"
                 }
             };
             return Err(refused(id, why));
@@ -117,7 +119,7 @@ impl Eal {
             .filter(|other| *other != id && other.exists())
             .any(|other| info::query(other).map_or(true, |info| info.device == device));
         if siblings {
-            return Err(refused(id, "its device has other ports, which would go too"));
+            return Err(refused(id, "its device has other ports, which would be removed too"));
         }
         configuration::end(id);
         let _apart = apart(id);

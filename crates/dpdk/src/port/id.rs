@@ -11,8 +11,9 @@ use super::lock::lock;
 /// `RTE_ETH_DEV_NO_OWNER`.
 const NO_OWNER: u64 = 0;
 
-/// The number of a port. A number and no more: the port may be gone. [`Eal::ports`](crate::Eal::ports) and
-/// [`Eal::port_named`](crate::Eal::port_named) find one.
+/// The number of a port. It is only a number: the port may not exist any more.
+/// [`Eal::ports`](crate::Eal::ports) and [`Eal::port_named`](crate::Eal::port_named) return port
+/// numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct PortId(pub(crate) u16);
 
@@ -33,7 +34,7 @@ impl PortId {
 
     /// Its name; the caller holds the lock.
     pub(crate) fn name_locked(self) -> Option<String> {
-        // RTE_ETH_NAME_MAX_LEN, 64 in every release, and then some.
+        // More than RTE_ETH_NAME_MAX_LEN, which is 64 in every release.
         let mut name = [0 as c_char; 256];
         // SAFETY: the buffer is longer than any device name.
         let code = unsafe { dpdk_sys::rte_eth_dev_get_name_by_port(self.0, name.as_mut_ptr()) };
@@ -58,7 +59,7 @@ impl PortId {
         unsafe { dpdk_sys::rte_eth_dev_is_valid_port(self.0) != 0 }
     }
 
-    /// Returns true if the port has no owner, neither another port nor a C plugin; the caller holds
+    /// Returns true if the port has no owner, neither another port nor a C plugin. The caller holds
     /// the lock.
     pub(super) fn is_free(self) -> bool {
         // SAFETY: looks through DPDK's table of ports.

@@ -19,20 +19,20 @@ use super::rss::RssHashTypes;
 pub struct PortInfo {
     /// Name of the driver, such as `net_memif`.
     pub driver: String,
-    /// Receive queues that it has; of net_af_xdp 16 at most, because with more it would write statistics past the
-    /// end of the place that DPDK has for them.
+    /// The number of receive queues that it supports. At most 16 for net_af_xdp, because with more
+    /// it would write statistics past the end of DPDK's struct.
     pub max_rx_queues: u16,
-    /// Transmit queues that it has.
+    /// The number of transmit queues that it supports.
     pub max_tx_queues: u16,
-    /// The largest MTU that [`PortConfig::mtu`](super::PortConfig::mtu) may ask for, in bytes: the driver's
-    /// largest, and no more than its longest frame has room for (as `rte_eth_dev_configure` counts, which
-    /// would answer EINVAL).
+    /// The largest MTU that [`PortConfig::mtu`](super::PortConfig::mtu) may request, in bytes: the
+    /// driver's maximum, limited by its longest frame (computed as in `rte_eth_dev_configure`,
+    /// which would return EINVAL for more).
     pub max_mtu: u16,
     /// The smallest MTU, in bytes.
     pub min_mtu: u16,
-    /// Work that it can do on received packets, on all queues or on some.
+    /// Offloads that it supports on received packets, on all queues or on some.
     pub rx_offloads: RxOffloads,
-    /// Work that it can do on packets to be sent, on all queues or on some.
+    /// Offloads that it supports on packets to be sent, on all queues or on some.
     pub tx_offloads: TxOffloads,
     /// The [`rx_offloads`](Self::rx_offloads) that it supports on single queues. A configuration is
     /// for all queues.
@@ -42,9 +42,9 @@ pub struct PortInfo {
     pub tx_queue_offloads: TxOffloads,
     /// The fields that RSS can hash; empty without RSS.
     pub rss_hash_types: RssHashTypes,
-    /// Bytes of an RSS key: 40 where the driver does not say, as DPDK documents.
+    /// Bytes of an RSS key: 40 if the driver does not report it, as DPDK documents.
     pub rss_key_len: u8,
-    /// Entries of the RSS redirection table; 0 where it cannot be set.
+    /// Entries of the RSS redirection table; 0 if it cannot be set.
     pub reta_size: u16,
     /// MAC addresses that frames may be received for, the default one among them.
     pub max_mac_addresses: u32,
@@ -54,7 +54,7 @@ pub struct PortInfo {
     pub rx_descriptors: Descriptors,
     /// Numbers of descriptors that a transmit queue may have.
     pub tx_descriptors: Descriptors,
-    /// DPDK's bits, also those that `RssHashTypes` does not know.
+    /// DPDK's bits, including those that `RssHashTypes` does not know.
     pub(super) raw_hash_types: u64,
 }
 
@@ -119,11 +119,11 @@ impl PortInfo {
     }
 }
 
-/// Bytes of an Ethernet header and FCS.
+/// Bytes of the Ethernet header and the FCS.
 const OVERHEAD: u32 = 18;
 
-/// The MTU of frames of `longest` bytes, and at most `mtu`. If a driver reports both, their
-/// difference is the overhead that it does not count in the MTU.
+/// The MTU for frames of `longest` bytes, and at most `mtu`. If a driver reports both, their
+/// difference is the overhead that is not counted in the MTU.
 fn max_mtu(mtu: u16, longest: u32) -> u16 {
     let overhead = match longest.checked_sub(mtu.into()) {
         Some(overhead) if mtu != u16::MAX && overhead > 0 => overhead,

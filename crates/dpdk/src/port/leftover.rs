@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Sockets that a driver leaves open when its port is closed.
 //!
-//! net_af_xdp of DPDK 22.11 counts the users of a queue's memory wrongly and keeps the AF_XDP socket that the memory
-//! belongs to. The kernel then refuses to bind another socket to that queue of the interface, for as long as the
-//! process lives. So the sockets that come with a port's queues are noted, and closed after the port if they are still open.
-//! All is called under the lock of ports.
+//! net_af_xdp of DPDK 22.11 counts the users of a queue's memory wrongly and does not close the
+//! AF_XDP socket that the memory belongs to. The kernel then refuses to bind another socket to that
+//! queue of the interface, as long as the process lives. So the sockets that a port's queues open
+//! are recorded, and closed after the port if they are still open. All functions are called under
+//! the lock of ports.
 
 use std::fs;
 use std::os::fd::{BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -16,10 +17,10 @@ use rustix::net::{AddressFamily, sockopt};
 use super::id::PortId;
 use crate::mutex::locked;
 
-/// Open files of the calling thread, each a link that names a socket by its number in the kernel.
+/// Open files of the calling thread: links, which name a socket by its number in the kernel.
 const OPEN: &str = "/proc/thread-self/fd";
 
-/// An open AF_XDP socket; no other ever has the same name.
+/// An open AF_XDP socket; its name is unique for ever.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Socket {
     fd: RawFd,
@@ -35,7 +36,7 @@ pub(super) fn open() -> Vec<Socket> {
     numbers.filter_map(|entry| Socket::of(entry.file_name().to_str()?.parse().ok()?)).collect()
 }
 
-/// Notes the socket that came with a queue of the port, if it is one: `before` were open earlier.
+/// Records the socket that a queue of the port has opened, if any: `before` were open earlier.
 pub(super) fn note(id: PortId, before: &[Socket]) {
     let mut new = open();
     new.retain(|socket| !before.contains(socket));
@@ -45,7 +46,7 @@ pub(super) fn note(id: PortId, before: &[Socket]) {
     }
 }
 
-/// Closes those of the port that its driver has left open.
+/// Closes the port's sockets that its driver has left open.
 pub(super) fn close(id: PortId) {
     let mut noted = locked(&NOTED);
     let (of_port, others): (Vec<_>, Vec<_>) = noted.drain(..).partition(|(port, _)| *port == id);
@@ -64,7 +65,7 @@ impl Socket {
         if !name.to_str()?.starts_with("socket:") {
             return None;
         }
-        // SAFETY: it was open a moment ago; if it is not any more, the kernel says so.
+        // SAFETY: it was open a moment ago; if it is not any more, the kernel returns an error.
         let domain = sockopt::socket_domain(unsafe { BorrowedFd::borrow_raw(fd) }).ok()?;
         (domain == AddressFamily::XDP).then_some(Self { fd, name })
     }

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The lock for operations on ports, and drops that wait until it is released.
 //!
-//! A driver that is stopped or closed may free packets, and with the last one of an
-//! [`ExternalBuffer`](crate::ExternalBuffer) the owner of its bytes: code of the program, which may
-//! itself call a port. So a thread that holds the lock drops nothing of the program's, but does so
-//! right after releasing it.
+//! A driver that is stopped or closed may free packets, and with the last packet of an
+//! [`ExternalBuffer`](crate::ExternalBuffer) the owner of its bytes. That owner's `drop` is code of
+//! the program, and may itself call a port. So a thread that holds the lock postpones such drops
+//! until right after releasing it.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 use crate::mutex::locked;
 
 /// DPDK's control functions must not run in parallel on a port: they change bit-fields that share a
-/// byte, and nothing protects questions against the port's being configured, stopped or removed.
+/// byte, and nothing protects queries while the port is configured, stopped or removed.
 static CONTROL: Mutex<()> = Mutex::new(());
 
 thread_local! {
@@ -39,7 +39,7 @@ pub(crate) fn lock() -> Alone {
     Alone(ManuallyDrop::new(guard))
 }
 
-/// The same, if it is to be had within that time.
+/// Takes the lock if it is free within that time.
 pub(crate) fn lock_within(patience: Duration) -> Option<Alone> {
     const PAUSE: Duration = Duration::from_millis(1);
     let deadline = Instant::now() + patience;
@@ -80,7 +80,7 @@ impl Drop for Alone {
 pub(crate) struct PutOff {
     next: *mut PutOff,
     what: *mut c_void,
-    /// A panic ends here, and the process with it.
+    /// A panic in it ends the process.
     free: unsafe extern "C" fn(*mut c_void),
 }
 
@@ -90,7 +90,7 @@ impl PutOff {
     }
 }
 
-/// Frees `what` by the function in its `link`: now, or if this thread holds the lock, after
+/// Frees `what` by the function in its `link`: now, or if this thread holds the lock, right after
 /// releasing it.
 ///
 /// # Safety

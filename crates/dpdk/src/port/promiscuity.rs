@@ -2,10 +2,9 @@
 //! Promiscuous mode of a port on a kernel interface, which ends with the process.
 //!
 //! net_af_packet and net_af_xdp set a flag of the interface (`IFF_PROMISC`), which stays set when
-//! they are closed, or their process is killed. Here a packet socket requests the mode instead
-//! (`PACKET_MR_PROMISC`, see packet(7)), which the kernel ends when the socket is closed, in
-//! whatever way; and the flag is restored after the driver changed it. All of this happens under
-//! the lock of ports.
+//! they are closed or their process is killed. Instead, a packet socket requests the mode here
+//! (`PACKET_MR_PROMISC`, see packet(7)); the kernel ends it however the socket is closed. The flag
+//! is restored after the driver has changed it. All of this happens under the lock of ports.
 
 use std::io;
 use std::mem;
@@ -44,9 +43,9 @@ impl Flag {
         Some(Self { id, interface, was_set })
     }
 
-    /// Called after the driver: requests the mode by a socket if DPDK has it on, closes that socket
-    /// if not, and restores the flag. If the kernel refuses, the port stays as promiscuous as its
-    /// driver has made it.
+    /// Called after the driver: if DPDK has the mode on, requests it by a socket; if not, closes
+    /// that socket. Then restores the flag. If the kernel refuses, the port stays as the driver has
+    /// left it.
     pub(super) fn restore(self) {
         // SAFETY: control functions take any port number.
         if unsafe { dpdk_sys::rte_eth_promiscuous_get(self.id.0) } == 1 {

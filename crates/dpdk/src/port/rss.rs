@@ -9,7 +9,7 @@ use dpdk_sys::layout;
 use super::bits::bit_set;
 
 bit_set! {
-    /// The packet fields in a hash (`RTE_ETH_RSS_*`).
+    /// The packet fields that are hashed (`RTE_ETH_RSS_*`).
     pub struct RssHashTypes {
         /// Addresses of IPv4.
         IPV4 = layout::RSS_TYPE_IPV4, "ipv4";
@@ -35,9 +35,9 @@ bit_set! {
         IPV6_SCTP = layout::RSS_TYPE_NONFRAG_IPV6_SCTP, "ipv6-sctp";
         /// Addresses of everything else over IPv6.
         IPV6_OTHER = layout::RSS_TYPE_NONFRAG_IPV6_OTHER, "ipv6-other";
-        /// The type of frames that are no IP.
+        /// The type of frames that are not IP.
         L2_PAYLOAD = layout::RSS_TYPE_L2_PAYLOAD, "l2-payload";
-        /// Addresses of IPv6 as its extension headers have them.
+        /// IPv6 addresses, taken from the extension headers if they are there.
         IPV6_EX = layout::RSS_TYPE_IPV6_EX, "ipv6-ex";
         /// Like `IPV6_EX`, and the ports of TCP.
         IPV6_TCP_EX = layout::RSS_TYPE_IPV6_TCP_EX, "ipv6-tcp-ex";
@@ -59,9 +59,9 @@ bit_set! {
         S_VLAN = layout::RSS_TYPE_S_VLAN, "s-vlan";
         /// The inner VLAN.
         C_VLAN = layout::RSS_TYPE_C_VLAN, "c-vlan";
-        /// IPsec ESP's index.
+        /// The SPI of IPsec ESP.
         ESP = layout::RSS_TYPE_ESP, "esp";
-        /// IPsec AH's index.
+        /// The SPI of IPsec AH.
         AH = layout::RSS_TYPE_AH, "ah";
         /// L2TPv3's session.
         L2TPV3 = layout::RSS_TYPE_L2TPV3, "l2tpv3";
@@ -112,7 +112,8 @@ impl RssHashTypes {
 /// How the receive queues of a port share its frames.
 ///
 /// The default requests nothing: frames are spread over several queues by all hash types that the
-/// device has and by its own key and table, and it is no [`Shortfall`](super::Shortfall) if it has
+/// device has and by its own key and table. It is no [`Shortfall`](super::Shortfall) if the device
+/// has no RSS. An unsupported request becomes a shortfall; the port is configured all the same.
 /// none. An unsupported request becomes a shortfall; the port is configured all the same.
 ///
 /// ```
@@ -130,7 +131,7 @@ pub struct Rss {
     /// The key, as many bytes as [`PortInfo::rss_key_len`](super::PortInfo::rss_key_len) says (40 for most
     /// devices); `None` for the driver's own.
     pub key: Option<Vec<u8>>,
-    /// The packet fields in the hash; `None` for all that the device supports.
+    /// The packet fields that are hashed; `None` for all that the device supports.
     pub hash_types: Option<RssHashTypes>,
     /// The queues that share the frames.
     pub reta: Reta,
@@ -143,8 +144,8 @@ impl Rss {
         0xb0, 0xd0, 0xca, 0x2b, 0xcb, 0xae, 0x7b, 0x30, 0xb4, 0x77, 0xcb, 0x2d, 0xa3, 0x80, 0x30,
         0xf2, 0x0c, 0x6a, 0x42, 0xb7, 0x3b, 0xbe, 0xac, 0x01, 0xfa,
     ];
-    /// A key of one 16-bit word again and again: it gives a packet and its answer the same hash (Woo and Park,
-    /// "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling", 2012).
+    /// A key that repeats one 16-bit word: both directions of a connection get the same hash (Woo
+    /// and Park, "Scalable TCP Session Monitoring with Symmetric Receive-side Scaling", 2012).
     pub const SYMMETRIC_KEY: [u8; 40] = {
         let mut key = [0x6d; 40];
         let mut at = 1;
@@ -159,18 +160,18 @@ impl Rss {
 /// A redirection table, before it is known how many entries the device has.
 #[derive(Clone, PartialEq, Eq, Default, Debug)]
 pub enum Reta {
-    /// The driver's own.
+    /// The driver's own table.
     #[default]
     Driver,
     /// These queues in turn.
     RoundRobin(Vec<u16>),
-    /// These entries. A device with another number of them gets these again and again, or the first of them, and that
-    /// is a [`Shortfall`](super::Shortfall).
+    /// These entries. If the device's table has another size, they are repeated or cut, which is a
+    /// [`Shortfall`](super::Shortfall).
     Table(Vec<u16>),
 }
 
 impl Reta {
-    /// The queues that are named; empty for the driver's own.
+    /// The queues in the table; empty for the driver's own.
     #[must_use]
     pub fn queues(&self) -> &[u16] {
         match self {

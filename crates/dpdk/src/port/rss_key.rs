@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use super::id::PortId;
 use crate::mutex::locked;
 
-/// Room for a key of whatever length a driver takes for its own: the length is one byte.
+/// Room for a key of any length that a driver may have: the length is one byte.
 const KEY_ROOM: usize = 256;
 
 /// DPDK keeps the pointer to a key in the port's configuration, which drivers read when the port
@@ -15,7 +15,7 @@ const KEY_ROOM: usize = 256;
 static KEYS: Mutex<BTreeMap<u16, Vec<Vec<u8>>>> = Mutex::new(BTreeMap::new());
 
 /// Runs `configure` with a pointer to a copy of the key, or null without one. Earlier copies are
-/// freed when it has succeeded; until then DPDK may use them again.
+/// freed when it has succeeded; until then DPDK may still use them.
 pub(super) fn with_key<E>(
     id: PortId,
     key: Option<&[u8]>,

@@ -15,8 +15,8 @@ use crate::debug::impl_debug;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
 
-/// A receive queue of a started port. One owner at a time: it can be sent to an lcore, not shared
-/// between two.
+/// A receive queue of a started port. It has one owner at a time: it can be sent to an lcore, but
+/// not shared between two.
 ///
 /// ```compile_fail,E0277
 /// fn share(queue: &dpdk::RxQueue<'_>) {
@@ -36,8 +36,8 @@ pub struct RxQueue<'port> {
 
 impl_debug!([] RxQueue<'_>, rx => port: rx.port, queue: rx.queue);
 
-// SAFETY: a queue may be polled from any thread, one at a time, which `&mut self` sees to; so are its
-// callbacks, which are `Send`. The raw pointer keeps it from being Sync.
+// SAFETY: a queue may be polled from any thread, one at a time, which `&mut self` ensures; the same
+// holds for its callbacks, which are `Send`. The raw pointer keeps it from being Sync.
 unsafe impl Send for RxQueue<'_> {}
 
 impl Drop for RxQueue<'_> {
@@ -57,9 +57,10 @@ impl<'port> RxQueue<'port> {
         Self { ops, port, queue: queue.into(), callbacks, started: PhantomData }
     }
 
-    /// Polls the queue once: appends received packets, as far as the burst has room, and returns
-    /// their number. RX callbacks run, as in `rte_eth_rx_burst`. A full burst polls nothing; give
-    /// drivers room for 32 packets if you can, because some receive none into less than 4 or 8.
+    /// Polls the queue once: appends received packets, as many as the burst has room for, and
+    /// returns their number. RX callbacks run, as in `rte_eth_rx_burst`. If the burst is full, the
+    /// queue is not polled. Leave room for 32 packets if you can: some drivers receive nothing into
+    /// room for less than 4 or 8.
     #[inline]
     pub fn receive<'m, const N: usize>(&mut self, burst: &mut Burst<'m, N>) -> usize
     where
@@ -76,8 +77,8 @@ impl<'port> RxQueue<'port> {
         }
     }
 
-    /// Polls the queue once, as [`receive`](Self::receive) does: the first returned number of
-    /// elements of `room` are packets afterwards, which the caller owns.
+    /// Polls the queue once, as [`receive`](Self::receive) does: the returned number of elements at
+    /// the start of `room` are then packets, which the caller owns.
     #[inline]
     pub fn receive_into<'m>(&mut self, room: &mut [MaybeUninit<Mbuf<'m>>]) -> usize
     where
@@ -134,12 +135,14 @@ impl<'port> RxQueue<'port> {
         }
     }
 
-    /// Has every poll from now on run `callback` on what it received (`rte_eth_add_rx_callback`), after the
-    /// callbacks that were added before it. Polls that find nothing run it too.
+    /// Makes every poll from now on run `callback` on the received packets
+    /// (`rte_eth_add_rx_callback`), after the callbacks that were added before it. Polls that
+    /// receive nothing run it too.
     ///
-    /// It may look at packets, change them, put them into another order, free them, keep them for
-    /// later, and add others as far as the poll has room. It is dropped by
-    /// [`remove_callback`](Self::remove_callback), or with the queue. A panic in it ends the process.
+    /// The callback may read packets, change them, reorder them, free them, keep them for later,
+    /// and add others as far as the poll has room. It is dropped by
+    /// [`remove_callback`](Self::remove_callback), or with the queue. A panic in it ends the
+    /// process.
     ///
     /// ```standalone_crate
     /// use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -167,7 +170,7 @@ impl<'port> RxQueue<'port> {
     /// ```
     ///
     /// # Errors
-    /// [`PortError::Call`]: `ENOMEM`, or `ENOTSUP` of a DPDK that was built without callbacks.
+    /// [`PortError::Call`]: `ENOMEM`, or `ENOTSUP` if DPDK was built without callbacks.
     pub fn add_callback<F>(&mut self, callback: F) -> Result<CallbackId, PortError>
     where
         F: FnMut(&mut Packets<'_, 'port>) + Send + 'port,
@@ -182,13 +185,14 @@ impl<'port> RxQueue<'port> {
         }
     }
 
-    /// Takes a callback off and drops it; whether this queue had it (`rte_eth_remove_rx_callback`).
+    /// Removes a callback and drops it; returns true if this queue had it
+    /// (`rte_eth_remove_rx_callback`).
     pub fn remove_callback(&mut self, id: CallbackId) -> bool {
         // SAFETY: nobody polls the queue now, and what its callbacks borrow outlives it.
         unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Rx, id) }
     }
 
-    /// The port.
+    /// The port that it belongs to.
     #[must_use]
     pub fn port(&self) -> PortId {
         PortId(self.port)

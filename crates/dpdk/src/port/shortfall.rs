@@ -21,20 +21,20 @@ pub struct Shortfall {
 #[derive(Clone, Copy, PartialEq, Eq, Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Lack {
-    /// Offloads on reception.
+    /// RX offloads.
     #[error("RX offloads not supported by the driver: {missing}; enabled: {given}")]
     RxOffloads {
-        /// The wanted offloads that are off.
+        /// The requested offloads that are off.
         missing: RxOffloads,
-        /// All that are on.
+        /// All offloads that are on.
         given: RxOffloads,
     },
-    /// Offloads on transmission.
+    /// TX offloads.
     #[error("TX offloads not supported by the driver: {missing}; enabled: {given}")]
     TxOffloads {
-        /// The wanted offloads that are off.
+        /// The requested offloads that are off.
         missing: TxOffloads,
-        /// All that are on.
+        /// All offloads that are on.
         given: TxOffloads,
     },
     /// Link events.
@@ -58,17 +58,17 @@ pub enum Lack {
         /// The supported part of them; empty if there is no RSS.
         given: RssHashTypes,
     },
-    /// A key of that length.
+    /// A key of this length.
     #[error(
         "an RSS key of {asked} bytes was given, but the driver needs {takes}: its own key is used"
     )]
     Key {
         /// Bytes that were given.
         asked: usize,
-        /// Bytes that it takes.
+        /// Bytes that it needs.
         takes: u8,
     },
-    /// A table of that length.
+    /// A table of this length.
     #[error(
         "an RSS table of {asked} entries was given, but the device has {has}: they are repeated or cut"
     )]
@@ -78,21 +78,21 @@ pub enum Lack {
         /// Entries that it has.
         has: u16,
     },
-    /// A table at all.
+    /// Setting the table at all.
     #[error("an RSS table was given, but the driver cannot set it: the device's own is used")]
     Reta,
-    /// The driver kept another key than it was configured with, or was not to be configured with one, and did not take it when
-    /// the port was started.
+    /// The key: the driver uses another than it was configured with, or could not be configured
+    /// with one, and did not accept it when the port was started.
     #[error(
-        "an RSS key was given, rte_eth_dev_rss_hash_update says {errno}: the driver's own is used"
+        "an RSS key was given, but rte_eth_dev_rss_hash_update failed ({errno}): the driver's own is used"
     )]
     KeyRefused {
         /// The driver's answer.
         errno: Errno,
     },
-    /// The driver did not take the table when the port was started.
+    /// The table: the driver did not accept it when the port was started.
     #[error(
-        "an RSS table was given, rte_eth_dev_rss_reta_update says {errno}: the driver's own is used"
+        "an RSS table was given, but rte_eth_dev_rss_reta_update failed ({errno}): the driver's own is used"
     )]
     RetaRefused {
         /// The driver's answer.

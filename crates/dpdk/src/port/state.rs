@@ -29,7 +29,7 @@ use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::mutex::locked;
 
-/// A port that has no queues yet.
+/// A port without queues.
 #[derive(Debug)]
 pub enum Unconfigured {}
 /// A port whose queues are set up.
@@ -41,10 +41,10 @@ pub enum Started {}
 
 /// A port in state `S`: [`Unconfigured`], [`Configured`] or [`Started`].
 ///
-/// Transitions consume the port. When one fails, the port is given back to the [`Eal`], from which it
-/// can be taken anew. Dropping a port stops it; its device stays. It is closed by [`Eal::detach`], or with the `Eal`
-/// (`rte_eth_dev_close`); buffers that a device received into may return to their pool only then
-/// (see [`Mempool::is_full`](crate::Mempool::is_full)).
+/// Transitions consume the port. If one fails, the port is given back to the [`Eal`], from which it
+/// can be taken again. Dropping a port stops it; its device stays. The port is closed by
+/// [`Eal::detach`], or with the `Eal` (`rte_eth_dev_close`); buffers that a device receives into
+/// may return to their pool only then (see [`Mempool::is_full`](crate::Mempool::is_full)).
 ///
 /// A queue keeps its port from being stopped:
 /// ```compile_fail,E0505
@@ -69,9 +69,9 @@ pub(super) struct Claim<'eal> {
     started: bool,
     /// The callbacks on the port's queues.
     callbacks: Registry,
-    /// What its driver needs when it sends.
+    /// The change to packets that its driver needs when it sends.
     guard: Option<TxGuard<'eal>>,
-    /// Callbacks that lead packets to the guard while the port is started.
+    /// Callbacks that make sent packets pass the guard while the port is started.
     sentinels: Registry,
     /// Keeps its queues apart from its driver's interrupt handlers while the port is started.
     gate: Option<Gate>,
@@ -95,8 +95,8 @@ impl Drop for Claim<'_> {
 
 impl Eal {
     /// Returns the exclusive handle of a port. It excludes other handles, like an owner
-    /// (`rte_eth_dev_owner_set`), but DPDK is not told of it: C in the same process can still use
-    /// the port.
+    /// (`rte_eth_dev_owner_set`), but DPDK does not know of it: C code in the same process can
+    /// still use the port.
     ///
     /// # Errors
     /// [`PortError::Absent`] if there is no such port, [`PortError::Owned`] if it belongs to
@@ -166,7 +166,7 @@ impl<'eal, S> Port<'eal, S> {
     /// Returns the driver's capabilities (`rte_eth_dev_info_get`).
     ///
     /// # Errors
-    /// [`PortError::Call`] when the driver does not say.
+    /// [`PortError::Call`] if the driver does not report them.
     pub fn info(&self) -> Result<PortInfo, PortError> {
         PortInfo::of(self.claim.id)
     }
@@ -181,14 +181,16 @@ impl<'eal, S> Port<'eal, S> {
 }
 
 impl<'eal> Port<'eal, Unconfigured> {
-    /// Sets the port's queues up (`rte_eth_dev_configure`). [`shortfalls`](Port::shortfalls)
-    /// reports unsupported features.
+    /// Configures the port and sets its queues up (`rte_eth_dev_configure`).
+    /// [`shortfalls`](Port::shortfalls) reports unsupported features.
     ///
     /// # Errors
-    /// [`PortError::NoQueues`], [`PortError::TooManyQueues`], [`PortError::RxOffloads`] and [`PortError::TxOffloads`] for required ones,
-    /// [`PortError::RetaQueue`], or [`PortError::Call`] with the function that failed. [`PortError::Unsafe`] for a port of
-    /// net_af_xdp that has had a configuration, for its driver gives queues back only when it is detached, and for one
-    /// of net_af_xdp or net_pcap of which a queue other than the first could not be set up.
+    /// [`PortError::NoQueues`], [`PortError::TooManyQueues`]; [`PortError::RxOffloads`] and
+    /// [`PortError::TxOffloads`] if a required offload is not supported; [`PortError::RetaQueue`];
+    /// [`PortError::Call`] with the function that failed. [`PortError::Unsafe`] for a port of
+    /// net_af_xdp that was configured before, because its driver frees queues only when the device
+    /// is detached, and for a port of net_af_xdp or net_pcap of which a queue other than the first
+    /// could not be set up.
     pub fn configure(
         mut self,
         config: &PortConfig<'eal>,
@@ -199,15 +201,18 @@ impl<'eal> Port<'eal, Unconfigured> {
         }
         let _alone = lock();
         let info = info::query(id)?;
-        // No offload that the driver switches on by itself: MBUF_FAST_FREE would be wrong for packets
-        // that have several owners or come from several pools. Those of the port are on for each queue.
+        // No offloads that the driver switches on by itself: MBUF_FAST_FREE would be wrong for
+        // packets with several owners or from several pools. The port's offloads are on for each
+        // queue.
         let rx_conf = dpdk_sys::rte_eth_rxconf { offloads: 0, ..info.default_rxconf };
         let tx_conf = dpdk_sys::rte_eth_txconf { offloads: 0, ..info.default_txconf };
         // SAFETY: the driver has just filled it in.
         let known = unsafe { PortInfo::from_dpdk(&info) };
         if configuration::is_held(id) {
             let why = match configuration::may_be_closed(id) {
-                true => "its driver keeps the queues that it has: detach it, and attach it again",
+                true => {
+                    "its driver cannot set up queues again: detach the device, and attach it again"
+                }
                 false => "some of its queues could not be set up: it cannot be used any more",
             };
             return Err(refused(id, why));
@@ -222,7 +227,7 @@ impl<'eal> Port<'eal, Unconfigured> {
         }
         // The ports that it takes over are known only afterwards.
         if driver.sends_on_other_ports && valid_ports().into_iter().any(needs_guard) {
-            let why = "it sends on queues of other ports, of which one has a driver that packets have to be changed for";
+            let why = "it sends on queues of other ports, and the driver of one of them needs packets to be changed before they are sent";
             return Err(refused(id, why));
         }
         self.claim.guard = (driver.tx_guard)(&info, config);
@@ -234,7 +239,7 @@ impl<'eal> Port<'eal, Unconfigured> {
         conf.txmode.offloads = agreement.tx_offloads.bits();
         conf.intr_conf.set_lsc(agreement.link_events.into());
         if agreement.hash_types != 0 {
-            // Several queues get frames only where the device spreads them.
+            // Frames reach several queues only if the device spreads them.
             conf.rxmode.mq_mode = dpdk_sys::RTE_ETH_MQ_RX_RSS;
             conf.rx_adv_conf.rss_conf.rss_hf = agreement.hash_types;
         }
@@ -251,7 +256,7 @@ impl<'eal> Port<'eal, Unconfigured> {
             })
         };
         match configure(agreement.key.as_deref()) {
-            // Newer releases of DPDK believe a driver that says no length of a key that it takes none.
+            // Newer DPDK releases take a driver that reports no key length to support no key.
             Err(PortError::Call { errno: Errno::EINVAL, .. })
                 if agreement.key.is_some() && info.hash_key_size == 0 =>
             {
@@ -262,7 +267,8 @@ impl<'eal> Port<'eal, Unconfigured> {
         }
         // SAFETY: looks a number up in DPDK's table.
         let socket = unsafe { dpdk_sys::rte_eth_dev_socket_id(id.0) } as u32;
-        // In this order, in which net_tap of 24.11 and later can cut TCP segments (in the other it refuses them).
+        // Transmit queues first: net_tap of 24.11 and later can then cut TCP segments (in the other
+        // order it refuses them).
         for (queue, setup) in (0u16..).zip(&config.tx) {
             let mut descriptors = setup.descriptors;
             adjust(id, None, Some(&mut descriptors))?;
@@ -293,7 +299,8 @@ impl<'eal> Port<'eal, Unconfigured> {
             check(id, "rte_eth_rx_queue_setup", code)?;
         }
         if config.no_packet_types {
-            // SAFETY: no array of types is asked back. An error means that the driver cannot.
+            // SAFETY: no array of types is requested. An error means that the driver does not
+            // support it.
             unsafe { dpdk_sys::rte_eth_dev_set_ptypes(id.0, 0, std::ptr::null_mut(), 0) };
         }
         configuration::complete(id);
@@ -304,7 +311,7 @@ impl<'eal> Port<'eal, Unconfigured> {
 /// Rounds numbers of descriptors to values that the driver supports.
 fn adjust(id: PortId, rx: Option<&mut u16>, tx: Option<&mut u16>) -> Result<(), PortError> {
     let pointer = |n: Option<&mut u16>| n.map_or(std::ptr::null_mut(), std::ptr::from_mut);
-    // SAFETY: null means: not asked.
+    // SAFETY: null means that the number is not wanted.
     check(id, "rte_eth_dev_adjust_nb_rx_tx_desc", unsafe {
         dpdk_sys::rte_eth_dev_adjust_nb_rx_tx_desc(id.0, pointer(rx), pointer(tx))
     })
@@ -316,16 +323,18 @@ fn needs_guard(id: PortId) -> bool {
 }
 
 impl<'eal> Port<'eal, Configured> {
-    /// Starts the port (`rte_eth_dev_start`). Its link may take a while to come up; see [`PortControl::wait_link`]. An RSS table that was
-    /// asked for is set when the port is started, for drivers fill theirs then, and so is a key that the driver did not
-    /// take before: frames that come in between follow the driver's.
+    /// Starts the port (`rte_eth_dev_start`). Its link may take a while to come up; see
+    /// [`PortControl::wait_link`]. A requested RSS table is set after the start, because drivers
+    /// fill theirs at the start, and so is a key that the driver did not accept before. Frames that
+    /// arrive in between are spread by the driver's own.
     ///
     /// # Errors
-    /// [`PortError::Call`], of net_af_xdp, net_af_packet, net_vhost and net_memif also `rte_eth_add_tx_callback`: see [`TxQueue::send`].
+    /// [`PortError::Call`]; for net_af_xdp, net_af_packet, net_vhost and net_memif also of
+    /// `rte_eth_add_tx_callback`: see [`TxQueue::send`].
     pub fn start(mut self) -> Result<Port<'eal, Started>, PortError> {
         let id = self.claim.id;
         let alone = lock();
-        // DPDK switches modes on again that were on before.
+        // DPDK restores the modes that were on before.
         let flag = Flag::of(id);
         // SAFETY: the claim makes this the only user of the port, whose queues are set up.
         let code = unsafe { dpdk_sys::rte_eth_dev_start(id.0) };
@@ -348,7 +357,7 @@ impl<'eal> Port<'eal, Configured> {
         Ok(self.into(agreement))
     }
 
-    /// Back to the beginning, for another configuration or for [`Eal::detach`].
+    /// Returns to the unconfigured state, for another configuration or for [`Eal::detach`].
     #[must_use]
     pub fn unconfigure(self) -> Port<'eal, Unconfigured> {
         self.into(Agreement::default())
@@ -357,9 +366,9 @@ impl<'eal> Port<'eal, Configured> {
 
 /// The queues of a started port, each handed out once.
 ///
-/// To give them to lcores, take this apart: `let Queues { rx, tx } = port.queues();`, or [`pairs`](Self::pairs). A
-/// variable out of which both fields are moved one by one still borrows the port, to the compiler, until its scope
-/// ends, and `port.stop()` is then refused (E0505).
+/// To give them to lcores, destructure it: `let Queues { rx, tx } = port.queues();`, or use
+/// [`pairs`](Self::pairs). A variable whose two fields are moved out one by one still borrows the
+/// port, for the compiler, until the end of its scope; `port.stop()` is then refused (E0505).
 #[derive(Debug)]
 pub struct Queues<'port> {
     /// Receive queues, by number.
@@ -369,8 +378,8 @@ pub struct Queues<'port> {
 }
 
 impl<'port> Queues<'port> {
-    /// Each receive queue with the transmit queue of the same number, for an lcore to poll. Queues of which there are
-    /// more one way than the other are dropped.
+    /// Pairs each receive queue with the transmit queue of the same number, for an lcore to poll.
+    /// Queues without a partner are dropped.
     ///
     /// ```standalone_crate
     /// use dpdk::{Burst, Eal, LaunchError};
@@ -408,8 +417,8 @@ impl<'port> Queues<'port> {
 }
 
 impl<'eal> Port<'eal, Started> {
-    /// The port's queues. They borrow the port exclusively: they can be had again only when all of
-    /// them are gone, and until then the port cannot be stopped.
+    /// The port's queues. They borrow the port exclusively: the method can be called again only
+    /// when all of them are gone, and until then the port cannot be stopped.
     #[must_use]
     pub fn queues(&mut self) -> Queues<'_> {
         let id = self.claim.id.0;

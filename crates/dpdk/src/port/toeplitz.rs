@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The hash by which devices spread frames, computed by the program: it predicts queues.
+//! The hash by which devices spread frames, computed in software to predict queues.
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 
@@ -70,8 +70,9 @@ impl FlowTuple {
     }
 }
 
-/// Toeplitz's hash of `bytes` under `key`, as devices compute it and as `rte_softrss` does of 32-bit words in host
-/// byte order. `None` when the key is too short: it needs four bytes more than are hashed.
+/// The Toeplitz hash of `bytes` with `key`, as devices compute it, and `rte_softrss` of 32-bit
+/// words in host byte order. `None` if the key is too short: it needs four bytes more than are
+/// hashed.
 ///
 /// The queue of a frame is `reta[hash as usize % reta.len()]`, with the table of
 /// [`PortControl::reta`](super::PortControl::reta), on devices that hash as the specification says.

@@ -19,8 +19,8 @@ use crate::errno::Errno;
 use crate::fast::ethdev;
 use crate::mbuf::Mbuf;
 
-/// A transmit queue of a started port. One owner at a time: it can be sent to an lcore, not shared
-/// between two.
+/// A transmit queue of a started port. It has one owner at a time: it can be sent to an lcore, but
+/// not shared between two.
 ///
 /// ```compile_fail,E0277
 /// fn share(queue: &dpdk::TxQueue<'_>) {
@@ -35,15 +35,15 @@ pub struct TxQueue<'port> {
     queue: usize,
     /// The registry of its closures.
     callbacks: &'port Registry,
-    /// Looked at where there are callbacks, which there are where this is.
+    /// Read only if there are callbacks, because a guard comes with one.
     guard: Option<&'port TxGuard<'port>>,
     started: PhantomData<&'port mut ()>,
 }
 
 impl_debug!([] TxQueue<'_>, tx => port: tx.port, queue: tx.queue);
 
-// SAFETY: a queue may be used from any thread, one at a time, which `&mut self` sees to; so are its
-// callbacks, which are `Send`. The raw pointer keeps it from being Sync.
+// SAFETY: a queue may be used from any thread, one at a time, which `&mut self` ensures; the same
+// holds for its callbacks, which are `Send`. The raw pointer keeps it from being Sync.
 unsafe impl Send for TxQueue<'_> {}
 
 impl Drop for TxQueue<'_> {
@@ -83,10 +83,11 @@ impl<'port> TxQueue<'port> {
         Self { ops, port, queue: queue.into(), callbacks, guard, started: PhantomData }
     }
 
-    /// Offers every packet of the burst once, in order. What the driver takes leaves the burst, from
-    /// the front; what it does not take stays inside, the caller's to try again or to drop. Returns
-    /// how many were taken. TX callbacks run, as in `rte_eth_tx_burst`; packets that they drop are
-    /// gone from the burst and not counted. Drivers are not called for an empty burst.
+    /// Offers every packet of the burst once, in order. The packets that the driver takes, from the
+    /// front, leave the burst; the others stay inside, for the caller to offer again or to drop.
+    /// Returns the number of packets taken. TX callbacks run, as in `rte_eth_tx_burst`; packets
+    /// that they drop leave the burst and are not counted. Drivers are not called for an empty
+    /// burst.
     ///
     /// Some drivers would corrupt memory when they send certain packets, so these packets are changed first:
     /// - net_af_xdp: packets longer than its buffers are freed, and not counted. Packets of several segments, and those whose bytes
@@ -108,11 +109,11 @@ impl<'port> TxQueue<'port> {
         }
     }
 
-    /// Lets the driver check the burst before it is sent, and set what its device needs for
-    /// checksums and segments that were [requested](Mbuf::request) (`rte_eth_tx_prepare`). Packets
-    /// that it would not send unchanged, such as those with requests that the device or its port's
-    /// configuration does not support (`ENOTSUP`, `EINVAL`), leave the burst and go to `refused`
-    /// with the reason. Returns their number. Packets that are changed or pushed afterwards are not
+    /// Lets the driver check the burst before it is sent, and write what its device needs for
+    /// [requested](Mbuf::request) checksums and segments (`rte_eth_tx_prepare`). Packets that the
+    /// driver would not send unchanged leave the burst and go to `refused` with the reason: for
+    /// example, requests that the device or the port's configuration does not support (`ENOTSUP`,
+    /// `EINVAL`). Returns their number. Packets that are changed or pushed afterwards are not
     /// prepared.
     ///
     /// ```
@@ -152,9 +153,9 @@ impl<'port> TxQueue<'port> {
         count
     }
 
-    /// Offers `count` packets once, as [`send`](Self::send) does, and returns which of them are left, by
-    /// their places: those before were sent, those behind were dropped by TX callbacks. Callbacks may have
-    /// put packets into other places.
+    /// Offers `count` packets once, as [`send`](Self::send) does, and returns the range of those
+    /// that are left: packets before it were sent, packets after it were dropped by TX callbacks.
+    /// Callbacks may have reordered the packets.
     ///
     /// # Safety
     /// `count` packets lie at `first`, which the caller owns; afterwards it owns those that are left.
@@ -185,7 +186,7 @@ impl<'port> TxQueue<'port> {
     /// As for `send_from`.
     #[inline(always)]
     unsafe fn offer(&mut self, first: *mut *mut rte_mbuf, count: u16) -> usize {
-        // There are drivers that look at the first packet of none.
+        // Some drivers read the first packet even of an empty burst.
         if count == 0 {
             return 0;
         }
@@ -220,7 +221,8 @@ impl<'port> TxQueue<'port> {
             ready = guard.check(&mut packets) as u16;
             kept = packets.len() as u16;
             if ready == 0 && guard.is_called_for_nothing() {
-                // SAFETY: the contract is the caller's; this driver does not look at packets then.
+                // SAFETY: the contract is the caller's; the driver reads no packets if the count is
+                // 0.
                 unsafe { ethdev::tx_driver(self.ops, self.queue, first, 0) };
             }
         }
@@ -228,14 +230,15 @@ impl<'port> TxQueue<'port> {
         unsafe { self.offer(first, ready)..kept.into() }
     }
 
-    /// Has every burst from now on go through `callback` before it is offered to the driver
+    /// Makes every burst from now on pass through `callback` before it is offered to the driver
     /// (`rte_eth_add_tx_callback`), after the callbacks that were added before it.
     ///
-    /// It may look at packets, change them, put them into another order, and free them: those are gone from
-    /// the burst and not counted as sent. It cannot keep any, for they may come from ports that stop before
-    /// this one; a [copy](Mbuf::copy_into) it can. Packets that the driver does not take come by again when they
-    /// are offered again. It is dropped by [`remove_callback`](Self::remove_callback), or with the queue. A
-    /// panic in it ends the process.
+    /// The callback may read packets, change them, reorder them, and free them: freed packets leave
+    /// the burst and are not counted as sent. It cannot keep packets, because they may come from
+    /// ports that stop before this one; it can keep a [copy](Mbuf::copy_into). Packets that the
+    /// driver does not take pass again when they are offered again. The callback is dropped by
+    /// [`remove_callback`](Self::remove_callback), or with the queue. A panic in it ends the
+    /// process.
     ///
     /// ```standalone_crate
     /// # fn run(queue: &mut dpdk::TxQueue<'_>) -> Result<(), dpdk::PortError> {
@@ -259,7 +262,7 @@ impl<'port> TxQueue<'port> {
     /// ```
     ///
     /// # Errors
-    /// [`PortError::Call`]: `ENOMEM`, or `ENOTSUP` of a DPDK that was built without callbacks.
+    /// [`PortError::Call`]: `ENOMEM`, or `ENOTSUP` if DPDK was built without callbacks.
     pub fn add_callback<F>(&mut self, callback: F) -> Result<CallbackId, PortError>
     where
         F: FnMut(&mut Packets<'_, '_>) + Send + 'port,
@@ -274,13 +277,14 @@ impl<'port> TxQueue<'port> {
         }
     }
 
-    /// Takes a callback off and drops it; whether this queue had it (`rte_eth_remove_tx_callback`).
+    /// Removes a callback and drops it; returns true if this queue had it
+    /// (`rte_eth_remove_tx_callback`).
     pub fn remove_callback(&mut self, id: CallbackId) -> bool {
         // SAFETY: nobody uses the queue now, and what its callbacks borrow outlives it.
         unsafe { self.callbacks.remove(self.port, self.queue as u16, Direction::Tx, id) }
     }
 
-    /// The port.
+    /// The port that it belongs to.
     #[must_use]
     pub fn port(&self) -> PortId {
         PortId(self.port)

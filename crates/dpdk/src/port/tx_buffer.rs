@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A transmit queue behind a buffer: packets are offered to the driver `N` at a time.
+//! A transmit queue with a buffer: packets are offered to the driver `N` at a time.
 
 use super::tx::TxQueue;
 use crate::burst::Burst;
@@ -35,7 +35,7 @@ pub struct TxBuffer<'port, const N: usize> {
 impl<'port, const N: usize> TxBuffer<'port, N> {
     const HAS_ROOM: () = assert!(N > 0, "a TX buffer holds one packet or more");
 
-    /// An empty buffer before `queue` (`rte_eth_tx_buffer_init`).
+    /// Makes an empty buffer for `queue` (`rte_eth_tx_buffer_init`).
     #[must_use]
     pub fn new(queue: TxQueue<'port>) -> Self {
         let () = Self::HAS_ROOM;
@@ -45,7 +45,7 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
     /// Adds a packet; when it is the `N`th, sends all (`rte_eth_tx_buffer`). Returns how many packets were sent.
     #[inline]
     pub fn push(&mut self, mbuf: Mbuf<'port>) -> usize {
-        // Never refused: every push that fills the buffer empties it.
+        // Never refused: a push that fills the buffer empties it.
         let refused = self.packets.push(mbuf);
         debug_assert!(refused.is_ok());
         if self.packets.is_full() { self.flush() } else { 0 }
@@ -61,7 +61,7 @@ impl<'port, const N: usize> TxBuffer<'port, N> {
         self.append_behind(burst)
     }
 
-    /// [`append`](Self::append) by way of the buffer.
+    /// [`append`](Self::append) through the buffer.
     #[inline(never)]
     fn append_behind<const M: usize>(&mut self, burst: &mut Burst<'port, M>) -> usize {
         let mut sent = 0;

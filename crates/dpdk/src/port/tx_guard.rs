@@ -19,7 +19,7 @@ use super::id::PortId;
 use crate::mbuf::Mbuf;
 use crate::mempool::Mempool;
 
-/// Bytes before which a VLAN tag is put in: those of the addresses.
+/// Bytes before an inserted VLAN tag: the two MAC addresses.
 const ADDRESSES: usize = 12;
 /// A tag: its EtherType (802.1Q) and the control information.
 const TAG: usize = 4;
@@ -30,16 +30,18 @@ const ETHERTYPE_TAG: [u8; 2] = [0x81, 0];
 pub(super) enum TxGuard<'eal> {
     /// A requested VLAN tag is inserted into the packet's bytes.
     InsertVlan,
-    /// Packets of several segments, and those whose bytes are not in their own buffer, are copied. Longer packets are freed.
+    /// Packets of several segments, and packets whose bytes are not in their own buffer, are
+    /// copied. Longer packets are freed.
     OneSegment {
-        /// To copy into.
+        /// The pool to copy into.
         pool: Mempool<'eal>,
         /// Bytes of the longest packet.
         max_len: usize,
     },
     /// Packets with segments from several pools, with external buffers, or with data in the headroom are copied.
     OnePool {
-        /// To copy into; `None` for a port that does not receive, which frees such packets.
+        /// The pool to copy into; `None` for a port that does not receive, which frees such
+        /// packets.
         pool: Option<Mempool<'eal>>,
     },
 }
@@ -65,8 +67,9 @@ impl<'eal> TxGuard<'eal> {
         Ok(())
     }
 
-    /// Changes packets as the driver needs them, and frees those that it could never send. Returns how many of the others, from
-    /// the front, may be sent now; the rest has to be offered again, like packets that the driver does not take.
+    /// Changes packets as the driver needs them, and frees those that it could never send. Returns
+    /// how many of the remaining packets, from the front, may be sent now; the others must be
+    /// offered again, like packets that the driver does not take.
     pub fn check(&self, packets: &mut Packets<'_, 'eal>) -> usize {
         let (mut ready, mut goes_on) = (0, true);
         packets.retain(|mbuf| {
@@ -105,7 +108,7 @@ enum Verdict {
     Never,
 }
 
-/// Does nothing, in a list that would be empty otherwise.
+/// Does nothing; it makes a list that would be empty non-empty.
 unsafe extern "C" fn sentinel(
     _port: u16,
     _queue: u16,
@@ -132,7 +135,8 @@ fn insert_vlan(mbuf: &mut Mbuf<'_>) -> Option<()> {
     mbuf.request(&asked.with_tag().ok()?).ok()
 }
 
-/// A copy in place of a packet that does not fit; never of one that is larger than the whole pool.
+/// Replaces a packet that the driver cannot send by a copy, unless it is larger than the whole
+/// pool.
 fn copy<'eal>(mbuf: &mut Mbuf<'eal>, pool: &Mempool<'eal>) -> Verdict {
     match mbuf.copy_into(pool) {
         Ok(copy) => {

@@ -3,18 +3,20 @@
 //! reclamation.
 //!
 //! # Lifecycle
-//! A [`Qsbr`] is made for so many reading threads. Each takes a [`Reader`] and goes [`Online`]; between two
-//! bursts of packets, when it holds nothing that it has read, it says [`Online::quiescent`]. Writers make a
-//! new table, put it in the old one's place ([`Replaceable::replace`]), and get the old one back when every
-//! reader that is online has said so once: then nobody reads it. Packets are looked up all the while.
+//! A [`Qsbr`] is made for a maximum number of reading threads. Each takes a [`Reader`] and goes
+//! [`Online`]; between two bursts of packets, when it holds nothing that it has read, it calls
+//! [`Online::quiescent`]. A writer makes a new table, puts it in the old one's place
+//! ([`Replaceable::replace`]), and gets the old one back when every reader that is online has been
+//! quiescent once: then nobody reads it. Lookups go on meanwhile.
 //!
 //! # Threads
-//! A [`Reader`] belongs to one thread at a time. [`Qsbr`] and [`Replaceable`] are shared by all; any thread
-//! may be a writer. A reader that blocks keeps writers waiting: it should go offline before, by dropping
-//! [`Online`].
+//! A [`Reader`] belongs to one thread at a time. [`Qsbr`] and [`Replaceable`] are shared by all;
+//! any thread may be a writer. A reader that blocks keeps writers waiting: it should first go
+//! offline, by dropping [`Online`].
 //!
 //! # Cost
-//! A quiescent state is a load of a line that only writers change, and a store when one has asked.
+//! A quiescent state costs a load of a cache line that only writers change, and a store when a
+//! writer has asked.
 //!
 //! ```
 //! use dpdk::qsbr::{Qsbr, Replaceable};
@@ -55,7 +57,7 @@ pub use replaceable::{Replaceable, Retired};
 pub struct Qsbr {
     raw: NonNull<rte_rcu_qsbr>,
     readers: u16,
-    /// Numbers of threads that none has.
+    /// Thread numbers that are not in use.
     free: Mutex<Vec<u16>>,
     writers: Mutex<()>,
 }
@@ -67,7 +69,7 @@ unsafe impl Send for Qsbr {}
 // SAFETY: as above.
 unsafe impl Sync for Qsbr {}
 
-/// All readers are registered.
+/// As many readers as the [`Qsbr`] has room for are registered already.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("there are {0} readers already: make the Qsbr for more, or drop a Reader")]
 pub struct TooManyReaders(u16);
@@ -144,8 +146,9 @@ impl Qsbr {
         unsafe { fast::qsbr::check(self.raw.as_ptr(), threads, token.0) }
     }
 
-    /// Waits until every reader has been quiescent or offline, for ever if one never is (`rte_rcu_qsbr_synchronize`). A thread that is
-    /// a reader itself calls [`Online::synchronize`].
+    /// Waits until every reader has been quiescent or offline; waits for ever if one never is
+    /// (`rte_rcu_qsbr_synchronize`). A thread that is itself a reader calls
+    /// [`Online::synchronize`].
     pub fn synchronize(&self) {
         self.wait(self.start(), || {});
     }
@@ -172,16 +175,18 @@ impl Qsbr {
         locked(&self.writers)
     }
 
-    /// Has `free` free a table that C has changed with this variable.
+    /// Calls `free` for a table that C has changed with this variable.
     ///
-    /// What readers gave up waits in a queue of the table for those that are online, whatever table they read. C would
-    /// free the table then, and neither that queue nor its name.
+    /// Removed entries wait in a queue of the table for all readers that are online, whichever
+    /// tables they read. If any were waiting, C would free the table but neither that queue nor its
+    /// name.
     ///
     /// # Safety
     /// Nobody reads the table any more.
     pub(crate) unsafe fn freeing(&self, free: impl FnOnce()) {
         let _alone = self.writing();
-        // SAFETY: the variable lives. C asks for this table alone meanwhile, for whoever has it ask holds the lock.
+        // SAFETY: the variable lives. C checks for this table alone meanwhile, because every caller
+        // of that check holds the lock.
         unsafe {
             let believed = fast::qsbr::believe(self.as_ptr(), u64::MAX);
             free();

@@ -40,7 +40,7 @@ impl Drop for Reader<'_> {
     }
 }
 
-/// A reader that writers wait for. What is read borrows it, so that nothing of that is left when it is
+/// A reader that writers wait for. Values that were read borrow it, so none is left when it is
 /// quiescent or offline:
 /// ```compile_fail,E0502
 /// use dpdk::qsbr::{Online, Replaceable};
@@ -61,15 +61,16 @@ pub struct Online<'r> {
 impl_debug!([] Online<'_>, online => thread: online.thread);
 
 impl Online<'_> {
-    /// Announces that nothing is held of the data read (`rte_rcu_qsbr_quiescent`). Call it for each
-    /// burst, or each turn of a loop without packets.
+    /// Announces that the reader holds no data that it has read (`rte_rcu_qsbr_quiescent`). Call it
+    /// for each burst, or each turn of a loop without packets.
     #[inline]
     pub fn quiescent(&mut self) {
         // SAFETY: the variable lives, the thread is online, and what was read borrowed `self`.
         unsafe { fast::qsbr::quiescent(self.qsbr.as_ptr(), self.thread.into()) };
     }
 
-    /// [`Qsbr::synchronize`] on a thread that reads: it is quiescent itself.
+    /// [`Qsbr::synchronize`] on a thread that is a reader: announces that it is quiescent, then
+    /// waits for the others.
     pub fn synchronize(&mut self) {
         let token = self.qsbr.start();
         self.quiescent();
@@ -91,8 +92,7 @@ impl Drop for Online<'_> {
     }
 }
 
-/// Two `Qsbr` in a program were taken for each other: the readers of one do not keep the other's writers
-/// waiting.
+/// The program has used a reader of another `Qsbr`: it would not keep this one's writers waiting.
 #[cold]
 #[inline(never)]
 pub(crate) fn foreign() -> ! {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! One of something, which is exchanged as a whole while it is read.
+//! A value that is exchanged as a whole while it is read.
 
 use std::marker::PhantomData;
 use std::ptr::NonNull;
@@ -12,8 +12,9 @@ use crate::debug::impl_debug;
 /// A table (an [`Acl`](crate::acl::Acl), routes, any `T`) that readers of one [`Qsbr`] read and any thread
 /// exchanges.
 ///
-/// A struct that refers to one has two lifetimes, `&'w Replaceable<'q, T>`: with `&'q Replaceable<'q, T>` what is in it would have to live
-/// as long as the reference, and the compiler says that tables do not live long enough (E0597).
+/// A struct with a reference to one needs two lifetimes, `&'w Replaceable<'q, T>`. With
+/// `&'q Replaceable<'q, T>` its content would have to live as long as the reference, and the compiler
+/// reports that tables do not live long enough (E0597).
 ///
 /// ```standalone_crate
 /// use dpdk::Burst;
@@ -72,13 +73,13 @@ impl_debug!([T] Replaceable<'_, T>, replaceable => qsbr: replaceable.qsbr);
 unsafe impl<T: Send + Sync> Sync for Replaceable<'_, T> {}
 
 impl<'q, T> Replaceable<'q, T> {
-    /// Begins with `value`.
+    /// Makes one with `value` in it.
     pub fn new(qsbr: &'q Qsbr, value: T) -> Self {
         let current = AtomicPtr::new(Box::into_raw(Box::new(value)));
         Self { qsbr, current, owned: PhantomData }
     }
 
-    /// The current value, until the reader is quiescent.
+    /// Returns the current value, which can be used until the reader is next quiescent.
     ///
     /// # Panics
     /// When `online` is a reader of another [`Qsbr`].
@@ -92,8 +93,8 @@ impl<'q, T> Replaceable<'q, T> {
         unsafe { &*self.current.load(Ordering::Acquire) }
     }
 
-    /// Puts `value` in. Readers find it from now on; those that found the old value may still use
-    /// it, so it is returned as [`Retired`].
+    /// Exchanges the value. Readers find the new one from now on; those that found the old value
+    /// may still use it, so it is returned as [`Retired`].
     pub fn replace(&self, value: T) -> Retired<'q, T> {
         let new = Box::into_raw(Box::new(value));
         let old = self.current.swap(new, Ordering::AcqRel);
@@ -111,13 +112,13 @@ impl<T> Drop for Replaceable<'_, T> {
     }
 }
 
-/// A value that was in a [`Replaceable`] and may still be read. Dropping it waits until it is not;
-/// so a thread that is online must not drop it, because it would wait for itself, but [take
-/// it](Self::try_take) later.
+/// A value that was in a [`Replaceable`] and may still be read. Dropping it waits until nobody
+/// reads it. So a thread that is online must not drop it, because it would wait for itself; it can
+/// [take it](Self::try_take) later.
 #[must_use = "dropping it waits for every reader"]
 pub struct Retired<'q, T> {
     qsbr: &'q Qsbr,
-    /// A `Box<T>`. No box yet, because others may read it.
+    /// A `Box<T>` once nobody else reads it.
     old: NonNull<T>,
     token: Token,
     owned: PhantomData<T>,

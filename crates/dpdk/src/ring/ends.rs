@@ -18,13 +18,13 @@ fn number(n: usize) -> u32 {
     u32::try_from(n).unwrap_or(u32::MAX)
 }
 
-/// The methods of a producer: alone (`true`) or among others.
+/// The methods of a producer, alone (`true`) or one of several.
 macro_rules! producer {
     ($single:literal, $this:ident: $($receiver:tt)+) => {
-        /// Puts an item behind the others (`rte_ring_enqueue`).
+        /// Enqueues an item (`rte_ring_enqueue`).
         ///
         /// # Errors
-        /// Gives it back when there is no room.
+        /// Gives the item back if there is no room.
         #[inline]
         pub fn enqueue($($receiver)+, item: T) -> Result<(), T> {
             let item = ManuallyDrop::new(item);
@@ -36,10 +36,10 @@ macro_rules! producer {
             if taken == 1 { Ok(()) } else { Err(ManuallyDrop::into_inner(item)) }
         }
 
-        /// Puts all items of an array in, or none (`rte_ring_enqueue_bulk`).
+        /// Enqueues all items of an array, or none (`rte_ring_enqueue_bulk`).
         ///
         /// # Errors
-        /// Gives them back when there is no room for all of them.
+        /// Gives the items back if there is no room for all of them.
         #[inline]
         pub fn enqueue_array<const N: usize>($($receiver)+, items: [T; N]) -> Result<(), [T; N]> {
             let items = ManuallyDrop::new(items);
@@ -51,10 +51,10 @@ macro_rules! producer {
             if taken as usize == N { Ok(()) } else { Err(ManuallyDrop::into_inner(items)) }
         }
 
-        /// Puts all items in, or none (`rte_ring_enqueue_bulk`).
+        /// Enqueues all items, or none (`rte_ring_enqueue_bulk`).
         ///
         /// # Errors
-        /// [`NoRoom`]: they are where they were.
+        /// [`NoRoom`]; the items stay where they are.
         #[inline]
         pub fn enqueue_bulk($($receiver)+, items: &mut impl Items<T>) -> Result<(), NoRoom> {
             let n = items.count();
@@ -68,8 +68,8 @@ macro_rules! producer {
             if taken as usize == n { Ok(()) } else { Err(NoRoom(n)) }
         }
 
-        /// Puts as many in as there is room for, from the front (`rte_ring_enqueue_burst`); leaves the rest.
-        /// Returns how many went in.
+        /// Enqueues as many items as there is room for, from the front (`rte_ring_enqueue_burst`);
+        /// leaves the rest. Returns the number enqueued.
         #[inline]
         pub fn enqueue_burst($($receiver)+, items: &mut impl Items<T>) -> usize {
             let n = number(items.count());
@@ -84,10 +84,10 @@ macro_rules! producer {
     };
 }
 
-/// The methods of a consumer: alone (`true`) or among others.
+/// The methods of a consumer, alone (`true`) or one of several.
 macro_rules! consumer {
     ($single:literal, $this:ident: $($receiver:tt)+) => {
-        /// Takes the first item out (`rte_ring_dequeue`).
+        /// Dequeues the first item (`rte_ring_dequeue`).
         #[inline]
         pub fn dequeue($($receiver)+) -> Option<T> {
             let mut item = MaybeUninit::uninit();
@@ -99,7 +99,7 @@ macro_rules! consumer {
             }
         }
 
-        /// Takes the first `N` out, or none when there are fewer (`rte_ring_dequeue_bulk`).
+        /// Dequeues the first `N` items, or none if there are fewer (`rte_ring_dequeue_bulk`).
         #[inline]
         pub fn dequeue_array<const N: usize>($($receiver)+) -> Option<[T; N]> {
             let mut items = MaybeUninit::<[T; N]>::uninit();
@@ -111,8 +111,8 @@ macro_rules! consumer {
             }
         }
 
-        /// Takes the first `n` out, or none when there are fewer (`rte_ring_dequeue_bulk`), and puts them
-        /// behind what is in `items`.
+        /// Dequeues the first `n` items, or none if there are fewer (`rte_ring_dequeue_bulk`), and
+        /// appends them to `items`.
         ///
         /// # Errors
         /// [`TooFew`] when there are fewer, or `items` has no room for them.
@@ -133,8 +133,8 @@ macro_rules! consumer {
             if given == n { Ok(()) } else { Err(TooFew::Items(n)) }
         }
 
-        /// Takes the first items out, as many as `items` has room for behind those inside
-        /// (`rte_ring_dequeue_burst`). Returns how many came.
+        /// Dequeues the first items, as many as `items` still has room for, and appends them to it
+        /// (`rte_ring_dequeue_burst`). Returns the number dequeued.
         #[inline]
         pub fn dequeue_burst($($receiver)+, items: &mut impl Items<T>) -> usize {
             let (count, spare) = (items.count(), items.spare());
@@ -149,10 +149,10 @@ macro_rules! consumer {
     };
 }
 
-/// Methods that only look, a moment ago when others use the ring.
+/// Methods that only read. Their answer may be out of date when other threads use the ring.
 macro_rules! looks {
     () => {
-        /// Items inside (`rte_ring_count`).
+        /// The number of items in the ring (`rte_ring_count`).
         #[inline]
         #[must_use]
         pub fn len(&self) -> usize {
@@ -167,7 +167,7 @@ macro_rules! looks {
             self.len() == 0
         }
 
-        /// Items that it has room for, those inside included.
+        /// The number of items that fit into the ring, including those inside.
         #[inline]
         #[must_use]
         pub fn capacity(&self) -> usize {
@@ -175,7 +175,7 @@ macro_rules! looks {
             unsafe { fast::ring::capacity(self.raw.as_ptr()) as usize }
         }
 
-        /// Items for which there is room beside those inside (`rte_ring_free_count`).
+        /// The number of items for which there is room now (`rte_ring_free_count`).
         #[inline]
         #[must_use]
         pub fn spare(&self) -> usize {

@@ -15,10 +15,10 @@ pub enum RingError {
         /// The most bytes.
         most: usize,
     },
-    /// net_ring would use the ring as one of its own, and its items as packets.
-    #[error("ring {0:?}: names that begin with ETH_RXTX are those of net_ring's own rings")]
+    /// net_ring would use the ring as one of its own, and take its items for packets.
+    #[error("ring {0:?}: names that begin with ETH_RXTX are reserved for net_ring")]
     Reserved(String),
-    /// Room for none, or for more than a ring can have.
+    /// The capacity is 0, or larger than a ring can have.
     #[error("ring {name:?} for {given} items: 1 to {most} items of this size are possible")]
     Capacity {
         /// The ring's name.

@@ -6,9 +6,8 @@ use crate::mbuf::Mbuf;
 
 /// Items in order: a [`Burst`] of packets, or a `Vec`.
 ///
-/// A ring takes them from the front, and puts them behind the last one, into room that is there: a `Vec`'s
-/// capacity, which never grows, so that nothing is allocated on the way of a packet. Implemented by this
-/// crate only.
+/// A ring takes items from the front, and appends them within the capacity: a `Vec` does not grow,
+/// so nothing is allocated on the packet path. Implemented by this crate only.
 pub trait Items<T>: sealed::Slots<T> {}
 
 impl<'m, const N: usize> Items<Mbuf<'m>> for Burst<'m, N> {}
@@ -22,16 +21,16 @@ pub(super) mod sealed {
     pub unsafe trait Slots<T> {
         /// Items inside.
         fn count(&self) -> usize;
-        /// Items for which there is room beside them.
+        /// Items for which there is room.
         fn spare(&self) -> usize;
-        /// The first.
+        /// A pointer to the first item.
         fn front(&mut self) -> *mut T;
         /// Forgets the first `n` and closes the gap.
         ///
         /// # Safety
         /// There are at least `n`, and they have another owner now.
         unsafe fn take_front(&mut self, n: usize);
-        /// Counts `n` more.
+        /// Adds `n` to the count.
         ///
         /// # Safety
         /// `n` items were written behind the last, where there was room.

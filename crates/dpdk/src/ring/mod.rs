@@ -2,20 +2,21 @@
 //! Queues between lcores, without locks (`librte_ring`).
 //!
 //! # Lifecycle
-//! A [`Ring`] has room for a fixed number of items, whose size is a multiple of 4 bytes: packets, boxes,
-//! numbers, small structs. It owns what is inside, drops it when it is dropped itself, and gives its name and
-//! memory back. Packets that a port has received must be out of the ring before that port stops, as out of a
-//! [`Burst`](crate::Burst).
+//! A [`Ring`] has room for a fixed number of items, whose size is a multiple of 4 bytes: packets,
+//! boxes, numbers, small structs. It owns the items inside. When the ring is dropped, it drops them
+//! and frees its name and memory. Packets that a port has received must leave the ring before that
+//! port stops, as with a [`Burst`](crate::Burst).
 //!
 //! # Threads
-//! Any number of threads enqueue and dequeue through `&Ring`. [`Ring::split`] makes a [`Producer`] and a
-//! [`Consumer`], each for one thread, which need no atomic exchange; one of the two may be for many threads.
-//! A thread that is interrupted in the middle of an operation has others of its end wait, as in C: they spin,
-//! and then yield their CPU.
+//! Any number of threads enqueue and dequeue through `&Ring`. [`Ring::split`] makes a [`Producer`]
+//! and a [`Consumer`], each for one thread, which need no atomic exchange; one of the two may be
+//! for many threads. If a thread is interrupted in the middle of an operation, other threads at the
+//! same end wait for it, as in C: they spin, and then yield their CPU.
 //!
-//! # Items of several at once
-//! A *bulk* is all or nothing, a *burst* as much as is possible. Both take items from a [`Burst`](crate::Burst) or
-//! a `Vec`, or put them there ([`Items`]); arrays go as a bulk.
+//! # Bulks and bursts
+//! A *bulk* operation takes all items or none, a *burst* operation as many as possible. Both take
+//! items from a [`Burst`](crate::Burst) or a `Vec`, or append to it ([`Items`]); arrays are
+//! enqueued and dequeued as bulks.
 //!
 //! ```standalone_crate
 //! use dpdk::Burst;
@@ -121,7 +122,8 @@ fn largest(item: usize) -> u32 {
 
 /// A queue of a fixed size, first in, first out.
 ///
-/// `'eal` is for how long its memory lives, `T` what is inside, whose lifetimes are those that it had outside:
+/// `'eal` is the lifetime of its memory. `T` is the type of the items; their own lifetimes stay the
+/// same inside:
 /// ```compile_fail
 /// use dpdk::{Mbuf, ring::Ring};
 ///
@@ -179,17 +181,19 @@ impl<'eal, T> Ring<'eal, T> {
         }
     }
 
-    /// One end for a thread that enqueues and one for a thread that dequeues.
+    /// Returns one end for a thread that enqueues and one for a thread that dequeues.
     pub fn split(&mut self) -> (Producer<'_, T>, Consumer<'_, T>) {
         (Producer::new(self.raw), Consumer::new(self.raw))
     }
 
-    /// One end for threads that enqueue, each with its clone, and one for a thread that dequeues.
+    /// Returns one end for threads that enqueue, each with its clone, and one for a thread that
+    /// dequeues.
     pub fn split_many_to_one(&mut self) -> (Producers<'_, T>, Consumer<'_, T>) {
         (Producers::new(self.raw), Consumer::new(self.raw))
     }
 
-    /// One end for a thread that enqueues, and one for threads that dequeue, each with its clone.
+    /// Returns one end for a thread that enqueues, and one for threads that dequeue, each with its
+    /// clone.
     pub fn split_one_to_many(&mut self) -> (Producer<'_, T>, Consumers<'_, T>) {
         (Producer::new(self.raw), Consumers::new(self.raw))
     }
@@ -197,7 +201,8 @@ impl<'eal, T> Ring<'eal, T> {
 
 impl<T> Drop for Ring<'_, T> {
     fn drop(&mut self) {
-        /// Goes on where dropping an item panicked. A second panic ends the process, as with a `Vec`.
+        /// Drops the remaining items when the drop of one has panicked. A second panic ends the
+        /// process, as with a `Vec`.
         struct Rest<'r, 'eal, T>(&'r Ring<'eal, T>);
 
         impl<T> Drop for Rest<'_, '_, T> {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A packet that ends where memory does: a lookup that read one byte more than the layout says would end
-//! the test.
+//! A packet that ends at an unmapped page: a lookup that read one byte more than the layout says
+//! would crash the test.
 
 use std::ffi::{c_int, c_long, c_void};
 use std::num::NonZeroU32;
@@ -22,7 +22,7 @@ unsafe extern "C" {
 
 const PAGE: usize = 65536; // as large as pages are anywhere
 
-/// A page of bytes that ends where nothing may be read.
+/// A page of bytes before one that cannot be read.
 fn page() -> &'static mut [u8] {
     const READ_WRITE: c_int = 3;
     const PRIVATE_ANONYMOUS: c_int = 0x22;
@@ -39,7 +39,7 @@ pub fn nothing_is_read_behind_a_packet(eal: &Eal) {
     check(eal, page, IPV4_5TUPLE.at_fixed_places());
     check(eal, page, IPV6_5TUPLE.at_fixed_places());
     let layout = |fields| Layout::<5>::new(fields).unwrap();
-    // The first field is the last byte, is before the last, and before a word.
+    // The first field is the last byte, before the last one, or before a word.
     check(eal, page, layout([4, 0, 1, 2, 3].map(|offset| Field::bits(offset, 1))));
     check(eal, page, layout([2, 0, 1, 2, 3].map(|offset| Field::bits(offset, 1))));
     check(eal, page, layout([0, 1, 2, 3, 4].map(|offset| Field::range(offset, 1))));
@@ -49,13 +49,13 @@ pub fn nothing_is_read_behind_a_packet(eal: &Eal) {
 
 fn check<const FIELDS: usize>(eal: &Eal, page: &mut [u8], layout: Layout<FIELDS>) {
     let mut acl: Acl<_, FIELDS> = Acl::new(eal, &layout, &AclConfig::named("bounds")).unwrap();
-    // One that all fields are looked at for, and one that is found in others.
+    // One for which all fields are read, and one that is part of others.
     acl.add(&Rule::new(NonZeroU32::MIN, 1, [Match::Any; FIELDS])).unwrap();
     page.fill(7);
     let packet = &page[page.len() - layout.input_len()..];
     let mut acl = acl.build().unwrap().reconfigure();
     for userdata in 2..6u8 {
-        // Fields that no rule looks at are not read.
+        // Fields that no rule uses are not read.
         let mut fields = [Match::Any; FIELDS];
         for field in 0..FIELDS {
             for asked in [

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets classified where they lie.
+//! Packets classified in place.
 
 use std::num::NonZeroU32;
 
@@ -23,7 +23,7 @@ pub fn short_packets_match_nothing(eal: &Eal) {
         mbuf.append(len).unwrap().fill(0);
         assert!(burst.push(mbuf).is_ok());
     }
-    // A whole header, but in two segments.
+    // A complete header, but in two segments.
     let (mut head, mut tail) = (pool.alloc().unwrap(), pool.alloc().unwrap());
     head.append(37).unwrap().fill(0);
     tail.append(100).unwrap().fill(0);
@@ -36,7 +36,7 @@ pub fn short_packets_match_nothing(eal: &Eal) {
     assert_eq!(verdicts, [yes, no, no, no, no, yes, no, untouched]);
     assert_eq!(acl.classify_burst(&burst, usize::MAX, &mut verdicts), 7);
     assert_eq!(verdicts[0], no);
-    // The last field ends behind the first 64 bytes.
+    // The last field ends after the first 64 bytes.
     assert_eq!(acl.classify_burst(&burst, 40, &mut verdicts), 6);
     assert_eq!(verdicts[..7], [no, no, no, no, no, yes, no]);
     assert_eq!(acl.classify_burst(&burst, 41, &mut verdicts), 7);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Lists come and go, and refuse what DPDK would take wrongly.
+//! Lists are made and dropped, and refuse what DPDK would misinterpret.
 
 use std::num::NonZeroU32;
 
@@ -13,7 +13,7 @@ use dpdk::{Eal, PerSocket};
 const ANY: [Match; 5] = [Match::Any; 5];
 const ONE: NonZeroU32 = NonZeroU32::MIN;
 
-/// For packets of any bytes.
+/// A layout for packets of any bytes.
 pub fn empty<'eal>(eal: &'eal Eal, name: &str) -> Acl<'eal, Configuring, 5> {
     let config = AclConfig { max_rules: 2, ..AclConfig::named(name) };
     Acl::new(eal, &IPV4_5TUPLE.at_fixed_places(), &config).unwrap()
@@ -59,7 +59,7 @@ pub fn lifecycle(eal: &Eal) {
     assert_eq!(lists.iter().next().unwrap().0, eal.main_lcore().socket());
 }
 
-/// Every lookup meets a whole list, the one before or the one after.
+/// Every lookup uses a complete list, the one before a change or the one after it.
 pub fn replaced_while_packets_are_looked_up(eal: &Eal) {
     const ROUNDS: u32 = 300;
     let list = |round: u32| {
@@ -168,7 +168,7 @@ fn inputs(eal: &Eal) {
     let error = ClassifyError::Short { index: 1, len: 23, needed: 24 };
     let packets = [[0; 24].as_slice(), &[0; 23]];
     assert_eq!(acl.classify_slices(&packets, &mut verdicts), Err(error));
-    // More than DPDK is handed at once, of which the last but one is short; as arrays all are.
+    // More than DPDK gets in one call; the last but one is short, and in arrays all are.
     let mut packets = [[0; 24].as_slice(); 70];
     let mut many = [[None]; 70];
     acl.classify_slices(&packets, &mut many).unwrap();
@@ -181,7 +181,7 @@ fn inputs(eal: &Eal) {
     let error = ClassifyError::Verdicts { verdicts: 2, packets: 1 };
     assert_eq!(acl.classify_slices(&[[0; 24]], &mut verdicts), Err(error));
 
-    // As many fields, fewer bytes.
+    // Equally many fields, but fewer bytes.
     let near = Layout::new([0, 4, 5, 6, 7].map(|offset| Field::bits(offset, 1))).unwrap();
     let near: Acl<_, 5> = Acl::new(eal, &near, &AclConfig::named("near")).unwrap();
     let near = near.build().unwrap();

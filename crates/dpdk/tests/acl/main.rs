@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Access control lists against a slow, plain matcher, and what is refused.
+//! Compares access control lists with a slow, simple matcher, and tests refusals.
 //!
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.

@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random rules and packets: librte_acl against a matcher that compares each rule with each packet.
+//! Random rules and packets: compares librte_acl with a matcher that tests each packet against each
+//! rule.
 
 use std::cell::Cell;
 use std::num::NonZeroU32;
+use std::ops::RangeInclusive;
 
 use dpdk::Eal;
 use dpdk::acl::{
     Acl, AclConfig, Algorithm, Field, IPV4_5TUPLE, IPV6_5TUPLE, Layout, MAX_PRIORITY, Match, Rule,
 };
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 
-/// Rules and packets of a case. Wide rules that overlap at random need a multiple of the tables that
-/// people's rules need.
+use super::support::property::for_all;
+
+/// Rules and packets of a case. Wide random rules that overlap need several times as many tables as
+/// realistic ones.
 const FEW_FIELDS: (usize, usize) = (150, 200);
 const MANY_FIELDS: (usize, usize) = (30, 900);
-const CASES: u32 = 60;
+/// The least are enough for a million pairs of rule and packet.
+const CASES: RangeInclusive<u32> = 40..=60;
 /// Offset, size and kind of each field.
 type Shape = (usize, usize, Kind);
 
@@ -42,7 +46,7 @@ const IPV6: [Shape; 11] = [
     (40, 2, Range),
     (42, 2, Range),
 ];
-/// Every kind in every size that it has, words in no order.
+/// Every kind in every size that it supports, with words in arbitrary order.
 const MIXED: [Shape; 14] = [
     (30, 1, Range),
     (0, 4, Bits),
@@ -92,7 +96,7 @@ fn number() -> impl Strategy<Value = u64> {
     ]
 }
 
-/// A rule in the making: for each field two numbers and whether it is left open.
+/// A rule before it is complete: for each field two numbers, and whether it matches anything.
 type Draft = (u32, i32, Vec<(u64, u64, bool)>);
 
 fn draft(fields: usize) -> impl Strategy<Value = Draft> {
@@ -123,7 +127,7 @@ fn rule<const FIELDS: usize>(
     Rule { categories, ..Rule::new(userdata, *priority, fields) }
 }
 
-/// A packet of random numbers, of which many are those of a rule.
+/// A packet of random numbers, many of which occur in a rule.
 fn packet<const FIELDS: usize>(
     numbers: &[u64],
     of: &Rule<FIELDS>,
@@ -150,7 +154,7 @@ fn packet<const FIELDS: usize>(
     bytes
 }
 
-/// The plain matcher.
+/// The simple matcher.
 fn matches<const FIELDS: usize>(
     rule: &Rule<FIELDS>,
     packet: &[u8],
@@ -186,13 +190,7 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
     );
     let all = u32::MAX >> (32 - CATEGORIES);
     let hits = Cell::new(0);
-    TestRunner::new(Config {
-        cases: CASES,
-        max_shrink_iters: 200,
-        failure_persistence: None,
-        ..Config::default()
-    })
-    .run(&(drafts, packets), |(drafts, packets)| {
+    for_all(CASES, &(drafts, packets), |(drafts, packets)| {
         let numbered = drafts.iter().enumerate();
         let rules: Vec<Rule<FIELDS>> =
             numbered.map(|(at, draft)| rule(at, draft, &shape, all)).collect();
@@ -207,22 +205,24 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
             acl.add(rule).unwrap();
         }
         let mut acl = acl.build().unwrap();
+        let matching: Vec<Vec<&Rule<FIELDS>>> = inputs
+            .iter()
+            .map(|packet| rules.iter().filter(|rule| matches(rule, packet, &shape)).collect())
+            .collect();
         for algorithm in Algorithm::ALL {
             if acl.set_algorithm(algorithm).is_err() {
                 continue;
             }
             let mut verdicts = vec![[None; CATEGORIES]; inputs.len()];
             acl.classify_slices(&inputs, &mut verdicts).unwrap();
-            for (packet, verdicts) in inputs.iter().zip(&verdicts) {
-                let matching: Vec<&Rule<FIELDS>> =
-                    rules.iter().filter(|rule| matches(rule, packet, &shape)).collect();
+            for (matching, verdicts) in matching.iter().zip(&verdicts) {
                 for (category, verdict) in verdicts.iter().enumerate() {
                     let candidates =
                         matching.iter().filter(|rule| rule.categories >> category & 1 == 1);
                     let best = candidates.clone().map(|rule| rule.priority).max();
                     let won = verdict
                         .map(|userdata| candidates.clone().find(|rule| rule.userdata == userdata));
-                    // Of several with the same priority any may win.
+                    // Among several with the same priority, any one may win.
                     prop_assert_eq!(
                         won.map(|rule| rule.map(|rule| rule.priority)),
                         best.map(Some),
@@ -236,7 +236,6 @@ fn compare<const FIELDS: usize, const CATEGORIES: usize>(
         }
         pairs.set(pairs.get() + rules.len() * packets.len());
         Ok(())
-    })
-    .unwrap();
+    });
     assert!(hits.get() > 1000, "hardly anything matched");
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A rule about ports holds behind options and extension headers, and nothing passes for want of ports.
+//! Rules on ports also apply after options and extension headers, and no packet passes because its
+//! ports are missing.
 
 use std::num::NonZeroU32;
 
@@ -12,10 +13,10 @@ use dpdk::{Burst, Eal, Mempool, PoolConfig};
 const PASS: NonZeroU32 = NonZeroU32::MIN;
 const DENY: NonZeroU32 = PASS.saturating_add(1);
 const ETHERNET: usize = 14;
-/// The port that is denied.
+/// The denied port.
 const PORT: u16 = 7;
 
-/// Passes all but what goes to the port.
+/// Passes everything except packets to the port.
 fn list<'eal, const FIELDS: usize>(
     eal: &'eal Eal,
     name: &str,
@@ -40,7 +41,7 @@ fn ipv4(words: u8, fragment: u16, port: u16) -> Vec<u8> {
 fn ipv6(headers: &[&[u8]], port: u16) -> Vec<u8> {
     let mut packet = vec![0; 40];
     packet[0] = 0x60;
-    // The number of the first; each of them has the next one's, but the last.
+    // The first header's number; each header contains the number of the next one.
     packet[6] = if headers.is_empty() { 6 } else { 60 };
     [packet, headers.concat(), [0x30, 0x39].into(), port.to_be_bytes().into()].concat()
 }
@@ -86,7 +87,7 @@ pub fn found_wherever_they_are(eal: &Eal) {
     fragments_can_be_asked_about(eal);
 }
 
-/// By all ways to hand packets in, more than fit into one group of them.
+/// With all functions for passing packets, and more than one group of them.
 fn judge<const FIELDS: usize>(
     pool: &Mempool<'_>,
     acl: Acl<'_, Built, FIELDS>,
@@ -112,7 +113,7 @@ fn judge<const FIELDS: usize>(
     assert_eq!(verdicts, expected);
 }
 
-/// Not a verdict of any list here.
+/// No list here has this verdict.
 fn deny_all() -> Option<NonZeroU32> {
     Some(NonZeroU32::MAX)
 }
@@ -120,7 +121,7 @@ fn deny_all() -> Option<NonZeroU32> {
 const SYN: u8 = 0x02;
 const ACK: u8 = 0x10;
 
-/// Passes all but TCP with SYN and without ACK.
+/// Passes everything except TCP with SYN and without ACK.
 fn no_new_connections<'eal, const FIELDS: usize>(
     eal: &'eal Eal,
     name: &str,
@@ -163,7 +164,7 @@ fn flags_are_found(eal: &Eal, pool: &Mempool<'_>) {
             (flagged(ipv4(15, 0, 8), ACK), pass),
             (flagged(ipv4(5, 0x2000, 8), SYN), deny),
             (flagged(ipv4(5, 0x2003, 8), SYN), None),
-            // UDP has something else there, or ends before it.
+            // UDP has other bytes there, or ends before them.
             (udp(flagged(ipv4(5, 0, 8), SYN), 9), pass),
             (udp(flagged(ipv4(6, 0, 8), SYN), 9), pass),
             (udp(ipv4(5, 0, 8), 9), pass),
@@ -183,14 +184,14 @@ fn flags_are_found(eal: &Eal, pool: &Mempool<'_>) {
             (udp(flagged(ipv6(&[], 8), SYN), 6), pass),
         ],
     );
-    // Without rules about flags packets may end after the ports.
+    // Without rules on flags, packets may end after the ports.
     let mut acl =
         Acl::new(eal, &IPV4_5TUPLE_FLAGS.without_flags(), &AclConfig::named("no flags")).unwrap();
     acl.add(&Rule::new(PASS, 1, [Match::Any; 6])).unwrap();
     judge(pool, acl.build().unwrap(), &[(ipv4(5, 0, 8), pass), (ipv4(9, 0, 8), pass)]);
 }
 
-/// Which takes what is behind 20 bytes for ports.
+/// This layout takes the bytes after the first 20 for ports.
 fn as_l3fwd_does(eal: &Eal) {
     let acl = list(eal, "fixed", &IPV4_5TUPLE.at_fixed_places());
     let mut verdicts = [[None]; 3];
@@ -208,7 +209,7 @@ fn fragments_can_be_asked_about(eal: &Eal) {
     let mut verdict = [[None]];
     acl.classify_slices(&[bytes], &mut verdict).unwrap();
     assert_eq!(verdict, [[Some(DENY)]]);
-    // One that ends where a header does, too.
+    // Including a packet that ends with a header.
     for later in [&later[..], &later[..20], &later[..21]] {
         let Err(InputError::Fragment(bytes)) = inputs.push(later) else { panic!("has ports") };
         acl.classify_slices(&[bytes], &mut verdict).unwrap();

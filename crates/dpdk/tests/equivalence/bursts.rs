@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `rte_eth_rx_burst` and `rte_eth_tx_burst` on ring ports that refuse what does not fit, without
-//! callbacks and with some that drop packets, on two queues of which one has them.
+//! `rte_eth_rx_burst` and `rte_eth_tx_burst` on ring ports that refuse packets when full, on two
+//! queues: one without callbacks, the other with callbacks that drop packets.
 
 use std::cell::RefCell;
 use std::ptr::null_mut;
@@ -8,13 +8,13 @@ use std::ptr::null_mut;
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, Port, Queues, Started};
 use dpdk_sys::rte_mbuf;
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::callbacks::{Callbacks, Seen};
 use super::raw::{self, Pairs};
+use super::support::property::for_all_unshrunk;
 
-/// More than a ring holds (1023), so that drivers refuse; the caches are small, so that every path of
-/// the pool is taken.
+/// More than a ring holds (1023), so that drivers refuse some; the caches are small, so that all
+/// paths of the pool are used.
 const MBUFS: u32 = 1500;
 const CACHE: u32 = 64;
 const BURST: usize = 96;
@@ -46,7 +46,7 @@ pub fn agree(eal: &Eal) {
     drop(callbacks);
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Copy, Debug)]
 enum Step {
     Alloc(usize),
     Free(usize),
@@ -54,7 +54,7 @@ enum Step {
     Receive(u16, usize),
 }
 
-/// Mostly the first, so that its ring is full at times.
+/// Mostly the first, so that its ring becomes full.
 fn queue() -> impl Strategy<Value = u16> {
     prop_oneof![4 => Just(0u16), 1 => 1..QUEUES]
 }
@@ -76,46 +76,47 @@ fn sequences(
     refusals: &RefCell<usize>,
     check: impl Fn() -> Result<(), TestCaseError>,
 ) {
-    // proptest wants a closure that could be called from anywhere.
+    // proptest requires a closure that it can call repeatedly by shared reference.
     let queues = RefCell::new(native_port.queues());
     let pairs = RefCell::new(Pairs::default());
-    TestRunner::new(raw::cases(60))
-        .run(&prop::collection::vec(step(), 1..300), |steps| {
-            let queues = &mut *queues.borrow_mut();
-            let pairs = &mut *pairs.borrow_mut();
-            let mut sides = Sides { pools, c_id, native: Vec::new(), c: Vec::new() };
-            for step in steps {
-                match step {
-                    Step::Alloc(n) => sides.alloc(n)?,
-                    Step::Free(n) => sides.free(n),
-                    Step::Send(queue, n) => {
-                        *refusals.borrow_mut() += sides.send(queues, queue, n)?;
-                    }
-                    Step::Receive(queue, n) => sides.receive(queues, queue, n)?,
+    let run = |steps: Vec<Step>| {
+        let queues = &mut *queues.borrow_mut();
+        let pairs = &mut *pairs.borrow_mut();
+        let mut sides = Sides { pools, c_id, native: Vec::new(), c: Vec::new() };
+        for step in steps {
+            match step {
+                Step::Alloc(n) => sides.alloc(n)?,
+                Step::Free(n) => sides.free(n),
+                Step::Send(queue, n) => {
+                    *refusals.borrow_mut() += sides.send(queues, queue, n)?;
                 }
-                prop_assert_eq!(sides.native.len(), sides.c.len());
-                for (native, c) in sides.native.iter().zip(&sides.c) {
-                    let native = raw::pointer(native);
-                    prop_assert!(pairs.are_paired(native, *c), "another packet");
-                }
-                if let (Some(native), Some(c)) = (sides.native.last(), sides.c.last()) {
-                    raw::compare(pairs, raw::pointer(native), *c)?;
-                }
-                prop_assert_eq!(pools[0].in_use(), pools[1].in_use());
-                prop_assert_eq!(raw::cache_len(eal, POOLS[0]), raw::cache_len(eal, POOLS[1]));
-                check()?;
+                Step::Receive(queue, n) => sides.receive(queues, queue, n)?,
             }
-            sides.free(usize::MAX);
-            while queues_hold_packets(pools) {
-                for queue in 0..QUEUES {
-                    sides.receive(queues, queue, BURST)?;
-                    sides.free(usize::MAX);
-                }
+            prop_assert_eq!(sides.native.len(), sides.c.len());
+            for (native, c) in sides.native.iter().zip(&sides.c) {
+                let native = raw::pointer(native);
+                prop_assert!(pairs.are_paired(native, *c), "another packet");
             }
-            prop_assert!(pools.iter().all(Mempool::is_full));
-            Ok(())
-        })
-        .unwrap();
+            if let (Some(native), Some(c)) = (sides.native.last(), sides.c.last()) {
+                raw::compare(pairs, raw::pointer(native), *c)?;
+            }
+            prop_assert_eq!(pools[0].in_use(), pools[1].in_use());
+            prop_assert_eq!(raw::cache_len(eal, POOLS[0]), raw::cache_len(eal, POOLS[1]));
+            check()?;
+        }
+        sides.free(usize::MAX);
+        while queues_hold_packets(pools) {
+            for queue in 0..QUEUES {
+                sides.receive(queues, queue, BURST)?;
+                sides.free(usize::MAX);
+            }
+        }
+        prop_assert!(pools.iter().all(Mempool::is_full));
+        Ok(())
+    };
+    // More than a ring holds, which random steps send most times, but not always.
+    run([Step::Alloc(BURST), Step::Send(0, BURST)].repeat(14)).unwrap();
+    for_all_unshrunk(10..=60, &prop::collection::vec(step(), 1..300), run);
 }
 
 fn queues_hold_packets(pools: &[Mempool<'_>; 2]) -> bool {
@@ -167,12 +168,13 @@ impl<'m> Sides<'_, 'm> {
             dpdk_sys::lr_eth_tx_burst(self.c_id, queue, raw.as_mut_ptr(), raw.len() as u16)
         });
         prop_assert_eq!(sent, c_sent);
-        // C does not say how many the callbacks left; `refused` of them were behind those sent.
+        // C does not report how many packets the callbacks left; `refused` of them came after those
+        // sent.
         self.c.extend(&raw[c_sent..c_sent + refused]);
         Ok(refused)
     }
 
-    /// Receives into a burst that has room for `n` only.
+    /// Receives into a burst with room for only `n`.
     fn receive(
         &mut self,
         queues: &mut Queues<'m>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! RX and TX callbacks that drop some of what they see, by a rule that both sides follow alike.
+//! RX and TX callbacks that drop some packets, by the same rule on both sides.
 
 use std::ffi::c_void;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
@@ -10,7 +10,7 @@ use dpdk_sys::{rte_eth_rxtx_callback, rte_mbuf};
 pub struct Seen {
     rx: AtomicU64,
     tx: AtomicU64,
-    /// Sums over all calls, in which empty polls and the room count too.
+    /// Sums over all calls, which include empty polls and the room.
     rx_calls: AtomicU64,
     tx_calls: AtomicU64,
 }
@@ -35,10 +35,10 @@ pub struct Callbacks {
 }
 
 impl Callbacks {
-    /// Calls back with `seen`.
+    /// Installs callbacks that count in `seen`.
     pub fn install(port: u16, seen: &'static Seen) -> Self {
         let user = std::ptr::from_ref(seen).cast_mut().cast::<c_void>();
-        // SAFETY: the port is configured with these queues, and `seen` lives for ever.
+        // SAFETY: the port is configured with these queues, and `seen` is static.
         let (rx, tx) = unsafe {
             (
                 dpdk_sys::rte_eth_add_rx_callback(port, 0, Some(on_rx), user),
@@ -52,7 +52,7 @@ impl Callbacks {
 
 impl Drop for Callbacks {
     fn drop(&mut self) {
-        // SAFETY: installed on this port, which nobody polls now.
+        // SAFETY: installed on this port, which nothing polls now.
         unsafe {
             assert_eq!(dpdk_sys::rte_eth_remove_rx_callback(self.port, 0, self.rx), 0);
             assert_eq!(dpdk_sys::rte_eth_remove_tx_callback(self.port, 0, self.tx), 0);

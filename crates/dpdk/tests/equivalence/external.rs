@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets in memory that is not DPDK's.
+//! Packets in memory outside of DPDK's.
 
 use std::ffi::c_void;
 
@@ -16,17 +16,17 @@ struct External {
 }
 
 unsafe extern "C" fn free_external(_buffer: *mut c_void, external: *mut c_void) {
-    // SAFETY: boxed by `attach`, called once by the last owner.
+    // SAFETY: boxed by `attach`, and called once, for the last owner.
     drop(unsafe { Box::from_raw(external.cast::<External>()) });
 }
 
-/// The same bytes, for the native side: attached by its own functions.
+/// The same bytes for the native side, attached by its own functions.
 pub fn native(right: ForeignMemory<'_>) -> ExternalBuffer<'_> {
     ExternalBuffer::foreign(right, [0x5a; LEN as usize])
 }
 
-/// Makes an mbuf as drivers do that receive into memory of their own: full of bytes that are not ours. As many
-/// of them are the packet's.
+/// Makes an mbuf like a driver that receives into its own memory: it is full of external bytes, and
+/// the first `len` belong to the packet.
 pub fn attach(mbuf: *mut rte_mbuf, len: u16) {
     let external = Box::into_raw(Box::new(External {
         shared: rte_mbuf_ext_shared_info {

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Headers lent for several packets at once: exactly when C would say of each that it is long enough,
-//! that its bytes are its own, and that nobody else holds it.
+//! Mutable headers of several packets at once: granted if and only if C reports each packet as long
+//! enough, not shared, and with its own bytes.
 
 use dpdk::{Eal, Mbuf, Mempool, PoolConfig};
 use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::raw;
+use super::support::property::for_all_unshrunk;
 
 const HEADER: usize = 12;
-/// From this length on a packet may be refused when several are asked at once.
+/// Packets of this length or longer may be refused when several are checked at once.
 const TOO_LONG: u16 = 1 << 15;
 
-/// What decides, as a driver or another owner may have left it. Mostly harmless, so that groups are
-/// mostly refused for one packet.
+/// The fields that decide, as a driver or another owner may have left them. Mostly harmless, so
+/// that most groups are refused because of one packet.
 #[derive(Clone, Copy, Debug)]
 struct State {
     len: u16,
@@ -31,7 +31,7 @@ fn state() -> impl Strategy<Value = State> {
         1 => TOO_LONG - 1..,
     ];
     let owners = prop_oneof![20 => Just(1u16), 1 => 2u16.., 1 => Just(0x0101)];
-    // Every other bit may be set; the two that count seldom are.
+    // Any other bit may be set; the two that matter rarely are.
     let counts = layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL;
     let flags =
         prop_oneof![20 => any::<u64>().prop_map(move |bits| bits & !counts), 1 => any::<u64>()];
@@ -52,41 +52,39 @@ pub fn agree(eal: &Eal) {
 }
 
 fn group<const K: usize>(pool: &Mempool<'_>) {
-    TestRunner::new(raw::cases(2000))
-        .run(&prop::collection::vec((state(), any::<u8>()), K), |states| {
-            let mut mbufs: [Mbuf<'_>; K] = std::array::from_fn(|_| pool.alloc().unwrap());
-            let expected: Vec<bool> = mbufs
-                .iter()
-                .zip(&states)
-                .map(|(mbuf, (state, seed))| {
-                    raw::scribble(raw::pointer(mbuf), *seed);
-                    put(raw::pointer(mbuf), *state);
-                    c_says_own(raw::pointer(mbuf))
-                })
-                .collect();
-            let one_by_one: Vec<bool> =
-                mbufs.iter_mut().map(|mbuf| mbuf.header_mut::<HEADER>().is_some()).collect();
-            let starts: Vec<*const u8> = mbufs.iter().map(|mbuf| mbuf.data().as_ptr()).collect();
-            let short = states.iter().all(|(state, _)| state.len < TOO_LONG);
-            let headers: Option<Vec<*const u8>> = Mbuf::headers_mut::<HEADER, K>(&mut mbufs)
-                .map(|headers| headers.map(|header| header.as_ptr()).collect());
-            for mbuf in &mbufs {
-                // As it came, to be freed once.
-                put(raw::pointer(mbuf), State { len: 0, owners: 1, flags: 0 });
-            }
-            prop_assert_eq!(&one_by_one, &expected);
-            let all = expected.iter().all(|own| *own);
-            prop_assert!(headers.is_some() == all || !short && headers.is_none());
-            prop_assert!(headers.is_none_or(|headers| headers == starts));
-            Ok(())
-        })
-        .unwrap();
+    for_all_unshrunk(10..=2000, &prop::collection::vec((state(), any::<u8>()), K), |states| {
+        let mut mbufs: [Mbuf<'_>; K] = std::array::from_fn(|_| pool.alloc().unwrap());
+        let expected: Vec<bool> = mbufs
+            .iter()
+            .zip(&states)
+            .map(|(mbuf, (state, seed))| {
+                raw::scribble(raw::pointer(mbuf), *seed);
+                put(raw::pointer(mbuf), *state);
+                c_says_own(raw::pointer(mbuf))
+            })
+            .collect();
+        let one_by_one: Vec<bool> =
+            mbufs.iter_mut().map(|mbuf| mbuf.header_mut::<HEADER>().is_some()).collect();
+        let starts: Vec<*const u8> = mbufs.iter().map(|mbuf| mbuf.data().as_ptr()).collect();
+        let short = states.iter().all(|(state, _)| state.len < TOO_LONG);
+        let headers: Option<Vec<*const u8>> = Mbuf::headers_mut::<HEADER, K>(&mut mbufs)
+            .map(|headers| headers.map(|header| header.as_ptr()).collect());
+        for mbuf in &mbufs {
+            // As it came, to be freed once.
+            put(raw::pointer(mbuf), State { len: 0, owners: 1, flags: 0 });
+        }
+        prop_assert_eq!(&one_by_one, &expected);
+        let all = expected.iter().all(|own| *own);
+        prop_assert!(headers.is_some() == all || !short && headers.is_none());
+        prop_assert!(headers.is_none_or(|headers| headers == starts));
+        Ok(())
+    });
 }
 
 fn put(mbuf: *mut rte_mbuf, state: State) {
     let field = |offset| mbuf.cast::<u8>().wrapping_add(offset);
-    // SAFETY: fields of the test's own mbuf, by C's offsets. Nothing reads what they claim before they
-    // are put back.
+    // SAFETY: fields of the test's own mbuf, at C's offsets. Nothing relies on their values before
+    // they are restored.
     unsafe {
         field(layout::MBUF_DATA_LEN).cast::<u16>().write(state.len);
         field(layout::MBUF_REFCNT).cast::<u16>().write(state.owners);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The native functions against C's inline functions, on the same random requests: pools and ports of
-//! the same shape, one driven through Rust, one through the C shim. After each step both sides must be
-//! in the same state.
+//! Compares the native functions with C's inline functions on the same random requests, with pools
+//! and ports of the same shape: one set used through Rust, one through the C shim. After each step
+//! both sides must be in the same state.
 //!
-//! One binary and one test, because both sides must be linked to the same DPDK and DPDK starts once in a
-//! process.
+//! One binary and one test, because both sides must be linked to the same DPDK and DPDK starts once
+//! in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod bursts;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A packet's shape and owners: head room, tail room, prepend, append, adj, trim, chain, linearize,
-//! reference counts, clones, copies, external bytes, requests to devices.
+//! A packet's shape and owners: headroom, tailroom, prepend, append, adj, trim, chain, linearize,
+//! reference counts, clones, copies, external bytes, offload requests.
 //!
-//! Where packets are shared the safe API refuses what C would do; that it refuses exactly then is
-//! checked too.
+//! For shared packets, the safe API refuses what C would do; the test checks that it refuses
+//! exactly then.
 
 use std::cell::RefCell;
 use std::num::NonZeroU16;
@@ -14,15 +14,15 @@ use dpdk::{
 };
 use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::external;
 use super::raw::{self, Pairs};
 use super::support::Packet;
+use super::support::property::for_all_unshrunk;
 
-/// Few, so that clones meet an empty pool.
+/// Few, so that the pool is empty for some clones.
 const MBUFS: u32 = 63;
-/// Small buffers, so that every limit is met.
+/// Small, so that every limit is reached.
 const ROOM: u16 = 128 + 300;
 
 #[derive(Clone, Debug)]
@@ -46,7 +46,7 @@ enum Step {
 }
 
 fn step() -> impl Strategy<Value = Step> {
-    // Mostly the same few packets, so that much happens to each.
+    // Mostly the same few packets, so that each goes through many steps.
     let which = prop_oneof![4 => 0..5usize, 1 => 0..64usize].boxed();
     let some = prop_oneof![0..40usize, 0..500usize, Just(65_535), Just(65_536)];
     prop_oneof![
@@ -80,7 +80,7 @@ const REQUESTS: [TxOffload; 3] = [
     },
 ];
 
-/// What C has to say about ownership.
+/// C's functions on ownership.
 mod c {
     use super::*;
 
@@ -94,7 +94,7 @@ mod c {
         sole_owner(mbuf) && flags & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL) == 0
     }
 
-    /// What C leaves in a packet, and the native functions take back.
+    /// Removes what C leaves in a packet and the native functions remove.
     pub fn withdraw(mbuf: *mut rte_mbuf) {
         let flags: u64 = raw::field(mbuf, layout::MBUF_OL_FLAGS);
         let left = flags & (!layout::MBUF_F_TX_OFFLOAD_MASK | layout::MBUF_F_TX_VLAN);
@@ -102,7 +102,7 @@ mod c {
         unsafe { mbuf.cast::<u8>().add(layout::MBUF_OL_FLAGS).cast::<u64>().write(left) };
     }
 
-    /// Whether an IPv4 header may be as long as it can, where `request` says that it begins.
+    /// Returns true if an IPv4 header of maximum length fits where `request` says that it begins.
     pub fn has_room(mbuf: *mut rte_mbuf, request: &TxOffload) -> bool {
         let room: u16 = raw::field(mbuf, layout::MBUF_BUF_LEN);
         let before: u16 = raw::field(mbuf, layout::MBUF_DATA_OFF);
@@ -132,38 +132,36 @@ pub fn agree(eal: &Eal) {
         Mempool::packet_pool(eal, &config).unwrap()
     });
     let pairs = RefCell::new(Pairs::default());
-    TestRunner::new(raw::cases(400))
-        .run(&prop::collection::vec(step(), 1..160), |steps| {
-            let mut sides = Sides {
-                native_pool,
-                c_pool: raw::pool("c-packets"),
-                foreign: ForeignMemory::check(eal).unwrap(),
-                packets: Vec::new(),
-                filler: 0,
-            };
-            for step in steps {
-                sides.take(step)?;
-                for (native, c) in &sides.packets {
-                    raw::compare(&mut pairs.borrow_mut(), raw::pointer(native.get()), *c)?;
-                    rooms(native.get(), *c)?;
-                }
-                prop_assert_eq!(native_pool.in_use(), c_pool.in_use());
-                prop_assert_eq!(
-                    raw::cache_len(eal, "native-packets"),
-                    raw::cache_len(eal, "c-packets")
-                );
+    for_all_unshrunk(10..=400, &prop::collection::vec(step(), 1..160), |steps| {
+        let mut sides = Sides {
+            native_pool,
+            c_pool: raw::pool("c-packets"),
+            foreign: ForeignMemory::check(eal).unwrap(),
+            packets: Vec::new(),
+            filler: 0,
+        };
+        for step in steps {
+            sides.take(step)?;
+            for (native, c) in &sides.packets {
+                raw::compare(&mut pairs.borrow_mut(), raw::pointer(native.get()), *c)?;
+                rooms(native.get(), *c)?;
             }
-            for (native, c) in sides.packets {
-                drop(native);
-                raw::c_free([c]);
-            }
-            prop_assert!(native_pool.is_full() && c_pool.is_full());
-            Ok(())
-        })
-        .unwrap();
+            prop_assert_eq!(native_pool.in_use(), c_pool.in_use());
+            prop_assert_eq!(
+                raw::cache_len(eal, "native-packets"),
+                raw::cache_len(eal, "c-packets")
+            );
+        }
+        for (native, c) in sides.packets {
+            drop(native);
+            raw::c_free([c]);
+        }
+        prop_assert!(native_pool.is_full() && c_pool.is_full());
+        Ok(())
+    });
 }
 
-/// What only looks: the data's place and length, head room and tail room.
+/// Compares what is only read: the data's position and length, headroom and tailroom.
 fn rooms(native: &Mbuf<'_>, c: *mut rte_mbuf) -> Result<(), TestCaseError> {
     // SAFETY: a valid packet.
     unsafe {
@@ -193,7 +191,7 @@ struct Sides<'m> {
 }
 
 impl<'m> Sides<'m> {
-    /// The packet that a step is about, where it is one that can be changed.
+    /// The packet of a step, if it is writable.
     fn own(&mut self, at: usize) -> Option<(&mut Mbuf<'m>, *mut rte_mbuf)> {
         match self.packets.get_mut(at) {
             Some((Packet::Own(mbuf), c)) => Some((mbuf, *c)),
@@ -208,11 +206,11 @@ impl<'m> Sides<'m> {
         }
     }
 
-    /// Does the same on both sides. Where C is not asked, the native side must have refused.
+    /// Does the same on both sides. If C is not called, the native side must have refused.
     fn take(&mut self, step: Step) -> Result<(), TestCaseError> {
         self.filler = self.filler.wrapping_add(1);
         let filler = self.filler;
-        // C's lengths have 16 bits; what is longer can only be refused.
+        // C's lengths have 16 bits; longer ones can only be refused.
         let short = |len: usize| u16::try_from(len).ok();
         match step {
             Step::Alloc => {
@@ -279,7 +277,7 @@ impl<'m> Sides<'m> {
                 prop_assert_eq!(native.linearize(), done);
             }
             Step::External(len) => {
-                // Gone before the comparison, which counts owners.
+                // Dropped before the comparison, which counts owners.
                 let native =
                     external::native(self.foreign).packet(&self.native_pool, ..usize::from(len));
                 let c = raw::c_alloc(self.c_pool, 1);
@@ -297,7 +295,7 @@ impl<'m> Sides<'m> {
                 let inside = usize::from(len) >= request.headers_len();
                 let allowed = inside && c::unshared(c) && c::has_room(c, request);
                 prop_assert_eq!(done.is_ok(), allowed);
-                // As the native side has: what is asked for is compared elsewhere.
+                // Copied from the native side: requests are compared elsewhere.
                 let fields = [layout::MBUF_OL_FLAGS, layout::MBUF_TX_OFFLOAD];
                 for field in fields.iter().take(if done.is_ok() { 2 } else { 1 }) {
                     let value: u64 = raw::field(raw::pointer(native), *field);
@@ -380,7 +378,8 @@ impl<'m> Sides<'m> {
             c::withdraw(copy);
         }
         for segment in c::segments(copy).into_iter().skip(1) {
-            // Means nothing there. C leaves 0; the native copy chains, and C's chain sets it.
+            // This field is not used there. C leaves 0; the native copy chains, and C's chain sets
+            // it.
             let len = u32::from(raw::field::<u16>(segment, layout::MBUF_DATA_LEN));
             // SAFETY: a segment of the C side's own.
             unsafe { *segment.cast::<u8>().add(layout::MBUF_PKT_LEN).cast() = len };
@@ -401,7 +400,7 @@ impl<'m> Sides<'m> {
         if head == tail || all > SEGMENTS {
             return Ok(());
         }
-        // Ends last, so that no other index moves before it is used.
+        // From the end, so that no index changes before it is used.
         let end = self.packets.len() - 1;
         self.packets.swap(tail, end);
         let head = if head == end { tail } else { head };
@@ -420,7 +419,8 @@ impl<'m> Sides<'m> {
     }
 }
 
-/// Both sides gave room of the same length, or neither did; it is filled alike.
+/// Checks that both sides returned space of the same length, or neither did, and fills it with the
+/// same bytes.
 fn both_write(
     native: Option<&mut [u8]>,
     c: *mut u8,
@@ -431,7 +431,7 @@ fn both_write(
     if let Some(native) = native {
         prop_assert_eq!(native.len(), len);
         native.fill(filler);
-        // SAFETY: C has made that much room there.
+        // SAFETY: C has returned that much space there.
         unsafe { c.write_bytes(filler, len) };
     }
     Ok(())

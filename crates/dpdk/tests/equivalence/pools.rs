@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `rte_pktmbuf_alloc_bulk`, `rte_pktmbuf_free` and the pool's cache below them: every size of request,
-//! with and without a cache, on an lcore and on a thread that is none.
+//! `rte_pktmbuf_alloc_bulk`, `rte_pktmbuf_free` and the pool's cache: every size of request, with
+//! and without a cache, on an lcore and on another thread.
 
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig};
 use dpdk_sys::{layout, rte_mbuf};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::raw::{self, Pairs};
+use super::support::property::for_all_unshrunk;
 
-/// More than a cache can be refilled with at once (512), and more than the pool has.
+/// More than a refill of a cache (512), and more than the pool has.
 const MOST: usize = 1400;
 const MBUFS: u32 = 1300;
 
@@ -33,8 +33,8 @@ pub fn agree(eal: &Eal) {
     }
 }
 
-/// A pool of ours, packed side by side, has the mbufs that `rte_pktmbuf_pool_create` makes: all of them
-/// the same in what does not depend on where they lie, IO addresses included.
+/// Our own pools, whose mbufs are contiguous, have the same mbufs as `rte_pktmbuf_pool_create`
+/// makes: equal in everything that does not depend on their address, IO addresses included.
 pub fn same_mbufs(eal: &Eal) {
     let config = PoolConfig { count: 255, cache: 0, ..PoolConfig::named("ours") };
     let ours = Mempool::packet_pool(eal, &config).unwrap();
@@ -54,7 +54,7 @@ pub fn same_mbufs(eal: &Eal) {
     assert!(ours.is_full());
 }
 
-/// Fields of a fresh mbuf, addresses as distances from its own.
+/// Fields of a fresh mbuf; addresses are relative to its own.
 fn shape(mbuf: *mut rte_mbuf) -> [u64; 8] {
     let start = mbuf.addr() as u64;
     let buffer = raw::field::<u64>(mbuf, layout::MBUF_BUF_ADDR);
@@ -98,49 +98,47 @@ fn sequences(
     let mut burst = Box::new(Burst::<'_, MOST>::new());
     let pairs = &mut Pairs::default();
     let state = std::cell::RefCell::new((&mut burst, pairs));
-    TestRunner::new(raw::cases(60))
-        .run(&prop::collection::vec(step, 1..40), |steps| {
-            let (burst, pairs) = &mut *state.borrow_mut();
-            let mut native: Vec<Mbuf<'_>> = Vec::new();
-            let mut c: Vec<*mut rte_mbuf> = Vec::new();
-            for step in steps {
-                match step {
-                    Step::Alloc(n) => {
-                        let filled = native_pool.fill(burst, n).is_ok();
-                        let raw = raw::c_alloc(c_raw as *mut _, n);
-                        prop_assert_eq!(filled, raw.is_some());
-                        native.extend(burst.drain());
-                        c.extend(raw.unwrap_or_default());
-                    }
-                    Step::Free(n) => {
-                        let kept = native.len().saturating_sub(n);
-                        // In order, as `drain` frees what was not taken from it.
-                        drop(native.drain(kept..));
-                        raw::c_free(c.drain(kept..));
-                    }
-                    Step::Scribble(seed) => {
-                        if let (Some(native), Some(c)) = (native.last(), c.last()) {
-                            raw::scribble(raw::pointer(native), seed);
-                            raw::scribble(*c, seed);
-                        }
+    for_all_unshrunk(10..=60, &prop::collection::vec(step, 1..40), |steps| {
+        let (burst, pairs) = &mut *state.borrow_mut();
+        let mut native: Vec<Mbuf<'_>> = Vec::new();
+        let mut c: Vec<*mut rte_mbuf> = Vec::new();
+        for step in steps {
+            match step {
+                Step::Alloc(n) => {
+                    let filled = native_pool.fill(burst, n).is_ok();
+                    let raw = raw::c_alloc(c_raw as *mut _, n);
+                    prop_assert_eq!(filled, raw.is_some());
+                    native.extend(burst.drain());
+                    c.extend(raw.unwrap_or_default());
+                }
+                Step::Free(n) => {
+                    let kept = native.len().saturating_sub(n);
+                    // In order, as `drain` frees what was not taken from it.
+                    drop(native.drain(kept..));
+                    raw::c_free(c.drain(kept..));
+                }
+                Step::Scribble(seed) => {
+                    if let (Some(native), Some(c)) = (native.last(), c.last()) {
+                        raw::scribble(raw::pointer(native), seed);
+                        raw::scribble(*c, seed);
                     }
                 }
-                for (native, c) in native.iter().zip(&c) {
-                    let native = raw::pointer(native);
-                    prop_assert!(pairs.are_paired(native, *c), "another order");
-                }
-                if let (Some(native), Some(c)) = (native.last(), c.last()) {
-                    raw::compare(pairs, raw::pointer(native), *c)?;
-                }
-                prop_assert_eq!(native.len(), c.len());
-                prop_assert_eq!(native_pool.in_use(), c_pool.in_use());
-                let (native_cache, c_cache) = cache_lens();
-                prop_assert_eq!(native_cache, c_cache);
             }
-            drop(native);
-            raw::c_free(c);
-            prop_assert!(native_pool.is_full() && c_pool.is_full());
-            Ok(())
-        })
-        .unwrap();
+            for (native, c) in native.iter().zip(&c) {
+                let native = raw::pointer(native);
+                prop_assert!(pairs.are_paired(native, *c), "another order");
+            }
+            if let (Some(native), Some(c)) = (native.last(), c.last()) {
+                raw::compare(pairs, raw::pointer(native), *c)?;
+            }
+            prop_assert_eq!(native.len(), c.len());
+            prop_assert_eq!(native_pool.in_use(), c_pool.in_use());
+            let (native_cache, c_cache) = cache_lens();
+            prop_assert_eq!(native_cache, c_cache);
+        }
+        drop(native);
+        raw::c_free(c);
+        prop_assert!(native_pool.is_full() && c_pool.is_full());
+        Ok(())
+    });
 }

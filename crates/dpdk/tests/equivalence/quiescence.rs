@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! RCU QSBR: two variables, one driven through Rust and one through C, answer every writer alike.
+//! RCU QSBR: two variables, one used through Rust and one through C, give every writer the same
+//! answers.
 
 use dpdk::qsbr::{Online, Qsbr, Reader};
 use dpdk_sys::rte_rcu_qsbr;
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
-use super::raw;
+use super::support::property::for_all_unshrunk;
 
-/// More than one word of registered threads.
+/// More threads than one word of the registration holds.
 const READERS: u16 = 70;
 
 #[derive(Clone, Debug)]
@@ -37,9 +37,9 @@ fn step() -> impl Strategy<Value = Step> {
 
 /// A reader on both sides.
 struct Both<'q> {
-    /// Before the reader, which it borrows.
+    /// Dropped before the reader, which it borrows.
     online: Option<Online<'q>>,
-    /// A box; a pointer because `online` borrows what is in it.
+    /// A box, as a pointer because `online` borrows its contents.
     reader: *mut Reader<'q>,
     thread: u32,
 }
@@ -53,13 +53,11 @@ impl Drop for Both<'_> {
 }
 
 pub fn agree() {
-    TestRunner::new(raw::cases(200))
-        .run(&prop::collection::vec(step(), 1..300), |steps| {
-            // Some variables are full at times, so that C takes its other way.
-            let readers = if steps.len() % 2 == 0 { READERS } else { 3 };
-            run(steps, readers)
-        })
-        .unwrap();
+    for_all_unshrunk(10..=200, &prop::collection::vec(step(), 1..300), |steps| {
+        // Some variables become full, so that C takes its other path.
+        let readers = if steps.len() % 2 == 0 { READERS } else { 3 };
+        run(steps, readers)
+    });
 }
 
 fn run(steps: Vec<Step>, readers: u16) -> Result<(), TestCaseError> {
@@ -72,8 +70,8 @@ fn run(steps: Vec<Step>, readers: u16) -> Result<(), TestCaseError> {
     let mut memory = vec![Line([0; 128]); size.div_ceil(128)];
     assert_eq!(memory[0].0[0], 0);
     let c: *mut rte_rcu_qsbr = memory.as_mut_ptr().cast();
-    // SAFETY: as large as DPDK says; the functions below are given threads that it was made for, and one
-    // thread calls them all.
+    // SAFETY: the size is the one that DPDK reports; the functions below are given registered
+    // thread numbers in its range, and one thread calls them all.
     unsafe { assert_eq!(dpdk_sys::rte_rcu_qsbr_init(c, readers.into()), 0) };
     let mut both: Vec<Both<'_>> = Vec::new();
     let mut free: Vec<u32> = (0..u32::from(readers)).rev().collect();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the comparisons look at behind the safe API's back.
+//! What the comparisons read without the safe API.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,13 +8,6 @@ use std::ptr::null_mut;
 use dpdk::{Eal, Mbuf};
 use dpdk_sys::{layout, rte_mbuf, rte_mempool};
 use proptest::prelude::*;
-use proptest::test_runner::Config;
-
-/// So many random cases. A failed one is not shrunk: it leaves the C side's packets behind, so that
-/// smaller ones would fail for that.
-pub fn cases(cases: u32) -> Config {
-    Config { cases, max_shrink_iters: 0, failure_persistence: None, ..Config::default() }
-}
 
 /// The pointer inside an [`Mbuf`], which is transparent over it.
 pub fn pointer(mbuf: &Mbuf<'_>) -> *mut rte_mbuf {
@@ -42,12 +35,12 @@ pub fn c_alloc(pool: *mut rte_mempool, n: usize) -> Option<Vec<*mut rte_mbuf>> {
 /// Frees packets through C, in order.
 pub fn c_free(mbufs: impl IntoIterator<Item = *mut rte_mbuf>) {
     for mbuf in mbufs {
-        // SAFETY: the tests hand in what they own and give it up.
+        // SAFETY: the tests own these packets and give them up.
         unsafe { dpdk_sys::lr_pktmbuf_free(mbuf) };
     }
 }
 
-/// What the main lcore's cache of a pool holds.
+/// The main lcore's cache of a pool.
 pub fn cache_len(eal: &Eal, name: &str) -> u32 {
     let lcore = eal.main_lcore().id() as usize;
     let pool = pool(name).cast::<u8>();
@@ -63,7 +56,7 @@ pub fn cache_len(eal: &Eal, name: &str) -> u32 {
 
 /// Reads a field.
 pub fn field<T: Copy>(mbuf: *const rte_mbuf, offset: usize) -> T {
-    // SAFETY: the tests ask for fields of valid mbufs by the offsets that C gives.
+    // SAFETY: the tests read fields of valid mbufs at C's offsets.
     unsafe { mbuf.cast::<u8>().add(offset).cast::<T>().read_unaligned() }
 }
 
@@ -73,7 +66,7 @@ pub fn bytes(mbuf: *const rte_mbuf, range: Range<usize>) -> Vec<u8> {
     unsafe { std::slice::from_raw_parts(mbuf.cast::<u8>().add(range.start), range.len()) }.to_vec()
 }
 
-/// Overwrites what an application may find in, or leave in, an mbuf that goes back to its pool.
+/// Overwrites all fields that an application may change in an mbuf before it returns to its pool.
 pub fn scribble(mbuf: *mut rte_mbuf, seed: u8) {
     let fields = [
         (layout::MBUF_PORT, 2),
@@ -88,15 +81,15 @@ pub fn scribble(mbuf: *mut rte_mbuf, seed: u8) {
         // SAFETY: plain data of an mbuf that the test owns.
         unsafe { mbuf.cast::<u8>().add(offset).write_bytes(seed.wrapping_mul(place), len) };
     }
-    // Flags of offloads and of dynamic meaning, none of those that say where the bytes are.
+    // Offload flags and dynamic flags, but none that say where the bytes are.
     let kept: u64 = field::<u64>(mbuf, layout::MBUF_OL_FLAGS)
         & (layout::MBUF_F_INDIRECT | layout::MBUF_F_EXTERNAL);
     // SAFETY: as above.
     unsafe { *mbuf.cast::<u8>().add(layout::MBUF_OL_FLAGS).cast() = kept | u64::from(seed) << 1 };
 }
 
-/// Which mbuf of the C side stands for which of the native side. As both sides do the same, the pools
-/// hand their mbufs out in the same order: a pair once made is never broken.
+/// Which mbuf of the C side corresponds to which one of the native side. As both sides do the same,
+/// the pools return their mbufs in the same order: a pair never changes.
 #[derive(Default)]
 pub struct Pairs {
     native_to_c: HashMap<usize, usize>,
@@ -104,7 +97,7 @@ pub struct Pairs {
 }
 
 impl Pairs {
-    /// Whether the two may be a pair, which they are from then on.
+    /// Returns true if the two are a pair, or become one now.
     pub fn are_paired<T>(&mut self, native: *const T, c: *const T) -> bool {
         let (native, c) = (native as usize, c as usize);
         *self.native_to_c.entry(native).or_insert(c) == c
@@ -112,8 +105,8 @@ impl Pairs {
     }
 }
 
-/// Compares two packets, segment by segment: every field but the addresses, which must be those of a
-/// pair, and the bytes.
+/// Compares two packets segment by segment: the bytes, and every field except the addresses, which
+/// must be those of a pair.
 pub fn compare(
     pairs: &mut Pairs,
     mut native: *mut rte_mbuf,
@@ -121,8 +114,8 @@ pub fn compare(
 ) -> Result<(), TestCaseError> {
     for header in [1, 0, 0, 0, 0, 0, 0, 0] {
         prop_assert!(pairs.are_paired(native, c), "the pools' orders have come apart");
-        // Everything between the addresses at the start and the pool but the port, then what follows the pool
-        // but `next` and `shinfo`.
+        // All fields from the addresses at the start up to the pool, except the port; then those
+        // after the pool, except `next` and `shinfo`.
         for range in [
             layout::MBUF_DATA_OFF..layout::MBUF_PORT,
             layout::MBUF_PORT + 2..layout::MBUF_POOL,
@@ -131,7 +124,7 @@ pub fn compare(
         ] {
             prop_assert_eq!(bytes(native, range.clone()), bytes(c, range));
         }
-        // Rings of later releases write their port there: 0 is the native side's, 1 is C's.
+        // The rings of later releases set the port: 0 on the native side, 1 on C's.
         let ports: (u16, u16) = (field(native, layout::MBUF_PORT), field(c, layout::MBUF_PORT));
         prop_assert!(ports.0 == ports.1 || ports == (0, 1), "{:?}", ports);
         let (buffer, c_buffer): (*const u8, *const u8) =
@@ -142,7 +135,7 @@ pub fn compare(
             let (shared, c_shared): (*const u16, *const u16) =
                 (field(native, layout::MBUF_SHINFO), field(c, layout::MBUF_SHINFO));
             let count = layout::SHINFO_REFCNT / 2;
-            // SAFETY: the counts of the buffers that the test has attached.
+            // SAFETY: the reference counts of buffers that the test has attached.
             unsafe { prop_assert_eq!(*shared.add(count), *c_shared.add(count)) };
         }
         for mbuf in [native, c] {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Rings: two of the same shape, one driven through Rust and one through C's inline functions, give the same answers
-//! and have the same counters after each step; and what one side puts into a ring the other takes out.
+//! Two rings of the same shape, one used through Rust and one through C's inline functions, return
+//! the same results and have the same counters after each step; and one side takes out what the
+//! other has put into a ring.
 
 use std::ffi::CString;
 use std::fmt::Debug;
@@ -9,11 +10,11 @@ use dpdk::Eal;
 use dpdk::ring::{Ring, RingConfig};
 use dpdk_sys::{layout, rte_ring};
 use proptest::prelude::*;
-use proptest::test_runner::TestRunner;
 
 use super::raw;
+use super::support::property::for_all_unshrunk;
 
-/// Not one less than a power of two, so that it is less than the slots.
+/// Not a power of two minus one, so that it is smaller than the number of slots.
 const CAPACITY: u32 = 21;
 
 #[derive(Clone, Copy, Debug)]
@@ -22,7 +23,7 @@ struct Step {
     n: usize,
     bulk: bool,
     single: bool,
-    /// Of the ring that both use: by C.
+    /// For the ring that both use: true for C.
     by_c: bool,
 }
 
@@ -52,41 +53,39 @@ fn of_items<T: Copy + Debug + PartialEq + Send>(eal: &Eal, item: impl Fn(u32) ->
     let (native, both) = (make("native"), make("both"));
     let (_c, c) = make("c");
     let next = std::cell::Cell::new(0);
-    TestRunner::new(raw::cases(300))
-        .run(&prop::collection::vec(step(), 1..200), |steps| {
-            let (native_ring, both_ring) = (&mut *native.0.borrow_mut(), &mut *both.0.borrow_mut());
-            for step in steps {
-                if step.enqueue {
-                    let items: Vec<T> = (0..step.n as u32).map(|n| item(next.get() + n)).collect();
-                    next.set(next.get() + step.n as u32);
-                    let taken = c_enqueue(c, &items, step);
-                    prop_assert_eq!(enqueue(native_ring, items.clone(), step), taken);
-                    let taken_there = match step.by_c {
-                        true => c_enqueue(both.1, &items, step),
-                        false => enqueue(both_ring, items, step),
-                    };
-                    prop_assert_eq!(taken_there, taken);
-                } else {
-                    let given = c_dequeue::<T>(c, &item(0), step);
-                    prop_assert_eq!(&dequeue(native_ring, step), &given);
-                    let given_there = match step.by_c {
-                        true => c_dequeue(both.1, &item(0), step),
-                        false => dequeue(both_ring, step),
-                    };
-                    prop_assert_eq!(given_there, given);
-                }
-                prop_assert_eq!(counters(native.1), counters(c));
-                prop_assert_eq!(counters(both.1), counters(c));
-                // SAFETY: the ring lives.
-                let (count, capacity) =
-                    unsafe { (dpdk_sys::lr_ring_count(c), dpdk_sys::lr_ring_get_capacity(c)) };
-                prop_assert_eq!(native_ring.len(), count as usize);
-                prop_assert_eq!(native_ring.capacity(), capacity as usize);
-                prop_assert_eq!(native_ring.spare(), (capacity - count) as usize);
+    for_all_unshrunk(10..=300, &prop::collection::vec(step(), 1..200), |steps| {
+        let (native_ring, both_ring) = (&mut *native.0.borrow_mut(), &mut *both.0.borrow_mut());
+        for step in steps {
+            if step.enqueue {
+                let items: Vec<T> = (0..step.n as u32).map(|n| item(next.get() + n)).collect();
+                next.set(next.get() + step.n as u32);
+                let taken = c_enqueue(c, &items, step);
+                prop_assert_eq!(enqueue(native_ring, items.clone(), step), taken);
+                let taken_there = match step.by_c {
+                    true => c_enqueue(both.1, &items, step),
+                    false => enqueue(both_ring, items, step),
+                };
+                prop_assert_eq!(taken_there, taken);
+            } else {
+                let given = c_dequeue::<T>(c, &item(0), step);
+                prop_assert_eq!(&dequeue(native_ring, step), &given);
+                let given_there = match step.by_c {
+                    true => c_dequeue(both.1, &item(0), step),
+                    false => dequeue(both_ring, step),
+                };
+                prop_assert_eq!(given_there, given);
             }
-            Ok(())
-        })
-        .unwrap();
+            prop_assert_eq!(counters(native.1), counters(c));
+            prop_assert_eq!(counters(both.1), counters(c));
+            // SAFETY: the ring lives.
+            let (count, capacity) =
+                unsafe { (dpdk_sys::lr_ring_count(c), dpdk_sys::lr_ring_get_capacity(c)) };
+            prop_assert_eq!(native_ring.len(), count as usize);
+            prop_assert_eq!(native_ring.capacity(), capacity as usize);
+            prop_assert_eq!(native_ring.spare(), (capacity - count) as usize);
+        }
+        Ok(())
+    });
 }
 
 fn counters(ring: *mut rte_ring) -> [u32; 4] {
@@ -99,7 +98,7 @@ fn counters(ring: *mut rte_ring) -> [u32; 4] {
     ]
 }
 
-/// How many went in.
+/// Returns how many were enqueued.
 fn enqueue<T: Copy>(ring: &mut Ring<'_, T>, mut items: Vec<T>, step: Step) -> usize {
     let n = items.len();
     let in_bulk = |all: bool| if all { n } else { 0 };
@@ -115,7 +114,7 @@ fn enqueue<T: Copy>(ring: &mut Ring<'_, T>, mut items: Vec<T>, step: Step) -> us
 
 fn dequeue<T>(ring: &mut Ring<'_, T>, step: Step) -> Vec<T> {
     let mut items = Vec::with_capacity(step.n);
-    // A vector may have more room than it was asked for; a burst fills all of it.
+    // A vector may have more capacity than requested; a burst uses all of it.
     assert_eq!(items.capacity(), step.n);
     match (step.single, step.bulk, step.n) {
         (true, true, 1) => return ring.split().1.dequeue().into_iter().collect(),

@@ -29,7 +29,7 @@ impl Frame {
         self.summed()
     }
 
-    /// The ones' complement sum of the header of IPv4: 0xffff when its checksum is right.
+    /// The ones' complement sum of an IPv4 header: 0xffff if its checksum is correct.
     pub fn header_sum(&self) -> u16 {
         let words =
             self.0[14..34].chunks(2).map(|word| u32::from(word[0]) << 8 | u32::from(word[1]));
@@ -45,7 +45,7 @@ impl Frame {
     }
 }
 
-/// A file of Ethernet frames in the machine's byte order, with microseconds.
+/// A file of Ethernet frames in native byte order, with time stamps in microseconds.
 pub fn write(path: &Path, frames: &[Frame]) {
     let mut bytes = Vec::new();
     // Magic, version 2.4, zone, accuracy, snap length, Ethernet.
@@ -76,7 +76,7 @@ pub fn read(path: &Path) -> Vec<Frame> {
     frames
 }
 
-/// The lengths of packets, and what was captured of each.
+/// The lengths of packets, and of the captured parts.
 pub fn read_pcapng(path: &Path) -> Vec<(usize, Vec<u8>)> {
     let bytes = std::fs::read(path).unwrap();
     let (mut packets, mut at) = (Vec::new(), 0);

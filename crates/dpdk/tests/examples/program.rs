@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An example as a process: built once, run without root and hugepages, ended within a time.
+//! An example as a process: built once, run without root and hugepages, with a time limit.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use tempfile::TempDir;
 use crate::built;
 use crate::files::{self, Frame};
 
-/// As long as an example may take on a busy machine.
+/// Longest time that an example may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// Between looks at something that is waited for.
+/// Time between checks while waiting.
 const LOOK: Duration = Duration::from_millis(5);
 
 pub struct Program {
@@ -30,10 +30,10 @@ pub struct Program {
     prefix: String,
 }
 
-/// What became of a run.
+/// The result of a run.
 pub struct Run {
     pub lines: Vec<String>,
-    /// What left by net_pcap.
+    /// Frames sent on the net_pcap port.
     pub written: PathBuf,
     _directory: TempDir,
 }
@@ -57,7 +57,7 @@ impl Program {
         Self { command, directory, example: example.to_owned(), prefix }
     }
 
-    /// One that does not start DPDK.
+    /// A program that does not start DPDK.
     pub fn tool(example: &str) -> Command {
         Command::new(directory_of_examples().join(example))
     }
@@ -71,7 +71,7 @@ impl Program {
         self
     }
 
-    /// So many lcores, on CPUs that the test may use; one unless told.
+    /// Number of lcores, on CPUs that the test may use; the default is one.
     pub fn lcores(mut self, count: usize) -> Self {
         let cpus = host::allowed_cpus();
         let lcores: Vec<_> =
@@ -89,7 +89,7 @@ impl Program {
         Running { child, program: self }
     }
 
-    /// Runs it until it ends well by itself.
+    /// Runs it until it ends with success.
     pub fn run(self, options: &[&str]) -> Run {
         let (ok, lines, errors, program) = self.start(options).wait();
         assert!(ok, "{}: {errors}", program.example);
@@ -97,7 +97,7 @@ impl Program {
         Run { lines, written, _directory: program.directory }
     }
 
-    /// Runs it until it ends with an error, which is returned.
+    /// Runs it until it ends with an error, and returns the error.
     pub fn fail(self, options: &[&str]) -> String {
         let (ok, lines, errors, _) = self.start(options).wait();
         assert!(!ok, "{lines:?}");
@@ -111,7 +111,7 @@ pub struct Running {
 }
 
 impl Running {
-    /// Whether it ended well, the lines that it said, its errors.
+    /// Whether it succeeded, the lines that it printed, its errors.
     fn wait(mut self) -> (bool, Vec<String>, String, Program) {
         let begin = Instant::now();
         let status = loop {
@@ -126,7 +126,7 @@ impl Running {
         let (mut said, mut errors) = (String::new(), String::new());
         self.child.stdout.take().unwrap().read_to_string(&mut said).unwrap();
         self.child.stderr.take().unwrap().read_to_string(&mut errors).unwrap();
-        // EAL and drivers say things of their own, with their name first.
+        // EAL and drivers print lines too, with their names at the beginning.
         let own = |line: &&str| !line.starts_with("EAL:") && !line.starts_with("TELEMETRY:");
         (
             status.success(),
@@ -136,7 +136,7 @@ impl Running {
         )
     }
 
-    /// Ends it by SIGTERM, and returns what it said.
+    /// Ends it with SIGTERM, and returns the lines that it printed.
     pub fn end(self) -> Vec<String> {
         kill_process(Pid::from_child(&self.child), Signal::TERM).unwrap();
         let (ok, lines, errors, _) = self.wait();
@@ -144,7 +144,7 @@ impl Running {
         lines
     }
 
-    /// Until the port has received all that is in the file: ten frames.
+    /// Waits until the port has received all ten frames of the file.
     pub fn await_telemetry(&mut self) {
         self.await_that("/ethdev/stats,0", |answer| answer["ipackets"] == 10);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The same routes in a forwarding table and in LPM lead to the same next hops.
+//! The same routes give the same next hops in a forwarding table and in LPM.
 
 use dpdk::Eal;
 use dpdk::fib::{Fib, Fib6, FibConfig, FibType, NextHopSize};

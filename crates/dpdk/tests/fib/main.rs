@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Forwarding tables against a plain list of prefixes and against LPM, and what is refused.
+//! Compares forwarding tables with a plain list of prefixes and with LPM, and tests refusals.
 //!
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random routes come and go; every lookup is compared with the longest prefix of a plain map.
+//! Adds and removes random routes; every lookup is compared with the longest prefix in a plain map.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use dpdk::Eal;
 use dpdk::fib::{Fib, Fib6, FibConfig, FibType, NextHopSize, RouteError};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 
-/// Few, so that tables are full at times.
+use super::support::property::for_all_unshrunk;
+
+/// Few, so that tables become full.
 const ROUTES: u32 = 40;
 const DEFAULT: u64 = 77;
 
@@ -21,7 +22,7 @@ enum Step {
     DeleteAny(u128, u8),
 }
 
-/// The first `bits` of numbers that often share their first bits.
+/// The first `bits` of numbers, which often have the same first bits.
 fn number(bits: u32) -> impl Strategy<Value = u128> {
     let part = || prop_oneof![3 => 0..3u128, 1 => (0..3u128).prop_map(|n| 255 - n)];
     prop::collection::vec(part(), 16).prop_map(move |bytes| {
@@ -30,7 +31,7 @@ fn number(bits: u32) -> impl Strategy<Value = u128> {
     })
 }
 
-/// Few different next hops: often that of the route around, which DPDK treats differently.
+/// Few different next hops: often that of the enclosing route, which DPDK treats differently.
 fn step(bits: u8, most: u64) -> impl Strategy<Value = Step> {
     let len = move || prop_oneof![1..=bits, Just(bits), Just(24), Just(25)];
     let hop = move || prop_oneof![4 => 0..3u64, 1 => Just(DEFAULT), 1 => Just(most), 1 => 0..=most];
@@ -143,32 +144,31 @@ pub fn ipv6(eal: &Eal) {
 
 fn compare<T: Table>(table: T, most: u64, cases: u32) {
     let table = RefCell::new(table);
-    let full = RefCell::new(0);
-    let steps = prop::collection::vec(step(T::BITS, most), 1..120);
-    let addresses = prop::collection::vec(prop_oneof![3 => number(128), 1 => any::<u128>()], 30);
-    TestRunner::new(Config {
-        cases,
-        failure_persistence: None,
-        max_shrink_iters: 0,
-        ..Config::default()
-    })
-    .run(&(steps, addresses), |(steps, addresses)| {
+    let full = Cell::new(0);
+    let run = |steps: Vec<Step>, addresses: &[u128]| {
         let table = &mut *table.borrow_mut();
         for ((len, prefix), _) in table.routes() {
             table.remove(prefix, len).unwrap(); // After a case that failed.
         }
         let mut model: BTreeMap<(u8, u128), u64> = BTreeMap::new();
         for step in steps {
-            *full.borrow_mut() += usize::from(take(table, &mut model, step)?);
-            check(table, &model, &addresses)?;
+            full.set(full.get() + usize::from(take(table, &mut model, step)?));
+            check(table, &model, addresses)?;
         }
         for (len, prefix) in std::mem::take(&mut model).into_keys() {
             prop_assert_eq!(table.remove(prefix, len), Ok(()));
         }
-        check(table, &model, &addresses)
-    })
-    .unwrap();
-    assert!(*full.borrow() > 0, "no table was ever full");
+        check(table, &model, addresses)
+    };
+    // More routes than there is room for, or groups, which random steps add most times, but not always.
+    for len in [24, T::BITS] {
+        full.set(0);
+        run((0..=u128::from(ROUTES)).map(|n| Step::Add(n << 104, len, 1)).collect(), &[]).unwrap();
+        assert!(full.get() > 0, "no table was ever full");
+    }
+    let steps = prop::collection::vec(step(T::BITS, most), 1..120);
+    let addresses = prop::collection::vec(prop_oneof![3 => number(128), 1 => any::<u128>()], 30);
+    for_all_unshrunk(10..=cases, &(steps, addresses), |(steps, addresses)| run(steps, &addresses));
 }
 
 fn mask(number: u128, len: u8) -> u128 {
@@ -186,7 +186,7 @@ fn take<T: Table>(
             Ok(()) => _ = model.insert((len, mask(prefix, len)), hop),
             Err(error) => {
                 prop_assert_eq!(error, RouteError::Full);
-                // There is always room for what is there, or for a route without a group.
+                // An existing route, or one that needs no group, must always fit.
                 prop_assert!(!model.contains_key(&(len, mask(prefix, len))));
                 prop_assert!(model.len() as u32 == ROUTES || len > 24);
                 return Ok(true);
@@ -219,7 +219,7 @@ fn check<T: Table>(
     routes.sort_unstable();
     prop_assert!(routes.into_iter().eq(model.iter().map(|(key, hop)| (*key, *hop))));
     prop_assert_eq!(table.size(), model.len());
-    // Also the first and the last address of each route, and those beside them.
+    // Also the first and last address of each route, and their neighbours.
     let ends = model.keys().flat_map(|&(len, prefix)| {
         let last = prefix | u128::MAX.checked_shr(len.into()).unwrap_or(0);
         [prefix, last, prefix.wrapping_sub(1), last.wrapping_add(1)]
@@ -227,16 +227,18 @@ fn check<T: Table>(
     let addresses: Vec<u128> = addresses.iter().copied().chain(ends).collect();
     let bulk = table.lookup_bulk(&addresses);
     for (address, hop) in addresses.into_iter().zip(bulk) {
-        let expected = (1..=T::BITS).rev().find_map(|len| model.get(&(len, mask(address, len))));
-        let expected = *expected.unwrap_or(&DEFAULT);
+        // The longest of those that it is in: they are in the order of their lengths.
+        let mut longest_first = model.iter().rev();
+        let expected = longest_first.find(|((len, prefix), _)| mask(address, *len) == *prefix);
+        let expected = expected.map_or(DEFAULT, |(_, hop)| *hop);
         prop_assert_eq!(table.lookup(address), expected, "{:x}", address);
         prop_assert_eq!(hop, expected);
     }
     Ok(())
 }
 
-/// Routes whose next hop is that of the route around them, or that one goes first: each time round DPDK counts fewer
-/// groups, or more, than there are.
+/// Routes with the next hop of the enclosing route, or whose enclosing route is removed first: in
+/// each round, DPDK's count of groups becomes too small or too large.
 pub fn groups_are_not_lost(eal: &Eal) {
     const ROUNDS: u32 = 100;
     let table = |groups| config(FibType::Table { next_hop: NextHopSize::Two, groups });
@@ -256,7 +258,8 @@ pub fn groups_are_not_lost(eal: &Eal) {
     assert!(fib.is_empty() && fib6.is_empty());
 }
 
-/// Routes inside each other that end where all addresses do, each beside another: DPDK would write whole tables.
+/// Nested routes that end at the last of all addresses, each next to another: DPDK would write
+/// whole tables.
 pub fn the_last_of_all_addresses(eal: &Eal) {
     let config = |name: &str| {
         let kind = FibType::Table { next_hop: NextHopSize::Two, groups: 200 };
@@ -273,7 +276,7 @@ fn at_the_end<T: Table>(mut table: T) {
         let last = mask(u128::MAX, len);
         [(len, last), (len, last ^ 1 << (128 - len))]
     });
-    // From inside outwards; then with other next hops; then away, from outside inwards.
+    // Added from the inside out; then with other next hops; then removed from the outside in.
     for hop in [3, 4] {
         for (n, key @ (len, prefix)) in pairs.into_iter().flatten().enumerate() {
             let hop = hop + n as u64;
@@ -293,7 +296,7 @@ fn v4_number(address: [u8; 4]) -> u128 {
     u128::from(u32::from_be_bytes(address)) << 96
 }
 
-/// A route, one inside it and one beside that, in and out.
+/// Adds and removes a route, one inside it and one next to that.
 fn around<T: Table>(table: &mut T, [outer, inner]: [(u128, u8); 2], hops: [u64; 2]) {
     table.add(outer.0, outer.1, hops[0]).unwrap();
     table.add(inner.0, inner.1, hops[1]).unwrap();

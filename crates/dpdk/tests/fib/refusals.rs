@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What DPDK would take wrongly is refused.
+//! Arguments that DPDK would misinterpret are refused.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -33,7 +33,7 @@ fn tables(make: impl Fn(FibConfig) -> Option<FibError>) {
     assert!(matches!(refused, Some(FibError::DefaultNextHop { most: 0x7fff, .. })), "{refused:?}");
     let kind = FibType::Table { next_hop: NextHopSize::Eight, groups: 1 << 20 };
     let refused = make(FibConfig { kind, ..config() }); // 2 GiB
-    // By what reason, depends on the release.
+    // The reason depends on the release.
     assert!(matches!(refused, Some(FibError::Refused { .. })), "{refused:?}");
     let refused = make(FibConfig::named("held"));
     assert!(matches!(refused, Some(FibError::Refused { errno: Errno::EEXIST, .. })), "{refused:?}");
@@ -80,7 +80,7 @@ pub fn ipv6(eal: &Eal) {
     assert_eq!(fib.lookup_bulk(&[[0; 16]; 2], &mut [7]), Err(error));
 }
 
-/// A change that takes a second table, while others have the memory.
+/// A change that needs a second table while the memory is taken.
 pub fn no_memory(eal: &Eal) {
     let kind = FibType::Table { next_hop: NextHopSize::Eight, groups: 100 };
     let make = |name| Fib6::new(eal, &FibConfig { kind, ..FibConfig::named(name) }).unwrap();

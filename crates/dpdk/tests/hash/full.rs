@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Full tables, and keys that all want the same place.
+//! Full tables, and keys that all have the same bucket.
 
 use std::ffi::CString;
 use std::ptr;
@@ -32,7 +32,7 @@ pub fn tables_take_what_they_have_room_for(eal: &Eal) {
     }
 }
 
-/// In buckets behind the buckets, where C misses all of 64 keys at once.
+/// In extension buckets, where C misses all keys of a call with 64.
 pub fn many_keys_with_one_hash(eal: &Eal) {
     const HASH: u32 = 0x1234_5678;
     let config = HashConfig { capacity: 128, ..HashConfig::named("one") };
@@ -40,7 +40,7 @@ pub fn many_keys_with_one_hash(eal: &Eal) {
     for key in 0..100 {
         assert_eq!(table.insert_hashed(&key, HASH, key + 1000), Ok(None));
     }
-    // The first ones have the two buckets.
+    // The first ones occupy the two buckets.
     let keys: Vec<u32> = (100 - 64..100).collect();
     let (mut values, expected): (_, Vec<u32>) =
         ([0; 64], keys.iter().map(|key| key + 1000).collect());
@@ -68,12 +68,12 @@ pub fn many_keys_with_one_hash(eal: &Eal) {
     assert!(table.is_empty());
 }
 
-/// Bits of those that C finds in the table in one call.
+/// A bit for each key that C finds in one call.
 fn c_hits(keys: &[u32], hashes: &mut [u32]) -> u64 {
     let name = CString::new("one").unwrap();
     let mut keys: Vec<_> = keys.iter().map(|key| ptr::from_ref(key).cast()).collect();
     let (mut hits, mut values) = (0, [ptr::null_mut(); 64]);
-    // SAFETY: the table lives; there are as many keys and hashes, and room for 64 values.
+    // SAFETY: the table exists; there are equally many keys and hashes, and room for 64 values.
     unsafe {
         let table = dpdk_sys::rte_hash_find_existing(name.as_ptr());
         dpdk_sys::rte_hash_lookup_with_hash_bulk_data(
@@ -96,18 +96,19 @@ pub fn keys_come_with_their_hashes(eal: &Eal) {
     let key = *b"thirteen byte";
     let hash = first.hash_of(&key);
     assert!(hash == second.hash_of(&key) && hash != seeded.hash_of(&key));
-    // CRC-32C without its complements, as the processor's instruction has it.
+    // CRC-32C without the complements, as the CPU's instruction computes it.
     assert_eq!(hash, crc32c(&key));
     assert_eq!(first.insert_hashed(&key, hash, 5), Ok(None));
     assert_eq!((first.get(&key), first.get_hashed(&key, hash)), (Some(5), Some(5)));
     assert_eq!(first.remove(&key), Some(5));
 }
 
-/// The CRC of zeros is 0, by which DPDK marks empty places: it would put the key in again each time.
+/// The CRC of zeros is 0, with which DPDK marks empty slots: it would insert the key again each
+/// time.
 pub fn a_key_of_zeros(eal: &Eal) {
     let mut table = Hash::<u64, u32>::new(eal, &HashConfig::named("zeros")).unwrap();
     assert_eq!(crc32c(&[0; 8]), 0);
-    // It is behind an empty place of its bucket.
+    // It comes after an empty slot in its bucket.
     for key in 0..64 {
         assert_eq!(table.insert_hashed(&(64 - key), 0, 1), Ok(None));
         assert_eq!(table.insert_hashed(&(1000 + key), 8, 1), Ok(None));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Hash tables against `std::collections::HashMap`, what is refused, and a table that is changed while it is read.
+//! Compares hash tables with `std::collections::HashMap`, and tests refusals and a table that
+//! changes while it is read.
 //!
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What DPDK would take wrongly is refused.
+//! Arguments that DPDK would misinterpret are refused.
 
 use dpdk::hash::{Hash, HashConfig, HashError, HashFunction, LookupError, SharedHash};
 use dpdk::qsbr::Qsbr;
@@ -27,7 +27,7 @@ pub fn bad_configurations(eal: &Eal) {
             "{refused:?}"
         );
     }
-    // An entry of 4112 bytes: 2^32 bytes have room for one less than these.
+    // Entries of 4112 bytes: one fewer than these would fit into 2^32 bytes.
     let refused =
         Hash::<[u8; 4096], u32>::new(eal, &HashConfig { capacity: 1_044_495, ..config() }).err();
     assert!(matches!(refused, Some(HashError::Capacity { most: 1_044_494, .. })), "{refused:?}");

@@ -7,8 +7,8 @@ use dpdk::Eal;
 use dpdk::hash::{Full, HashConfig, SharedHash};
 use dpdk::qsbr::Qsbr;
 
-/// Keys come and go, so that places and buckets are used again all the time; a key that stays is always found, and a
-/// value is always its key's.
+/// Keys are inserted and removed, so that slots and buckets are reused all the time; a key that
+/// stays is always found, and its value is always its own.
 pub fn readers_see_each_key_as_it_was_written(eal: &Eal) {
     const KEYS: u64 = 200;
     const STAY: u64 = 64;
@@ -66,7 +66,7 @@ pub fn readers_see_each_key_as_it_was_written(eal: &Eal) {
     }
 }
 
-/// Has readers end, whatever the writer meets.
+/// Ends the readers, even if the writer panics.
 struct Stop<'s>(&'s AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -97,11 +97,11 @@ pub fn places_wait_for_readers(eal: &Eal) {
         online.quiescent();
         assert_eq!(writer.insert(&8, 8), Ok(None));
         assert_eq!(table.now(&online).get(&8), Some(8));
-        // The names of what DPDK had for it are free again when the table is gone.
+        // The names of the table's memory in DPDK are free when the table is gone.
     }
 }
 
-/// The writer sees what is in the table, and not what is only waiting for readers.
+/// The writer sees what is in the table, but not removed entries that wait for readers.
 pub fn the_writer_walks_and_sorts_out(eal: &Eal) {
     let config = HashConfig { capacity: 64, ..HashConfig::named("walked") };
     let qsbr = Qsbr::new(1);
@@ -129,8 +129,8 @@ pub fn the_writer_walks_and_sorts_out(eal: &Eal) {
     assert!(writer.used() < 39, "{}", writer.used());
 }
 
-/// Also when a reader, of other tables perhaps, is online: keys that were removed wait for it, though nobody can be
-/// reading them any more.
+/// Also while a reader, possibly of other tables, is online: removed keys wait for it, although no
+/// reader can still see them.
 pub fn names_are_free_when_a_table_is_gone(eal: &Eal) {
     let config = |name: &str| HashConfig { capacity: 8, ..HashConfig::named(name) };
     let qsbr = Qsbr::new(1);

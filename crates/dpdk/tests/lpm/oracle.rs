@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random routes come and go; every lookup is compared with the longest prefix of a plain map.
+//! Adds and removes random routes; every lookup is compared with the longest prefix in a plain map.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use dpdk::Eal;
 use dpdk::lpm::{Lpm, Lpm6, LpmConfig, RouteError};
 use proptest::prelude::*;
-use proptest::test_runner::{Config, TestRunner};
 
-/// Few, so that tables are full at times.
+use super::support::property::for_all;
+
+/// Few, so that tables become full.
 const ROUTES: u32 = 40;
 const MISSED: u32 = u32::MAX;
 
@@ -22,7 +23,7 @@ enum Step {
     Clear,
 }
 
-/// The first `bits` of numbers that often share their first bits.
+/// The first `bits` of numbers, which often have the same first bits.
 fn number(bits: u32) -> impl Strategy<Value = u128> {
     let part = || prop_oneof![3 => 0..3u128, 1 => (0..3u128).prop_map(|n| 255 - n)];
     prop::collection::vec(part(), 16).prop_map(move |bytes| {
@@ -121,25 +122,29 @@ pub fn ipv6(eal: &Eal) {
 
 fn compare<T: Table>(table: T, hops: u32, cases: u32) {
     let table = RefCell::new(table);
-    let full = RefCell::new(0);
+    let full = Cell::new(0);
+    let run = |steps: Vec<Step>, addresses: &[u128]| {
+        let table = &mut *table.borrow_mut();
+        table.clear();
+        let mut model: BTreeMap<(u8, u128), u32> = BTreeMap::new();
+        for step in steps {
+            full.set(full.get() + usize::from(take(table, &mut model, step)?));
+            check(table, &model, addresses)?;
+        }
+        for (len, prefix) in std::mem::take(&mut model).into_keys() {
+            prop_assert_eq!(table.remove(prefix, len), Ok(()));
+        }
+        check(table, &model, addresses)
+    };
+    // More routes than there is room for, or groups, which random steps add most times, but not always.
+    for len in [24, T::BITS] {
+        full.set(0);
+        run((0..=u128::from(ROUTES)).map(|n| Step::Add(n << 104, len, 1)).collect(), &[]).unwrap();
+        assert!(full.get() > 0, "no table was ever full");
+    }
     let steps = prop::collection::vec(step(T::BITS, hops), 1..120);
     let addresses = prop::collection::vec(prop_oneof![3 => number(128), 1 => any::<u128>()], 30);
-    TestRunner::new(Config { cases, failure_persistence: None, ..Config::default() })
-        .run(&(steps, addresses), |(steps, addresses)| {
-            let table = &mut *table.borrow_mut();
-            table.clear();
-            let mut model: BTreeMap<(u8, u128), u32> = BTreeMap::new();
-            for step in steps {
-                *full.borrow_mut() += usize::from(take(table, &mut model, step)?);
-                check(table, &model, &addresses)?;
-            }
-            for (len, prefix) in std::mem::take(&mut model).into_keys() {
-                prop_assert_eq!(table.remove(prefix, len), Ok(()));
-            }
-            check(table, &model, &addresses)
-        })
-        .unwrap();
-    assert!(*full.borrow() > 0, "no table was ever full");
+    for_all(10..=cases, &(steps, addresses), |(steps, addresses)| run(steps, &addresses));
 }
 
 fn mask(number: u128, len: u8) -> u128 {
@@ -160,7 +165,7 @@ fn take<T: Table>(
                 Ok(()) => _ = model.insert(key, hop),
                 Err(error) => {
                     prop_assert_eq!(error, RouteError::Full);
-                    // There is always room for what is there, or for a route without a group.
+                    // An existing route, or one that needs no group, must always fit.
                     prop_assert!(!model.contains_key(&key));
                     prop_assert!(model.len() as u32 == ROUTES || len > 24);
                     return Ok(true);
@@ -201,7 +206,10 @@ fn check<T: Table>(
     let addresses: Vec<u128> = addresses.iter().copied().chain(ends).collect();
     let bulk = table.lookup_bulk(&addresses);
     for (address, hop) in addresses.into_iter().zip(bulk) {
-        let expected = (1..=T::BITS).rev().find_map(|len| model.get(&(len, mask(address, len))));
+        // The longest of those that it is in: they are in the order of their lengths.
+        let mut longest_first = model.iter().rev();
+        let expected = longest_first.find(|((len, prefix), _)| mask(address, *len) == *prefix);
+        let expected = expected.map(|(_, hop)| hop);
         prop_assert_eq!(table.lookup(address), expected.copied());
         prop_assert_eq!(hop, expected.copied().unwrap_or(MISSED));
     }

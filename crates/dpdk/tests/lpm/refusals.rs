@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What DPDK would take wrongly is refused.
+//! Arguments that DPDK would misinterpret are refused.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 

@@ -15,8 +15,8 @@ fn host(n: u32, host: u8) -> u32 {
     u32::from(NET) | n << 8 | u32::from(host)
 }
 
-/// Groups of few networks are given to others all the time; a reader that met one of another network would
-/// see that network's next hop.
+/// Groups of a few networks are reused all the time; a reader in another network's group would see
+/// that network's next hop.
 pub fn readers_see_the_route_before_or_after(eal: &Eal) {
     const NETWORKS: u32 = 64;
     const GROUPS: u32 = 4;
@@ -64,7 +64,7 @@ pub fn readers_see_the_route_before_or_after(eal: &Eal) {
     });
 }
 
-/// Has readers end, whatever the writer meets.
+/// Ends the readers, even if the writer panics.
 struct Stop<'s>(&'s AtomicBool);
 
 impl Drop for Stop<'_> {
@@ -95,7 +95,8 @@ pub fn groups_wait_for_readers(eal: &Eal) {
         online.quiescent();
         writer.add(second, 32, 2).unwrap();
         assert_eq!(routes.now(&online).lookup(second.into()), Some(2));
-        // The name of the queue of groups is free again when the table is gone, though a group waits for the reader.
+        // The name of the queue of groups is free when the table is gone, although a group waits
+        // for the reader.
         writer.remove(second, 32).unwrap();
     }
 }

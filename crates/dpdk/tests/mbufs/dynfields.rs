@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Fields and flags by name: kept apart, typed, taken over by clones and copies.
+//! Fields and flags by name: they do not overlap, have types, and are copied by clones and copies.
 
 use dpdk::Eal;
 use dpdk::dynfield::{
@@ -41,11 +41,11 @@ fn fields(eal: &Eal) {
     assert_eq!((flow.read(&mbuf), byte.read(&mbuf)), (one, 0xa5));
     assert_eq!(bytes.read(&mbuf), [1, 2, 3, 4, 5]);
     assert_eq!((again.read(&mbuf), reader.read(&mbuf)), (one, one));
-    // Nothing else of the packet was in the way.
+    // The rest of the packet is unchanged.
     assert_eq!(super::content(&mbuf), super::bytes(100));
     assert_eq!((mbuf.segments(), mbuf.packet_len()), (1, 100));
 
-    // Clones and copies have their own, from the same values on.
+    // Clones and copies have their own fields, which start with the same values.
     let shared = mbuf.share();
     let mut clone = shared.clone_into(&pool).unwrap();
     let copy = shared.copy_into(&pool).unwrap();
@@ -74,7 +74,7 @@ fn fields(eal: &Eal) {
     assert_eq!(refused, DynError::Name { name: "n".repeat(64), most: 63 });
 }
 
-/// What C code has registered is read, and written only by who vouches for it.
+/// Fields that C code has registered can be read; writing them needs an unsafe promise.
 fn of_c_code(eal: &Eal) {
     let name = c"driver_field";
     // SAFETY: structs of numbers, and of names that end with a NUL.
@@ -94,7 +94,7 @@ fn of_c_code(eal: &Eal) {
         assert_eq!(DynField::<u32>::register(eal, "driver_field").unwrap_err(), taken);
         assert_eq!(DynFlag::register(eal, "driver_field").unwrap_err(), taken);
     }
-    // SAFETY: the driver is the test.
+    // SAFETY: the test is the driver.
     let (field, flag) = unsafe {
         (DynField::<i32>::adopt(eal, "driver_field"), DynFlag::adopt(eal, "driver_field"))
     };
@@ -133,7 +133,7 @@ fn flags(eal: &Eal) {
     let clone = shared.clone_into(&pool).unwrap();
     assert!(two.is_set(&shared) && two.is_set(&clone));
     drop((shared, clone));
-    // The pool's next mbufs have none.
+    // The pool's next mbufs have no value.
     let all: Vec<_> = std::iter::from_fn(|| pool.alloc()).collect();
     assert_eq!(all.len(), pool.capacity());
     assert!(!all.iter().any(|mbuf| two.is_set(mbuf)));
@@ -157,8 +157,8 @@ fn timestamps(eal: &Eal) {
     tx.write(&mut mbuf, None);
     assert_eq!(tx.read(&mbuf), None);
 
-    // As a driver does that writes the time of arrival down.
-    // SAFETY: the test's own mbuf; it is what drivers do.
+    // Like a driver that stores the time of arrival.
+    // SAFETY: the test's own mbuf, written as drivers do.
     let flag = unsafe { DynFlag::adopt(eal, "rte_dynflag_rx_timestamp") }.unwrap();
     flag.set(&mut mbuf, true);
     assert_eq!(rx.read(&mbuf), Some(1 << 40));
@@ -166,7 +166,7 @@ fn timestamps(eal: &Eal) {
     assert!(pool.is_full());
 }
 
-/// Registers fields until no more fit, and is told so; those before still work.
+/// Registers fields until no more fit, which returns an error; earlier fields still work.
 fn room_ends(eal: &Eal) {
     let first = DynField::<Flow>::register(eal, "test_flow").unwrap();
     let registered: Vec<_> = (0..40)

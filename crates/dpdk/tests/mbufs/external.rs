@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Bytes outside of mbufs: carried whole, dropped once, by whoever is last.
+//! Bytes outside of mbufs: never copied, dropped once, by their last owner.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -31,7 +31,7 @@ impl Drop for Counted {
     }
 }
 
-/// A buffer of `len` bytes, and how often it was dropped.
+/// A buffer of `len` bytes, and a count of its drops.
 fn counted(eal: &Eal, len: usize) -> (ExternalBuffer<'_>, Arc<AtomicUsize>) {
     let dropped = Arc::new(AtomicUsize::new(0));
     let owner = Counted { bytes: super::bytes(len), dropped: Arc::clone(&dropped) };
@@ -51,7 +51,7 @@ pub fn check(eal: &Eal) {
 }
 
 fn owners(eal: &Eal, pool: &Mempool<'_>) {
-    // Whatever lends bytes.
+    // Any type that lends bytes.
     let right = ForeignMemory::check(eal).unwrap();
     let bytes = super::bytes(1000);
     for buffer in [
@@ -70,7 +70,7 @@ fn owners(eal: &Eal, pool: &Mempool<'_>) {
         assert_eq!((packet.headroom(), packet.tailroom()), (0, 0));
     }
 
-    // The buffer first, the packet last, and the other way round.
+    // The buffer is dropped first and the packet last, then the other way round.
     let (buffer, dropped) = counted(eal, 100);
     let packet = buffer.packet(pool, ..).unwrap();
     drop(buffer);
@@ -83,7 +83,7 @@ fn owners(eal: &Eal, pool: &Mempool<'_>) {
     drop(buffer);
     assert_eq!(dropped.load(Ordering::SeqCst), 1);
 
-    // The mbuf is as any other when it comes back.
+    // When it comes back, the mbuf is like any other.
     assert!(pool.is_full());
     let all: Vec<_> = std::iter::from_fn(|| pool.alloc()).collect();
     for mbuf in &all {
@@ -100,7 +100,7 @@ fn heap(eal: &Eal, pool: &Mempool<'_>) {
         let huge = HeapBuffer::zeroed(eal, len, None).err();
         assert_eq!(huge, Some(HeapError::Exhausted(len)));
     }
-    // More than the heap has, unless each is given back.
+    // More than the heap holds, unless each one is freed.
     for _ in 0..100 {
         let mut memory = HeapBuffer::zeroed(eal, 5 << 20, None).unwrap();
         assert!(memory.iter().all(|&byte| byte == 0));
@@ -110,11 +110,11 @@ fn heap(eal: &Eal, pool: &Mempool<'_>) {
         drop(buffer);
         assert_eq!(packet.data(), [0xee; 100]);
     }
-    // Where devices see it.
+    // In memory that devices can access.
     let buffer = ExternalBuffer::on_heap(HeapBuffer::zeroed(eal, 5000, None).unwrap());
     let packet = buffer.packet(pool, 4097..).unwrap();
     if layout::MBUF_IOVA_SIZE > 0 {
-        // SAFETY: asks for the address of memory that is there.
+        // SAFETY: only translates the address of existing memory.
         let iova = unsafe { dpdk_sys::rte_mem_virt2iova(packet.data().as_ptr().cast()) };
         assert_eq!(super::read::<u64>(&packet, layout::MBUF_IOVA), iova);
     }
@@ -132,7 +132,7 @@ fn ranges(eal: &Eal, pool: &Mempool<'_>) {
     let outside = buffer.packet(pool, 1..200_001).err();
     let expected = PartError::Range { start: 1, end: 200_001, len: 200_000 };
     assert_eq!(outside, Some(expected));
-    // None is left behind when the pool ends within a packet.
+    // No packet is leaked if the pool becomes empty in the middle.
     let mut held: Vec<_> = std::iter::from_fn(|| pool.alloc()).collect();
     for _ in 0..3 {
         let exhausted = buffer.packet(pool, ..).err();
@@ -153,13 +153,13 @@ fn read_only(eal: &Eal, pool: &Mempool<'_>) {
     assert!(packet.prepend(1).is_none() && packet.append(1).is_none());
     assert!(packet.resize(10).is_none());
     assert!(packet.header::<14>().is_some_and(|header| header[..] == buffer[100..114]));
-    // Not even the room that was once data.
+    // Not even space that was data before.
     assert!(packet.adj(100) && packet.trim(100));
     assert!(packet.prepend(1).is_none() && packet.append(1).is_none());
     assert_eq!(packet.data(), &buffer[200..800]);
     let offload = TxOffload { l2_len: 14, ip: IpOffload::Ipv6 { len: 40 }, l4: L4Offload::Udp };
     assert_eq!(packet.request(&offload), Err(OffloadError::Shared));
-    // Behind a header it can be made one: that copies.
+    // After a header it can be linearised, which copies.
     let mut header = super::packet(pool, 10);
     let part = buffer.packet(pool, ..100).unwrap();
     header.chain(part).unwrap();
@@ -219,9 +219,9 @@ fn through_a_port(eal: &Eal) {
 fn counts_do_not_run_over(eal: &Eal, pool: &Mempool<'_>) {
     let (buffer, dropped) = counted(eal, 10);
     let packet = buffer.packet(pool, ..).unwrap();
-    // As many owners as there may be; C counts those of external bytes behind this.
+    // The maximum number of owners; C's reference count of the external buffer is here.
     let shared: *mut u8 = super::read(&packet, layout::MBUF_SHINFO);
-    // SAFETY: the buffer's count, which nobody else uses now.
+    // SAFETY: the buffer's reference count, which nothing else uses now.
     let count = unsafe { shared.add(layout::SHINFO_REFCNT).cast::<u16>() };
     // SAFETY: as above.
     unsafe { assert_eq!(count.replace(u16::MAX / 2), 2) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What an mbuf carries beside bytes of its own: dynamic fields, what a device says, what it is asked for,
-//! bytes of others.
+//! What an mbuf carries besides its own bytes: dynamic fields, information from a device, requests
+//! to a device, external bytes.
 //!
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
@@ -30,14 +30,14 @@ fn mbufs_carry_more_than_bytes() {
     pools::check(&eal);
 }
 
-/// A pool of 255 mbufs with `room` bytes behind the head room.
+/// A pool of 255 mbufs with `room` bytes after the headroom.
 fn pool<'eal>(eal: &'eal Eal, name: &str, room: u16) -> Mempool<'eal> {
     let config =
         PoolConfig { count: 255, cache: 16, data_room: 128 + room, ..PoolConfig::named(name) };
     Mempool::packet_pool(eal, &config).unwrap()
 }
 
-/// A packet of `len` bytes that are all different from their neighbours.
+/// A packet of `len` bytes, in which neighbours always differ.
 fn packet<'m>(pool: &Mempool<'m>, len: usize) -> Mbuf<'m> {
     let mut mbuf = pool.alloc().unwrap();
     mbuf.append(len).unwrap().copy_from_slice(&bytes(len));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Requests to a device: taken only where the headers are, and never left behind by them.
+//! Offload requests: accepted only if the headers are there, and never kept when the headers
+//! change.
 
 use std::num::NonZeroU16;
 
@@ -76,7 +77,7 @@ fn refusals(pool: &Mempool<'_>) {
         (14, ipv4(20), L4Offload::Tcp { len: 64 }),
         (14, ipv4(20), L4Offload::TcpSegments { len: 21, payload }),
     ] {
-        // What was asked before is gone then, too.
+        // This also removes the earlier request.
         mbuf.request(&UDP).unwrap();
         assert_eq!(mbuf.request(&TxOffload { l2_len, ip, l4 }), Err(OffloadError::Length));
         assert_eq!(mbuf.requested(), None);
@@ -92,7 +93,7 @@ fn refusals(pool: &Mempool<'_>) {
     assert_eq!(short.request(&UDP), Err(OffloadError::Outside { end: 42, len: 41 }));
     let _ = short.append(1).unwrap();
     assert_eq!(short.request(&UDP), Ok(()));
-    // The rest is in another segment.
+    // The rest of the headers is in another segment.
     let mut head = super::packet(pool, 34);
     head.chain(super::packet(pool, 100)).unwrap();
     assert_eq!(head.request(&UDP), Err(OffloadError::Outside { end: 42, len: 34 }));
@@ -100,7 +101,7 @@ fn refusals(pool: &Mempool<'_>) {
     assert_eq!(head.request(&UDP), Ok(()));
 }
 
-/// Drivers read as many bytes of an IPv4 header as it says that it has.
+/// Drivers read as many bytes of an IPv4 header as its length field says.
 fn in_small_buffers(eal: &Eal) {
     let small = super::pool(eal, "small-offloads", 73);
     let mut mbuf = super::packet(&small, 60);
@@ -109,7 +110,7 @@ fn in_small_buffers(eal: &Eal) {
     assert_eq!(mbuf.request(&TxOffload { l2_len: 14, ip, l4: L4Offload::Nothing }), Ok(()));
     drop(mbuf);
     assert!(small.is_full());
-    // Headers that reach into the headroom, which another mbuf of the pool would have free.
+    // Headers in the headroom, which the pool's next mbuf has free.
     let mut mbuf = super::packet(&small, 70);
     mbuf.prepend(10).unwrap();
     let ipv6 = |l2_len| TxOffload { l2_len, ip, l4: L4Offload::Tcp { len: 20 } };
@@ -139,7 +140,7 @@ fn shared(pool: &Mempool<'_>) {
         assert_eq!(mbuf.inserted_vlan(), Some(7));
     }
     assert_eq!(clone.request(&UDP), Err(OffloadError::Shared));
-    // A header of its own in front, and the payload shared.
+    // A header of its own, before a shared payload.
     let mut header = super::packet(pool, 42);
     header.request(&UDP).unwrap();
     header.chain(part).unwrap();
@@ -150,7 +151,7 @@ fn shared(pool: &Mempool<'_>) {
     assert_eq!(alone.request(&UDP), Ok(()));
 }
 
-/// After each change of a packet's shape what is still requested lies in the first segment.
+/// After any change of a packet's shape, a remaining request is within the first segment.
 fn shapes(pool: &Mempool<'_>) {
     type Change = for<'a, 'm> fn(&'a mut Mbuf<'m>, &Mempool<'m>) -> bool;
     let changes: [(&str, bool, Change); 9] = [
@@ -175,7 +176,8 @@ fn shapes(pool: &Mempool<'_>) {
             assert!(mbuf.data().len() >= UDP.headers_len(), "{name}");
         }
     }
-    // Behind another it has none, lest it is shortened there and split off again.
+    // When chained after another packet, it loses its request, because it could be shortened there
+    // and split off again.
     let mut tail = super::packet(pool, 100);
     tail.request(&UDP).unwrap();
     let mut head = super::packet(pool, 100);
@@ -203,14 +205,16 @@ fn vlan(pool: &Mempool<'_>) {
     assert_eq!(pool.alloc().unwrap().inserted_vlan(), None);
 }
 
-/// As some drivers do in software when they send, or when they prepare a packet that stays its owner's.
+/// As some drivers do in software when they send, or when they prepare a packet that the caller
+/// keeps.
 fn put_tag_in(mbuf: &mut Mbuf<'_>) {
     let mut pointer = super::pointer(mbuf);
     // SAFETY: an mbuf of this owner's, with head room.
     assert_eq!(unsafe { dpdk_sys::lr_vlan_insert(&raw mut pointer) }, 0);
 }
 
-/// Lengths have the limits that they had before: in 7 bits, or in the 128 bytes that net_tap has for a segment's headers.
+/// Lengths have the same limits as without a tag: 7 bits, or the 128 bytes that net_tap has for a
+/// segment's headers.
 fn a_tag_that_a_driver_puts_in_leaves_the_request_true(pool: &Mempool<'_>) {
     let segments = |l2_len, payload| TxOffload {
         l2_len,
@@ -230,7 +234,7 @@ fn a_tag_that_a_driver_puts_in_leaves_the_request_true(pool: &Mempool<'_>) {
         (segments(14, 65_417), 1),
     ] {
         let lengthened = |tags: u8| TxOffload { l2_len: offload.l2_len + 4 * tags, ..offload };
-        // The tag is asked for last, again and again.
+        // The tag is requested last, repeatedly.
         let mut mbuf = super::packet(pool, 200);
         mbuf.request(&offload).unwrap();
         for tags in 1..=room {
@@ -252,7 +256,7 @@ fn a_tag_that_a_driver_puts_in_leaves_the_request_true(pool: &Mempool<'_>) {
     }
 }
 
-/// Frames of 64 bytes of a kind, and what is asked for them.
+/// Frames of 64 bytes of some kind, and a request for each.
 #[cfg(feature = "packet")]
 #[test]
 fn headers_that_were_found_are_asked_for() {
@@ -281,7 +285,8 @@ fn headers_that_were_found_are_asked_for() {
     assert_eq!(of(&ipv6), offload(14, IpOffload::Ipv6 { len: 40 }, L4Offload::Udp));
     assert_eq!(of(&frame(0x88cc, &[])), None);
 
-    // VXLAN: of the outer headers, or of the inner ones with the outer ones as a part of what is before them.
+    // VXLAN: for the outer headers, or for the inner ones, with the outer ones counted as part of
+    // the preceding header.
     let mut tunnel = frame(
         0x0800,
         &[(14, &[0x45, 0, 0, 100]), (23, &[17]), (36, &[0x12, 0xb5, 0, 80]), (42, &[8])],

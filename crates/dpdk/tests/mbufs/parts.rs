@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Parts of packets: of any chain, of clones, of external bytes; shared, and whole at the end.
+//! Parts of packets: of any chain, of clones, of external bytes; shared while they exist, and whole
+//! in the end.
 
 use dpdk::{Eal, Mbuf, Mempool, PartError, ShareError, SharedMbuf};
 
@@ -13,7 +14,7 @@ pub fn check(eal: &Eal) {
     assert!(pool.is_full() && tiny.is_full());
 }
 
-/// A packet of segments with so many bytes each.
+/// A packet of segments of these lengths.
 fn chained<'m>(pool: &Mempool<'m>, lengths: &[usize]) -> SharedMbuf<'m> {
     let (all, mut from) = (super::bytes(lengths.iter().sum()), 0);
     let mut packet: Option<Mbuf<'m>> = None;
@@ -68,7 +69,7 @@ fn of_a_part(pool: &Mempool<'_>) {
     let part = clone.part_into(pool, 20..180).unwrap();
     drop(clone);
     assert_eq!(super::content(&part), all[70..230]);
-    // It can be shortened without its bytes being touched, and split.
+    // It can be shortened and split without touching its bytes.
     let mut part = part;
     assert!(part.adj(10) && part.trim(10));
     let tail = part.split(1).unwrap();

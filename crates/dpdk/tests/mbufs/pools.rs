@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Several mbufs at once, and what a pool says of itself.
+//! Several mbufs at once, and a pool's properties.
 
 use dpdk::{Burst, Eal, Mbuf};
 
@@ -21,7 +21,7 @@ pub fn check(eal: &Eal) {
     drop(pool.alloc_array::<7>());
     assert!(pool.is_full());
 
-    // Of two pools, of several segments, and one that is a clone.
+    // Mbufs of two pools, one with several segments, and one that is a clone.
     let shared = super::packet(&pool, 50).share();
     let mut chained = super::packet(&pool, 10);
     chained.chain(super::packet(&other, 20)).unwrap();
@@ -39,7 +39,7 @@ pub fn check(eal: &Eal) {
     drop(shared);
     assert!(pool.is_full() && other.is_full());
 
-    // None are always there, also for a thread without a cache and in a pool that has no more.
+    // An array of none always succeeds, also on a thread without a cache and in an empty pool.
     let all = pool.alloc_array::<255>().unwrap();
     std::thread::scope(|threads| {
         let none = threads.spawn(|| {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `TxQueue::prepare`: a driver's refusals, packet by packet. Rings refuse nothing, so that a function of the test's
-//! own stands where a driver's would.
+//! `TxQueue::prepare`: a driver's refusals, packet by packet. Rings refuse nothing, so a function
+//! of the test replaces the driver's.
 
 use std::ffi::c_void;
 
@@ -9,13 +9,13 @@ use dpdk_sys::{layout, rte_mbuf};
 
 type Prepare = unsafe extern "C" fn(*mut c_void, *mut *mut rte_mbuf, u16) -> u16;
 
-/// `ENOENT`, which looking for a pool that is not there leaves in `rte_errno`.
+/// `ENOENT`, which a lookup of a missing pool leaves in `rte_errno`.
 const REASON: i32 = 2;
 
-/// Takes packets of even lengths, and marks those by writing into them.
+/// Accepts packets of even lengths, and marks them by writing into them.
 unsafe extern "C" fn even(_queue: *mut c_void, mbufs: *mut *mut rte_mbuf, n: u16) -> u16 {
     for index in 0..n {
-        // SAFETY: the queue hands in so many packets.
+        // SAFETY: the queue passes this many packets.
         unsafe {
             let mbuf = *mbufs.add(index.into());
             let len = mbuf.cast::<u8>().add(layout::MBUF_PKT_LEN).cast::<u32>().read();
@@ -34,10 +34,10 @@ pub fn check(eal: &Eal) {
     let mut port = super::support::started(eal, &pool, "net_ring0");
     let mut queues = port.queues();
     let tx = &mut queues.tx[0];
-    // A ring's own, whatever the release has there.
+    // The ring driver's own function, which depends on the release.
     assert_eq!(prepared(tx, &pool, &[1, 2, 3]), (vec![1, 2, 3], vec![]));
 
-    // SAFETY: the table's entry of a port that this test alone uses, and a function of that type.
+    // SAFETY: the entry of a port that only this test uses, and a function of the right type.
     let slot = unsafe {
         (&raw mut dpdk_sys::rte_eth_fp_ops)
             .cast::<u8>()
@@ -52,9 +52,9 @@ pub fn check(eal: &Eal) {
         let (taken, refused) = prepared(tx, &pool, lengths);
         let (even, odd): (Vec<_>, Vec<_>) = lengths.iter().partition(|&len| len % 2 == 0);
         assert_eq!((taken, refused), (even, odd), "in their order");
-        // C's function stops at the first.
+        // C's function stops at the first refused one.
         let mut mbufs: Vec<_> = lengths.iter().map(|&len| super::packet(&pool, len)).collect();
-        // SAFETY: packets of the test's own, a pointer each.
+        // SAFETY: packets of the test, one pointer each.
         let first = unsafe {
             dpdk_sys::lr_eth_tx_prepare(
                 tx.port().index(),
@@ -73,7 +73,7 @@ pub fn check(eal: &Eal) {
     assert!(pool.is_full());
 }
 
-/// The lengths of packets that were taken, and of those that were not.
+/// The lengths of accepted packets, and of refused ones.
 fn prepared<'m>(
     tx: &mut TxQueue<'_>,
     pool: &dpdk::Mempool<'m>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a device says: read from fields that the test writes as drivers do.
+//! Information from a device, in fields that the test writes like a driver.
 
 use dpdk::{Checksum, Eal, L2Type, L3Type, L4Type, Mbuf, PacketType};
 use dpdk_sys::layout;
@@ -30,7 +30,7 @@ pub fn check(eal: &Eal) {
         ),
     ];
     for (state, good, bad) in states {
-        // Whatever else is set.
+        // Whatever other flags are set.
         for others in [0, all_but_owners & !good & !bad] {
             for (flags, expected) in [
                 (0, Checksum::Unknown),
@@ -76,7 +76,7 @@ pub fn check(eal: &Eal) {
 
     types(&mut mbuf);
 
-    // A clone and a copy say the same.
+    // A clone and a copy have the same information.
     let kind = PacketType::from_bits(dpdk_sys::RTE_PTYPE_L2_ETHER | dpdk_sys::RTE_PTYPE_L3_IPV6);
     mbuf.set_packet_type(kind);
     set_flags(&mut mbuf, layout::MBUF_F_RX_RSS_HASH | layout::MBUF_F_RX_L4_CKSUM_GOOD);
@@ -88,7 +88,7 @@ pub fn check(eal: &Eal) {
     }
     drop((shared, clone, copy));
     assert!(pool.is_full());
-    // And a fresh mbuf nothing.
+    // A fresh mbuf has none.
     let all: Vec<_> = std::iter::from_fn(|| pool.alloc()).collect();
     all.iter().for_each(nothing_is_known);
     drop(all);

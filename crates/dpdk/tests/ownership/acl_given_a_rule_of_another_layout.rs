@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0308
-//! A rule about as many fields as IPv6 has, in a list for IPv4.
+//! A rule with as many fields as IPv6 has, in a list for IPv4.
 
 use dpdk::acl::{Acl, Configuring, Rule, RuleError};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A packet freed between its collection and the lookup.
+//! A packet that is freed after its collection and before the lookup.
 
 use dpdk::Mbuf;
 use dpdk::acl::{Acl, Built};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A list whose memory, DPDK's, is gone.
+//! A list after DPDK, which owns its memory, has ended.
 
 use dpdk::Eal;
 use dpdk::acl::{Acl, AclConfig, IPV4_5TUPLE};

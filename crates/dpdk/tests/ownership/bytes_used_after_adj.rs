@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0499
-//! A view of a packet kept over a change of its shape.
+//! A reference to a packet's bytes, kept while the packet's shape changes.
 
 use dpdk::Mbuf;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0502
-//! The bytes of a packet that the driver may have freed.
+//! The bytes of a packet, used after the driver may have freed it.
 
 use dpdk::{Burst, TxQueue};
 

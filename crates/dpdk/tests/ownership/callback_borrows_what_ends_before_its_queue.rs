@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0597
-//! A callback that borrows what is gone before its queue.
+//! A callback that borrows a value which is dropped before its queue.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0521
-//! A packet that a callback keeps of those to be sent: its port may stop before the one that sends.
+//! A callback that keeps one of the packets to be sent: its port may stop before the port that
+//! sends.
 
 use dpdk::{Mempool, TxQueue};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! Packets that a callback has put aside, kept while their port stops.
+//! Packets that a callback has kept, while their port stops.
 
 use std::sync::{Arc, Mutex};
 

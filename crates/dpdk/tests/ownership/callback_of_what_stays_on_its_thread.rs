@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! A callback with what must not leave its thread, on a queue that may.
+//! A callback that owns a value which is not `Send`, on a queue that may change threads.
 
 #[cfg(fault)]
 use std::rc::Rc as Count;

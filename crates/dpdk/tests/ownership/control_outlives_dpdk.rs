@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A port asked after DPDK has ended.
+//! A port queried after DPDK has ended.
 
 use dpdk::{Eal, PortError, PortId};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! An `Eal` that ends on a thread that is not the main lcore's.
+//! An `Eal` that ends on another thread than the main lcore's.
 
 use dpdk::Eal;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0597
-//! A packet of bytes that are gone before it may be.
+//! A packet with external bytes that may be freed before it.
 
 use dpdk::{ExternalBuffer, ForeignMemory, Mbuf, Mempool};
 

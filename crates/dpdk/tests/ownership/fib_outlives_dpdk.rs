@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A forwarding table whose memory, DPDK's, is gone.
+//! A forwarding table after DPDK, which owns its memory, has ended.
 
 use dpdk::Eal;
 use dpdk::fib::{Fib6, FibConfig};

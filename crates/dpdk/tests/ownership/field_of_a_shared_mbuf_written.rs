@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0596
-//! A dynamic field of a packet with several owners, one of which might just read it.
+//! A dynamic field written in a packet with several owners, one of which might be reading it.
 
 use dpdk::dynfield::DynField;
 use dpdk::{Mbuf, SharedMbuf};

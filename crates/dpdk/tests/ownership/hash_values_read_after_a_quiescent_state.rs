@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0502
-//! Lookups in a shared table that go on when the reader was quiescent.
+//! Values from a shared table, read after the reader has reported a quiescent state.
 
 use dpdk::hash::HashReader;
 use dpdk::qsbr::Online;

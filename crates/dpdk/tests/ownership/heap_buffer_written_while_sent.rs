@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0382
-//! Bytes written that packets share.
+//! A heap buffer written while packets share its bytes.
 
 use dpdk::{ExternalBuffer, HeapBuffer, Mbuf, Mempool};
 

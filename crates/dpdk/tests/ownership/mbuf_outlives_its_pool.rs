@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! An mbuf whose pool, and with it DPDK, is gone.
+//! An mbuf after its pool has ended with DPDK.
 
 use dpdk::{Eal, Mempool, PoolConfig};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0502
-//! Bytes that change under a reader.
+//! Bytes that are changed while a reader borrows them.
 
 use dpdk::Mbuf;
 

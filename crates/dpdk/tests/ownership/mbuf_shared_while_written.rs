@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A packet that is shared while somebody holds its bytes for writing.
+//! A packet that is shared while a reference for writing its bytes exists.
 
 use dpdk::{Mbuf, SharedMbuf};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: lifetime may not live long enough
-//! The end of a ring of packets that live long, by which one is put in that does not.
+//! A packet enqueued by a producer of a ring whose packets live longer.
 
 use dpdk::Mbuf;
 use dpdk::ring::Producer;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: lifetime may not live long enough
-//! A ring of packets that live long, in which one is put that does not.
+//! A packet put into a ring whose packets live longer.
 
 use dpdk::Mbuf;
 use dpdk::ring::Ring;

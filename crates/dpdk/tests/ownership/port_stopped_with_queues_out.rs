@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A port that is stopped while somebody can poll it.
+//! A port that is stopped while its queues can still be polled.
 
 use dpdk::{Port, Started};
 

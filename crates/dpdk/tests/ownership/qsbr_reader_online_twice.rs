@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0499
-//! A reader that is quiescent in one place and reads in another.
+//! A reader that reports a quiescent state in one place while it reads in another.
 
 use dpdk::qsbr::Reader;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! One reader seen by two threads: it is `Send` and not `Sync`.
+//! One reader used by two threads: it is `Send` and not `Sync`.
 
 use dpdk::qsbr::Reader;
 

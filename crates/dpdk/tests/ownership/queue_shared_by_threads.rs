@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! A queue seen by another thread while its owner has it: queues are `Send` and not `Sync`.
+//! A queue used by another thread while its owner has it: queues are `Send` and not `Sync`.
 
 use dpdk::TxQueue;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! The only consumer of a ring, seen by another thread while its owner has it.
+//! A ring's only consumer, used by another thread while its owner has it.
 
 use dpdk::ring::Consumer;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! A ring that brings to another thread what must not go there.
+//! A ring that would bring to another thread a value which must not go there.
 
 #[cfg(fault)]
 use std::rc::Rc as Counted;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A ring whose memory, DPDK's, is gone.
+//! A ring after DPDK, which owns its memory, has ended.
 
 use dpdk::Eal;
 use dpdk::ring::{Ring, RingConfig};

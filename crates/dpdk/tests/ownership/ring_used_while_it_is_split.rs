@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0502
-//! A ring with a single producer, into which others put items meanwhile.
+//! A ring with a single producer, into which other code enqueues meanwhile.
 
 use dpdk::ring::Ring;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0502
-//! Routes changed while a lookup borrows them, without anybody who waits for it.
+//! Routes changed while a lookup borrows them, in a table that does not wait for readers.
 
 use std::net::Ipv4Addr;
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0599
-//! All groups given back at once, whoever is on the way to them.
+//! All groups freed at once while readers may be using them.
 
 use dpdk::lpm::{Lpm, LpmWriter};
 

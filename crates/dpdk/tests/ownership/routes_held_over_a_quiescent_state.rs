@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0502
-//! Lookups in a shared table that go on after the reader was quiescent.
+//! Lookups in a shared table that continue after the reader has reported a quiescent state.
 
 use dpdk::lpm::LpmReader;
 use dpdk::qsbr::Online;

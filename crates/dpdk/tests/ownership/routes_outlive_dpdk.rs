@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! Routes of IPv6 whose memory, DPDK's, is gone.
+//! IPv6 routes after DPDK, which owns their memory, has ended.
 
 use dpdk::Eal;
 use dpdk::lpm::{Lpm6, LpmConfig};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! What a port lacks, looked at after it became another.
+//! A port's shortfalls, read after the port has changed its state.
 
 use dpdk::{Configured, Port, PortError, Started};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A reader that outlives the place of its table.
+//! A reader that outlives the variable that holds its table.
 
 use dpdk::qsbr::{Online, Replaceable};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0502
-//! What was read is used after the reader has said that it holds nothing.
+//! A reference from a table, used after the reader has reported a quiescent state.
 
 use dpdk::qsbr::{Online, Replaceable};
 

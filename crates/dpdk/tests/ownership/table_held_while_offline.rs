@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! What was read is used after the reader went offline.
+//! A reference from a table, used after the reader went offline.
 
 use dpdk::qsbr::{Reader, Replaceable};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! A list that still takes rules, where several threads would see it.
+//! A list that still takes rules, in a table that several threads read.
 
 use dpdk::acl::{Acl, Built, Configuring};
 use dpdk::qsbr::Replaceable;

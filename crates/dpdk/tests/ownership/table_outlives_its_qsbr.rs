@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0505
-//! A table whose readers nobody can ask any more.
+//! A table that outlives the variable with its readers.
 
 use dpdk::qsbr::{Qsbr, Replaceable};
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-//! A device whose arguments nobody has looked at, attached as one that somebody has.
+//! A device with unchecked arguments, attached as one with checked arguments.
 
 use std::fmt;
 

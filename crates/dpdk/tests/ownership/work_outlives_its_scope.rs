@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0597
-//! Work on an lcore that borrows what is gone before it ends.
+//! Work on an lcore that borrows a value which is dropped before the work ends.
 
 use dpdk::Eal;
 

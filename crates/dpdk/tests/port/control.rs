@@ -8,7 +8,7 @@ use dpdk::{Eal, Errno, Lack, Mempool, PortConfig, PortError, PortEvents, VlanMod
 use super::devices::queues;
 use super::{refusal, take};
 
-/// net_null tells nothing of its link, and like every port when it is closed.
+/// net_null reports no link events; like every port, it reports when it is closed.
 pub fn what_happens_is_kept(eal: &Eal, pool: &Mempool<'_>) {
     const PATIENCE: Duration = Duration::from_secs(20);
     let id = eal.attach("net_null9,size=64").unwrap()[0];
@@ -33,7 +33,7 @@ pub fn what_happens_is_kept(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(two.take(), PortEvents::CLOSED);
     assert_eq!([one.take(), two.take()], [PortEvents::EMPTY; 2], "once");
     assert!(matches!(control.watch(), Err(PortError::Absent(absent)) if absent == id));
-    // The next one of that number, and one of another.
+    // The next port with that number, and one with another.
     let next = eal.attach("net_null9,size=64").unwrap()[0];
     let other = eal.attach("net_null10,size=64").unwrap()[0];
     assert_eq!(next, id);
@@ -84,7 +84,7 @@ pub fn link_and_modes(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(refusal(low), Errno::EINVAL);
     port.control().set_mtu(1500).unwrap();
     drop(port);
-    // A port that is not there.
+    // A port that does not exist.
     let added = eal.attach("net_null8,size=64").unwrap()[0];
     let gone = eal.take_port(added).unwrap();
     let control = gone.control();
@@ -107,19 +107,19 @@ pub fn addresses(eal: &Eal, pool: &Mempool<'_>) {
     }
     assert_eq!(control.mac().unwrap(), other);
     control.set_mac(mine).unwrap();
-    // It has no further addresses and no multicast filter.
+    // It supports no further addresses and no multicast filter.
     assert_eq!(refusal(control.add_mac(other)), Errno::ENOTSUP);
     assert_eq!(refusal(control.remove_mac(other)), Errno::ENOTSUP);
     assert_eq!(refusal(control.set_multicast(&[[1, 0, 0x5e, 0, 0, 1]])), Errno::ENOTSUP);
     drop(port);
-    // It has room for one, its own.
+    // It has room for one address, its own.
     let port = take(eal, "net_ring0").configure(&queues(pool, 1)).unwrap();
     let control = port.control();
     assert_eq!(port.info().unwrap().max_mac_addresses, 1);
     let before = control.macs().unwrap();
     assert!(control.add_mac([0; 6]).is_err());
     match control.add_mac(other) {
-        // Its own address is zeros, so that its place is free.
+        // Its own address is all zeros, so its slot counts as free.
         Ok(()) => {
             assert!(control.macs().unwrap().contains(&other));
             control.add_mac(other).unwrap();
@@ -141,7 +141,7 @@ pub fn vlans(eal: &Eal, pool: &Mempool<'_>) {
     let strip = VlanModes { strip: true, ..VlanModes::default() };
     assert!(control.set_vlan_modes(strip).is_err(), "net_ring strips nothing");
     assert_eq!(control.vlan_modes().unwrap(), VlanModes::default());
-    // ENOSYS: filtering is off.
+    // ENOSYS: filtering is switched off.
     assert_eq!(refusal(control.add_vlan(4095)).0, 38);
     assert_eq!(refusal(control.remove_vlan(0)).0, 38);
     for vlan in [4096, u16::MAX] {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a port is asked for and gives: RSS, offloads, filters, statistics, virtual devices that come and go. What safe
-//! calls say is compared with DPDK's own.
+//! Features of ports: RSS, offloads, filters, statistics, virtual devices that come and go. The
+//! results of safe calls are compared with DPDK's own.
 //!
 //! One test, because DPDK starts once in a process. net_null has RSS and a table of 128 entries; net_ring has neither.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
@@ -46,13 +46,13 @@ fn ports_give_what_they_can() {
     assert!(pool.is_full());
 }
 
-/// The port of a device that was there from the start.
+/// The port of a device that exists from the start.
 pub fn take<'eal>(eal: &'eal Eal, name: &str) -> Port<'eal, Unconfigured> {
     let id = eal.port_named(name).unwrap();
     eal.take_port(id).unwrap()
 }
 
-/// The number of the error with which DPDK refused; the call may be any.
+/// The number of the error with which DPDK refused any call.
 pub fn refusal<T: std::fmt::Debug>(result: Result<T, PortError>) -> Errno {
     match result.unwrap_err() {
         PortError::Call { errno, .. } => errno,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Offloads: named, negotiated, given.
+//! Offloads: their names, their negotiation, and what a port gets.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_char};
@@ -42,7 +42,7 @@ pub fn names_are_those_of_dpdk() {
     assert!(!ours.contains("MBUF_FAST_FREE"));
 }
 
-/// What DPDK has in its books: the port's offloads on reception and transmission.
+/// The port's RX and TX offloads in DPDK's configuration.
 fn conf_of(port: u16) -> (u64, u64) {
     // SAFETY: plain data that DPDK fills in.
     unsafe {
@@ -85,7 +85,7 @@ pub fn what_is_given_is_what_dpdk_has(eal: &Eal, pool: &Mempool<'_>) {
         assert!(refused, "{error}");
         let text = error.to_string();
         assert!(missing_tx.names().all(|name| text.contains(name)), "{text}");
-        // Given back: it can be taken, and nothing of the request is left.
+        // The port was returned: it can be taken again, and nothing of the request remains.
         let port = take(eal, device).configure(&queues(pool, 1)).unwrap();
         assert_eq!((port.rx_offloads(), port.shortfalls().len()), (RxOffloads::EMPTY, 0));
         assert_eq!(conf_of(port.id().index()), (0, 0));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! RSS: predicted, negotiated, asked, changed.
+//! RSS: computed, negotiated, queried, changed.
 
 use std::mem::MaybeUninit;
 
@@ -15,7 +15,8 @@ pub fn the_hash_is_that_of_dpdk() {
     TestRunner::new(Config { cases: 500, failure_persistence: None, ..Config::default() })
         .run(&(words, any::<[u8; 40]>()), |(mut words, key)| {
             let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
-            // SAFETY: so many words, and a key of 40 bytes, four more than nine words.
+            // SAFETY: the count is the number of words, and the key has 40 bytes, four more than
+            // nine words.
             let c = unsafe {
                 dpdk_sys::lr_softrss(words.as_mut_ptr(), words.len() as u32, key.as_ptr())
             };
@@ -38,7 +39,7 @@ pub fn a_driver_without_rss_says_so(eal: &Eal, pool: &Mempool<'_>) {
     let said: Vec<String> = port.shortfalls().iter().map(ToString::to_string).collect();
     let [said] = said.as_slice() else { panic!("{said:?}") };
     assert!(said.starts_with(&format!("port {}: RSS over 1 RX queues", port.id())), "{said}");
-    // It works all the same.
+    // It works anyway.
     let mut port = port.start().unwrap();
     assert_eq!(port.queues().rx.len(), 1);
     assert_eq!(port.shortfalls().len(), 1);
@@ -46,10 +47,10 @@ pub fn a_driver_without_rss_says_so(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(port.shortfalls(), []);
 }
 
-/// Key and hash types as DPDK itself tells them.
+/// Key and hash types, as DPDK reports them.
 fn hash_of(port: u16) -> ([u8; 40], u64) {
     let mut key = [0; 40];
-    // SAFETY: plain data for which all zeros means: nothing; the key is as long as net_null's.
+    // SAFETY: plain data, for which all zeros are valid; the key is as long as net_null's.
     unsafe {
         let mut conf: dpdk_sys::rte_eth_rss_conf = MaybeUninit::zeroed().assume_init();
         conf.rss_key = key.as_mut_ptr();
@@ -59,10 +60,10 @@ fn hash_of(port: u16) -> ([u8; 40], u64) {
     }
 }
 
-/// The key in DPDK's books, which drivers read when the port starts.
+/// The key in DPDK's configuration, which drivers read when the port starts.
 fn configured_key(port: u16) -> Option<[u8; 40]> {
-    // SAFETY: plain data that DPDK fills in; a key there has the length beside it, and lives as long as the
-    // configuration.
+    // SAFETY: plain data that DPDK fills in; a key there has the given length, and lives as long as
+    // the configuration.
     unsafe {
         let mut conf: dpdk_sys::rte_eth_conf = MaybeUninit::zeroed().assume_init();
         assert_eq!(dpdk_sys::rte_eth_dev_conf_get(port, &mut conf), 0);
@@ -74,7 +75,7 @@ fn configured_key(port: u16) -> Option<[u8; 40]> {
     }
 }
 
-/// The table of 128 entries as DPDK itself tells it.
+/// The table of 128 entries, as DPDK reports it.
 fn table_of(port: u16) -> Vec<u16> {
     let mut groups = [dpdk_sys::rte_eth_rss_reta_entry64 { mask: u64::MAX, reta: [0; 64] }; 2];
     // SAFETY: two groups of 64.
@@ -107,7 +108,7 @@ pub fn a_driver_with_rss_does_what_it_is_told(eal: &Eal, pool: &Mempool<'_>) {
     assert_eq!(hash_of(number).0, Rss::MICROSOFT_KEY);
     assert_eq!(configured_key(number), Some(Rss::MICROSOFT_KEY));
 
-    // While it runs.
+    // While the port is running.
     let table: Vec<u16> = (0..128).map(|entry| entry % 4).collect();
     control.set_reta(&table).unwrap();
     assert_eq!((control.reta().unwrap(), table_of(number)), (table.clone(), table));
@@ -118,13 +119,13 @@ pub fn a_driver_with_rss_does_what_it_is_told(eal: &Eal, pool: &Mempool<'_>) {
     control.set_rss_hash(types, None).unwrap();
     assert_eq!(hash_of(number), (Rss::SYMMETRIC_KEY, types.bits()));
 
-    // The table that was asked for comes back with each start.
+    // Each start restores the requested table.
     let port = port.stop().unwrap().start().unwrap();
     assert_eq!(control.reta().unwrap(), rss.reta.entries(128));
 
     assert_eq!(control.rss_key().unwrap(), Rss::MICROSOFT_KEY);
 
-    // Another configuration knows nothing of this one.
+    // A new configuration does not inherit it.
     let port = port.stop().unwrap().unconfigure();
     let port = port.configure(&queues(pool, 2)).unwrap();
     assert_eq!(configured_key(number), None);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random sequences of attaching, configuring, starting, filtering, stopping, dropping and detaching. Whatever was
-//! asked for and refused in between: pools are full and no port is left at the end.
+//! Random sequences of attaching, configuring, starting, filtering, stopping, dropping and
+//! detaching. Whatever was requested and refused in between, at the end pools are full and no port
+//! is left.
 
 use std::collections::BTreeMap;
 
@@ -86,7 +87,7 @@ struct State<'eal> {
     ids: Vec<XstatIds>,
 }
 
-/// The members of a set of which the bits are set, by place.
+/// Those members of a set whose bits, by index, are set.
 fn some<S: Copy + std::ops::BitOr<Output = S>>(all: &[S], bits: u64, none: S) -> S {
     let chosen = all.iter().enumerate().filter(|(place, _)| bits >> place & 1 != 0);
     chosen.fold(none, |set, (_, member)| set | *member)
@@ -136,7 +137,7 @@ impl<'eal> State<'eal> {
                         prop_assert_eq!(missing, said);
                         Stage::Ready(port)
                     }
-                    // Refused; it was given back.
+                    // Refused; the port was returned.
                     Err(_) => {
                         let too_many = at == 0 && count > 1;
                         prop_assert!(bad || required || too_many || count > 4 || at == 0);
@@ -160,7 +161,7 @@ impl<'eal> State<'eal> {
                         rx.receive(&mut burst);
                         tx.send(&mut burst);
                     }
-                    // What waits in rings comes out, so that the pool can be counted.
+                    // Packets in rings are received, so that the pool can be counted.
                     if at == 0 {
                         queues.rx.iter_mut().for_each(super::support::empty);
                     }
@@ -196,7 +197,7 @@ impl<'eal> State<'eal> {
         }
     }
 
-    /// Asks and sets something, which may be refused; what was set is what is there.
+    /// Queries and changes settings, which may be refused; accepted ones must read back.
     fn adjust(&mut self, at: usize, number: u16) -> Result<(), TestCaseError> {
         let Some(stage) = self.ports.get(&at) else { return Ok(()) };
         let control = stage.control();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Virtual devices by typed arguments: attached, used, detached. Those that need privileges are in
-//! `crates/dpdk/tests/kernel_ports.rs`.
+//! Virtual devices with typed arguments: attached, used, detached. Those that need privileges are
+//! in `crates/dpdk/tests/kernel_ports.rs`.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
     let mac = [2, 0, 0, 0, 0xaa, 1];
     let server = Memif::new("net_memif_s").role(Role::Server).socket(&socket).id(7).mac(mac);
     let client = Memif::new("net_memif_c").role(Role::Client).socket(&socket).id(7);
-    // Releases newer than 22.11 take the other end's buffers to be as long as their own.
+    // Releases after 22.11 assume that the other end's buffers are as long as their own.
     let bytes = if Release::running() <= Release::V22_11 { 1024 } else { 2048 };
     let client = client.ring_size_log2(6).buffer_size(bytes).secret("open");
     let mut a = start(eal, pool, &server.secret("open"));
@@ -36,7 +36,7 @@ pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
         cross(pool, &mut far, &mut near, 200);
         segments_of_two_pools_arrive(eal, pool, &mut near, &mut far);
     }
-    // More would not fit into the 4 GiB in which the driver adds them up.
+    // More would exceed the 4 GiB over which the driver computes the sum.
     assert_eq!(b.info().unwrap().max_rx_queues, 63);
     assert_eq!(b.info().unwrap().max_tx_queues, 63);
     remove(eal, b);
@@ -44,7 +44,8 @@ pub fn memif_pair(eal: &Eal, pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// In DPDK releases newer than 22.11 it says of a packet of several buffers more than fits mbufs that are shorter than these.
+/// After DPDK 22.11, the driver reports a packet of several buffers as longer than the mbufs, if
+/// these are shorter than the other end's buffers.
 pub fn memif_wants_room(eal: &Eal) {
     let config = PoolConfig { count: 255, cache: 0, data_room: 2175, ..PoolConfig::named("short") };
     let short = Mempool::packet_pool(eal, &config).unwrap();
@@ -61,7 +62,8 @@ pub fn memif_wants_room(eal: &Eal) {
     eal.detach(eal.take_port(id).unwrap()).unwrap();
 }
 
-/// Behind 22.11 the driver looks at the pool of the first alone. And at the first packet of none.
+/// After 22.11, the driver checks only the pool of the first queue. And for the first packet, no
+/// pool.
 fn segments_of_two_pools_arrive<'eal>(
     eal: &'eal Eal,
     pool: &Mempool<'eal>,
@@ -128,16 +130,17 @@ pub fn pcap_files(eal: &Eal, pool: &Mempool<'_>) {
     }
     remove(eal, reader);
     remove(eal, ring);
-    // What it has kept of the file is freed when the pool is too small, and would be once more with the port.
+    // What the driver keeps of the file is freed if the pool is too small, and would be freed again
+    // with the port.
     let again = Pcap::new("net_pcap_i").receive_file(&file).again_and_again(true);
     let id = eal.attach_vdev(&again).unwrap();
     let few = PoolConfig { count: 7, cache: 0, ..PoolConfig::named("too few") };
     let few = Mempool::packet_pool(eal, &few).unwrap();
     assert!(eal.take_port(id).unwrap().configure(&queues(&few, 1)).is_err());
     let refused = eal.detach(eal.take_port(id).unwrap()).unwrap_err().to_string();
-    assert!(refused.contains("configure it with success first"), "{refused}");
+    assert!(refused.contains("configure the port successfully first"), "{refused}");
     assert!(few.is_full());
-    // What the driver then keeps it does not give back, so that this has a pool of its own.
+    // The driver never frees what it keeps then, so this has a pool of its own.
     let kept = PoolConfig { count: 255, cache: 0, ..PoolConfig::named("kept") };
     let kept = Mempool::packet_pool(eal, &kept).unwrap();
     remove(eal, eal.take_port(id).unwrap().configure(&queues(&kept, 1)).unwrap().start().unwrap());
@@ -148,7 +151,7 @@ pub fn pcap_files(eal: &Eal, pool: &Mempool<'_>) {
         let mut burst = Burst::<32>::new();
         assert_eq!(queues.rx[0].receive(&mut burst), 32);
     }
-    // The file is closed with the port: it is not begun with, and so nothing is freed.
+    // The file is closed with the port: it is not started, so nothing is freed.
     let port = port.stop().unwrap().unconfigure();
     assert!(port.configure(&queues(&kept, 1)).is_err());
     eal.detach(eal.take_port(id).unwrap()).unwrap();
@@ -174,7 +177,8 @@ pub fn null_and_ring(eal: &Eal, pool: &Mempool<'_>) {
     assert!(pool.is_full());
 }
 
-/// net_vhost says how many queues it has before it has any. Its statistics were a crash then.
+/// net_vhost reports a number of queues before it has any. Reading its statistics then used to
+/// crash.
 pub fn statistics_want_queues(eal: &Eal, pool: &Mempool<'_>) {
     let directory = tempfile::tempdir().unwrap();
     let device = Vhost::new("net_vhost_s", directory.path().join("vhost.sock"));
@@ -198,8 +202,8 @@ pub fn statistics_want_queues(eal: &Eal, pool: &Mempool<'_>) {
     assert!(matches!(control.stats(), Err(PortError::Call { .. })), "there is no such port");
 }
 
-/// The host's end and the guest's. The guest shows the host its memory, which has to be in files: where it is
-/// not, virtio_user does not start.
+/// The host's end and the guest's. The guest shares its memory with the host, which requires memory
+/// in files: without them, virtio_user does not start.
 pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
     let directory = tempfile::tempdir().unwrap();
     let socket = directory.path().join("vhost.sock");
@@ -216,7 +220,7 @@ pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
             for end in [&host, &guest] {
                 assert!(end.control().wait_link(PATIENCE).unwrap().up);
             }
-            // It has room for 64 addresses.
+            // It supports 64 addresses.
             assert!(guest.info().unwrap().max_mac_addresses > 1);
             assert_eq!(guest.control().macs().unwrap(), [mac]);
             {
@@ -237,7 +241,7 @@ pub fn vhost_and_virtio_user(eal: &Eal, pool: &Mempool<'_>) {
     assert!(pool.is_full(), "{} of the pool's are out", pool.in_use());
 }
 
-/// Whether a word of the link comes, among others.
+/// Returns true if a link event comes, among others.
 fn hears_of_link(watch: &PortWatch<'_>) -> bool {
     let begin = Instant::now();
     while begin.elapsed() < PATIENCE {
@@ -248,7 +252,7 @@ fn hears_of_link(watch: &PortWatch<'_>) -> bool {
     false
 }
 
-/// With all that it can do.
+/// With all its features.
 fn guest<'eal>(
     eal: &'eal Eal,
     pool: &Mempool<'eal>,
@@ -262,7 +266,7 @@ fn guest<'eal>(
     eal.take_port(eal.attach_vdev(device)?)?.configure(&config)?.start()
 }
 
-/// The driver of a host frees them and says that it has not taken them.
+/// The host's driver frees them and reports that it has not accepted them.
 fn tags_that_find_no_room_free_their_packets_once(
     pool: &Mempool<'_>,
     host: &mut Port<'_, Started>,
@@ -304,7 +308,7 @@ fn tags_are_stripped_while_it_runs<'eal>(
     }
 }
 
-/// A frame of 64 bytes, four of which are a VLAN's tag.
+/// A frame of 64 bytes, four of which are a VLAN tag.
 fn tagged<'eal>(pool: &Mempool<'eal>) -> Mbuf<'eal> {
     let mut mbuf = pool.alloc().unwrap();
     let bytes = mbuf.append(64).unwrap();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Extended statistics by number.
+//! Extended statistics by their identifiers.
 
 use std::ffi::CString;
 
@@ -60,7 +60,7 @@ pub fn numbers_are_good_for_one_configuration(eal: &Eal, pool: &Mempool<'_>) {
     let other = take(eal, "net_ring0").configure(&queues(pool, 1)).unwrap().control();
     let foreign = other.xstats_into(&ids, &mut [0]).unwrap_err();
     assert!(matches!(foreign, XstatsError::Changed(_)), "{foreign}");
-    // Another configuration, and the same one again: the numbers of before are of neither.
+    // After another configuration, or even the same one again, the old identifiers are not valid.
     let mut port = two.unconfigure();
     for count in [1, 2] {
         let configured = port.configure(&queues(pool, count)).unwrap();

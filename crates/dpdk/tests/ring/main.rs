@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Rings: who owns what is inside, what is refused, and threads that use one at once.
+//! Rings: ownership of items, refusals, and several threads that use one.
 //!
 //! One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.

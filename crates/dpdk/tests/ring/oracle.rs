@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random requests through every kind of end, in turn: what is inside, and its order, are those of a `VecDeque`. Each item
-//! has one owner, so that it is dropped once; at the end the ring has left nothing behind.
+//! Random requests through every kind of end, in turn: contents and order equal those of a
+//! `VecDeque`. Each item has one owner, so that it is dropped once; at the end the ring has leaked
+//! nothing.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -12,7 +13,7 @@ use proptest::prelude::*;
 use super::support::holdings::Holdings;
 use super::support::property::for_all;
 
-/// Which end is asked: `&Ring` itself, or that of a split.
+/// Which end is used: `&Ring` itself, or one from a split.
 #[derive(Clone, Copy, Debug)]
 enum End {
     Whole,
@@ -36,7 +37,7 @@ struct Step {
     n: usize,
 }
 
-/// As many as an array of this test has.
+/// The number of items in this test's arrays.
 const ARRAY: usize = 3;
 
 fn step() -> impl Strategy<Value = Step> {
@@ -59,7 +60,7 @@ pub fn agree(eal: &Eal) {
     packets(eal);
 }
 
-/// Calls the same method of the end that a step asks.
+/// Calls the same method on the end that a step uses.
 macro_rules! at {
     ($ring:ident, $step:ident, $end:ident, $method:ident($($argument:expr),*)) => {
         at!(@ $end, $ring, $step, $method($($argument),*))
@@ -80,7 +81,7 @@ macro_rules! at {
     };
 }
 
-/// An item of so many times 8 bytes, each of which is dropped once.
+/// An item of N times 8 bytes, each of which is dropped once.
 struct Item<'l, const WORDS: usize> {
     words: [Box<u64>; WORDS],
     live: &'l Cell<usize>,
@@ -114,9 +115,9 @@ fn packets(eal: &Eal) {
     compare::<Mbuf<'_>, Burst<'_, 12>>(eal, make, number, || pool.in_use());
 }
 
-/// What several items come from and go to.
+/// The source and destination of several items.
 trait Several<T>: Items<T> {
-    /// With room for so many, if it can be chosen.
+    /// With this much room, if it can be chosen.
     fn with_room(room: usize) -> Self;
     fn put(&mut self, item: T);
     fn room(&self) -> usize;
@@ -159,9 +160,9 @@ fn compare<T, S: Several<T>>(
     number: impl Fn(&T) -> u64,
     live: impl Fn() -> usize,
 ) {
-    // One slot that is never used, several, and none but that which every ring has.
+    // One slot that is never used, several, and only the one that every ring has.
     let capacity = prop_oneof![Just(1), Just(7), Just(8), Just(21)];
-    for_all(100, &(capacity, prop::collection::vec(step(), 1..150)), |(capacity, steps)| {
+    for_all(10..=100, &(capacity, prop::collection::vec(step(), 1..150)), |(capacity, steps)| {
         let before = Holdings::now();
         let config = RingConfig { capacity, ..RingConfig::named("oracle") };
         let mut ring = Ring::<T>::new(eal, &config).unwrap();
@@ -196,7 +197,7 @@ fn compare<T, S: Several<T>>(
     });
 }
 
-/// How many went in; the others are those at the end, where they were.
+/// Returns how many were enqueued; the others stay, at the end and in their places.
 fn enqueue<T, S: Several<T>>(
     ring: &mut Ring<'_, T>,
     mut items: Vec<T>,
@@ -241,7 +242,7 @@ fn enqueue<T, S: Several<T>>(
     Ok(taken)
 }
 
-/// What came out.
+/// Returns the items that were dequeued.
 fn dequeue<T, S: Several<T>>(
     ring: &mut Ring<'_, T>,
     step: Step,
@@ -256,7 +257,7 @@ fn dequeue<T, S: Several<T>>(
             items.map_or_else(Vec::new, Vec::from)
         }
         How::Bulk | How::Burst => {
-            // Behind one that is there already.
+            // After an item that is already there.
             let mut several = S::with_room(n);
             several.put(make(u64::MAX));
             let room = several.room();

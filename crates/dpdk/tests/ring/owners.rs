@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Each item has one owner: the ring, or whoever holds it.
+//! Each item has one owner: the ring, or the code that holds it.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub fn items_are_dropped_once(eal: &Eal) {
     let mut ring = ring(eal, 12);
     assert_eq!(ring.enqueue_burst(&mut items), 10);
     assert!(items.is_empty() && Arc::strong_count(&counted) == 11);
-    // At the end of the slots, and around it.
+    // At the end of the slots, and across it.
     for _ in 0..30 {
         let item = ring.dequeue().unwrap();
         assert_eq!(Arc::strong_count(&counted), 11);
@@ -31,7 +31,7 @@ pub fn items_are_dropped_once(eal: &Eal) {
     assert_eq!(Arc::strong_count(&counted), 1, "what was left inside is dropped with the ring");
 }
 
-/// As with a `Vec`: the others are dropped, and the ring is.
+/// As with a `Vec`: if dropping one item panics, the others and the ring are still dropped.
 pub fn a_panic_leaves_nothing_behind(eal: &Eal) {
     struct Item(#[allow(dead_code)] Arc<()>, bool);
     impl Drop for Item {
@@ -62,7 +62,7 @@ pub fn what_finds_no_room_stays(eal: &Eal) {
     assert_eq!(ring.enqueue_array([Box::new(1)]), Err([Box::new(1)]));
     assert_eq!((ring.len(), ring.spare(), ring.is_empty()), (5, 0, false));
 
-    // Nothing is taken for which there is no room, and nothing is allocated.
+    // An item without room is not taken, and nothing is allocated.
     let mut few = Vec::with_capacity(4);
     few.push(Box::new(100));
     let spare = few.capacity() - 1;
@@ -78,7 +78,7 @@ pub fn what_finds_no_room_stays(eal: &Eal) {
     assert_eq!(ring.split().1.dequeue_bulk(&mut many, 2), Ok(()));
     assert_eq!(many, [3, 4].map(Box::new));
     assert_eq!((ring.dequeue(), ring.dequeue_burst(&mut many)), (None, 0));
-    // None at all is no error.
+    // An empty request is no error.
     assert_eq!(ring.enqueue_bulk(&mut Vec::new()), Ok(()));
     assert_eq!(ring.dequeue_bulk(&mut many, 0), Ok(()));
     assert!(ring.enqueue_array([]).is_ok() && ring.dequeue_array::<0>().is_some());

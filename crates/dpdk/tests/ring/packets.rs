@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets in rings, from bursts and into them.
+//! Packets in rings, from bursts and back.
 
 use dpdk::ring::{NoRoom, Ring, RingConfig};
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig, SharedMbuf};
@@ -40,7 +40,7 @@ pub fn go_through_rings(eal: &Eal) {
     assert!(pool.is_full(), "a ring frees its packets");
     port.stop().unwrap();
 
-    // Shared packets, and packets with something beside them.
+    // Shared packets, and packets with other data in the same item.
     let shared = Ring::<SharedMbuf<'_>>::new(eal, &RingConfig::named("shared")).unwrap();
     let packet = pool.alloc().unwrap().share();
     shared.enqueue(packet.try_clone().unwrap()).ok().unwrap();

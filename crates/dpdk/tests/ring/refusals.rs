@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What DPDK would take wrongly is refused.
+//! Arguments that DPDK would misinterpret are refused.
 
 use dpdk::ring::{Ring, RingConfig, RingError};
 use dpdk::{Eal, Errno};
@@ -26,7 +26,7 @@ pub fn bad_configurations(eal: &Eal) {
         limit::<u64>(eal, capacity, (1 << 28) - 1);
     }
     limit::<u32>(eal, 1 << 29, (1 << 29) - 1);
-    // The slots would take 2^32 bytes, which DPDK counts as none.
+    // The slots would take 2^32 bytes, which DPDK computes as 0.
     limit::<[u32; 3]>(eal, 1 << 27, (1 << 27) - 1);
     limit::<[u64; 128]>(eal, 1 << 21, (1 << 21) - 1);
     let refused = Ring::<u64>::new(eal, &RingConfig { capacity: (1 << 28) - 1, ..config() }).err();

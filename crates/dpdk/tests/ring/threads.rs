@@ -1,23 +1,23 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Threads that put items in and take them out at once: nothing is lost, nothing is doubled, and what one producer put
-//! in comes out in its order.
+//! Threads that enqueue and dequeue at the same time: no item is lost or duplicated, and each
+//! producer's items come out in order.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use dpdk::ring::{Ring, RingConfig};
 use dpdk::{Burst, Eal, Mbuf, Mempool, PoolConfig};
 
-/// Items of each producer.
+/// Items per producer.
 const EACH: u64 = 200_000;
 
-/// A number that says whose it is.
+/// A number that identifies its producer.
 type Item = Box<(u64, u64)>;
 
 fn ring(eal: &Eal) -> Ring<'_, Item> {
     Ring::new(eal, &RingConfig { capacity: 50, ..RingConfig::named("threads") }).unwrap()
 }
 
-/// What a consumer has seen of each producer, in order; ends when all that were put in are out.
+/// What a consumer has received from each producer, in order; ends when all items are dequeued.
 struct Seen<'s> {
     last: [Option<u64>; 2],
     left: &'s AtomicU64,
@@ -41,7 +41,7 @@ impl<'s> Seen<'s> {
     }
 }
 
-/// Puts all numbers in, in bursts of changing size.
+/// Enqueues all numbers, in bursts of varying size.
 fn produce(producer: u64, mut enqueue: impl FnMut(&mut Vec<Item>)) {
     let mut items = Vec::with_capacity(8);
     let mut next = 0;
@@ -134,7 +134,7 @@ pub fn nothing_is_lost_doubled_or_overtaken(eal: &Eal) {
     assert!(ring.is_empty());
 }
 
-/// One lcore takes packets from a pool, the other gives them back.
+/// One lcore takes packets from a pool, the other frees them.
 pub fn lcores_hand_packets_over(eal: &Eal) {
     const PACKETS: usize = 100_000;
     let config = PoolConfig { count: 511, cache: 32, ..PoolConfig::named("over") };

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Virtual devices for tests: attached, started, crossed by frames, removed.
+//! Virtual devices for tests: attaches and starts them, sends frames through them.
 
 use std::time::{Duration, Instant};
 
 use dpdk::vdev::Vdev;
 use dpdk::{Burst, Eal, Mbuf, Mempool, Port, PortConfig, Queues, RxConfig, Started, TxConfig};
 
-/// As long as a link or a frame may take on a busy machine.
+/// Longest time that a link or a frame may take on a busy machine.
 pub const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Attaches and starts a device with one queue each way.
+/// Attaches and starts a device with one queue in each direction.
 pub fn start<'eal, V: Vdev>(
     eal: &'eal Eal,
     pool: &Mempool<'eal>,
@@ -25,7 +25,7 @@ pub fn remove(eal: &Eal, port: Port<'_, Started>) {
     eal.detach(port.stop().unwrap().unconfigure()).unwrap();
 }
 
-/// A frame of the tests, of so many bytes, each of which behind the header is `fill`.
+/// A test frame of `len` bytes, with `fill` in each byte after the header.
 pub fn frame<'p>(pool: &Mempool<'p>, len: usize, fill: u8) -> Mbuf<'p> {
     let mut mbuf = pool.alloc().unwrap();
     let bytes = mbuf.append(len).unwrap();
@@ -34,7 +34,7 @@ pub fn frame<'p>(pool: &Mempool<'p>, len: usize, fill: u8) -> Mbuf<'p> {
     mbuf
 }
 
-/// Sends so many frames of 60 bytes that are numbered, receives them at the other end, and looks at them.
+/// Sends `count` numbered frames of 60 bytes, receives them at the other end, and checks them.
 pub fn cross(pool: &Mempool<'_>, from: &mut Queues<'_>, to: &mut Queues<'_>, count: u8) {
     let begin = Instant::now();
     let (mut sent, mut seen) = (0, 0);
@@ -55,7 +55,7 @@ pub fn cross(pool: &Mempool<'_>, from: &mut Queues<'_>, to: &mut Queues<'_>, cou
     }
 }
 
-/// So many queues each way.
+/// `count` queues in each direction.
 pub fn queues<'eal>(pool: &Mempool<'eal>, count: usize) -> PortConfig<'eal> {
     PortConfig {
         rx: (0..count).map(|_| RxConfig::new(pool)).collect(),

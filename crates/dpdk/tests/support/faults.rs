@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Programs with one fault that must not compile, and for that reason only.
+//! Programs with one fault that must not compile, and must fail only because of it.
 //!
-//! Each file is compiled twice: as it is, which must succeed, and with `--cfg fault`, which must fail with
-//! the error that its `expect:` line names. What is compared is the error's code; wordings change between
-//! compilers. (Doctests cannot do this: stable rustdoc takes any error for the one that `compile_fail`
-//! names.)
+//! Each file is compiled twice: as it is, which must succeed, and with `--cfg fault`, which must
+//! fail with the error on its `expect:` line. Only the error's code is compared, because wordings
+//! differ between compilers. (Doctests cannot do this: stable rustdoc accepts any error in place of
+//! the one that `compile_fail` names.)
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -13,7 +13,7 @@ use std::process::Command;
 
 use serde_json::Value;
 
-/// Compiles the programs in a directory of a crate's tests, of which there are so many at least.
+/// Compiles the programs in a directory of a crate's tests; there must be at least `at_least`.
 pub fn check(library: &'static str, directory: &Path, at_least: usize) {
     let compiler = Compiler::new(library);
     let programs = programs(directory);
@@ -44,21 +44,21 @@ fn programs(directory: &Path) -> Vec<PathBuf> {
 fn expected(program: &Path) -> String {
     let text = std::fs::read_to_string(program).unwrap();
     let code = text.lines().find_map(|line| line.strip_prefix("// expect: "));
-    code.unwrap_or_else(|| panic!("{} says not what it expects", program.display())).to_owned()
+    code.unwrap_or_else(|| panic!("{} has no expect: line", program.display())).to_owned()
 }
 
 /// The compiler, and the library that programs are compiled against.
 pub struct Compiler {
     rustc: PathBuf,
-    /// The library under test, by its name and its place.
+    /// The library under test: its name and its path.
     name: &'static str,
     library: PathBuf,
-    /// Where the libraries lie that it depends on: beside this test.
+    /// The directory of its dependencies, which is that of this test.
     dependencies: PathBuf,
 }
 
 impl Compiler {
-    /// For programs that use the library of that name, as this test does.
+    /// A compiler for programs that use the library of that name, as this test does.
     pub fn new(name: &'static str) -> Self {
         let cargo = PathBuf::from(env!("CARGO"));
         let rustc = cargo.with_file_name("rustc");
@@ -72,7 +72,7 @@ impl Compiler {
         }
     }
 
-    /// What is told of each error in a program; empty when it compiles.
+    /// The compiler's errors in a program; empty if it compiles.
     pub fn diagnostics(&self, program: &Path, flags: &[&str]) -> Vec<Value> {
         let output = Command::new(&self.rustc)
             .args(["--edition=2024", "--crate-type=lib", "--emit=metadata", "--error-format=json"])
@@ -93,7 +93,7 @@ impl Compiler {
         errors
     }
 
-    /// The codes of a program's errors; empty when it compiles.
+    /// The codes of a program's errors; empty if it compiles.
     fn errors(&self, program: &Path, flags: &[&str]) -> BTreeSet<String> {
         let code = |message: Value| match &message["code"]["code"] {
             Value::String(code) => code.clone(),
@@ -103,8 +103,8 @@ impl Compiler {
     }
 }
 
-/// The library that this test was linked with: of those that lie beside it (there may be one for each set
-/// of features) the youngest that is no younger than the test.
+/// The library with which this test was linked: of those in its directory (there may be one per set
+/// of features), the newest one that is not newer than the test.
 fn library(name: &str, test: &Path) -> PathBuf {
     let begins = format!("lib{name}-");
     let made = |path: &Path| path.metadata().unwrap().modified().unwrap();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What DPDK has given out: bytes of its heap, and named zones of memory, which pools, rings and tables are made of. Taken
-//! before and after something, it shows what was left behind.
+//! What DPDK has allocated: bytes of its heap and named memory zones, of which pools, rings and
+//! tables are made. Comparing two of them, taken before and after something, shows leaks.
 
 use std::collections::BTreeSet;
 use std::ffi::{CStr, c_void};
 
-/// Compared by `==`; which zones there are too many is in what `Debug` shows.
+/// Compared by `==`; `Debug` shows the zones, to find the ones that leaked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Holdings {
     /// Bytes and pieces of the heap of each NUMA node.
@@ -14,7 +14,7 @@ pub struct Holdings {
 }
 
 impl Holdings {
-    /// What is given out now. DPDK runs.
+    /// What is allocated now. DPDK must be running.
     pub fn now() -> Self {
         // SAFETY: EAL runs; indices below the count are valid.
         let sockets = unsafe {
@@ -30,14 +30,14 @@ impl Holdings {
         });
         let heaps = heaps.collect();
         let mut zones = BTreeSet::new();
-        // SAFETY: calls `name` with each zone and with this set, which nobody else uses meanwhile.
+        // SAFETY: calls `name` with each zone and this set, which nothing else uses meanwhile.
         unsafe { dpdk_sys::rte_memzone_walk(Some(name), (&raw mut zones).cast()) };
         Self { heaps, zones }
     }
 }
 
 /// # Safety
-/// `zones` points to a `BTreeSet<String>` that nobody else uses.
+/// `zones` points to a `BTreeSet<String>` that nothing else uses.
 unsafe extern "C" fn name(zone: *const dpdk_sys::rte_memzone, zones: *mut c_void) {
     // SAFETY: the contract is the caller's; the name begins a zone and ends with a NUL.
     unsafe {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An Eal for a test: no root, no hugepages, no devices but those named. And a port of it.
+//! An `Eal` for tests, without root, hugepages or devices other than those named; and its ports.
 #![allow(dead_code)] // No test uses all of it.
 
 pub mod holdings;
@@ -18,12 +18,12 @@ pub fn eal(vdevs: &[&str]) -> Eal {
     eal_with(vdevs, MEGABYTES, &[])
 }
 
-/// The same with so much memory.
+/// The same with this much memory.
 pub fn large_eal(megabytes: u32) -> Eal {
     eal_with(&[], megabytes, &[])
 }
 
-/// The same for a test that has DPDK refuse a lot: it says less about that.
+/// The same for a test in which DPDK refuses a lot: it logs less about that.
 pub fn quiet_eal(vdevs: &[&str]) -> Eal {
     eal_with(vdevs, MEGABYTES, &["--log-level=critical"])
 }
@@ -50,12 +50,12 @@ fn eal_with(vdevs: &[&str], megabytes: u32, more: &[&str]) -> Eal {
     Eal::init(arguments).unwrap().0
 }
 
-/// The port of a device, started with one queue each way.
+/// The port of a device, started with one queue in each direction.
 pub fn started<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, name: &str) -> Port<'eal, Started> {
     started_with(eal, pool, name, 1)
 }
 
-/// The port of a device, started with so many queues each way.
+/// The port of a device, started with this many queues in each direction.
 pub fn started_with<'eal>(
     eal: &'eal Eal,
     pool: &Mempool<'eal>,
@@ -76,7 +76,7 @@ pub fn started_with<'eal>(
         .unwrap()
 }
 
-/// Frees what waits in a queue.
+/// Frees the packets that wait in a queue.
 pub fn empty(queue: &mut RxQueue<'_>) {
     let mut burst = Burst::<64>::new();
     while queue.receive(&mut burst) > 0 {
@@ -84,7 +84,7 @@ pub fn empty(queue: &mut RxQueue<'_>) {
     }
 }
 
-/// A packet that can be changed, or one with several owners.
+/// A packet that is writable, or one that is shared.
 pub enum Packet<'m> {
     Own(Mbuf<'m>),
     Shared(SharedMbuf<'m>),

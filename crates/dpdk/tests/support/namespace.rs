@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A network namespace of a test's own, which takes root.
+//! Runs a test in a network namespace of its own, which needs root.
 
 use std::process::{Command, Stdio};
 
 use super::skip::skip;
 
-/// Set for the process that is in the namespace.
+/// Set in the process that is in the namespace.
 const INSIDE: &str = "LINERATE_TEST_IN_NAMESPACE";
 
-/// Runs `inside` in the process of this program that runs nothing but the test of that name, in a namespace that goes with
-/// it. Where `probe`, a command, fails in such a namespace, the test is skipped.
+/// Runs `inside` in a child process of this program that runs only the test of that name, in a
+/// namespace that is removed afterwards. If the command `probe` fails in such a namespace, the test
+/// is skipped.
 pub fn in_network_namespace(test: &str, probe: &[&str], inside: impl FnOnce()) {
     if std::env::var_os(INSIDE).is_some() {
         return inside();
@@ -24,7 +25,8 @@ pub fn in_network_namespace(test: &str, probe: &[&str], inside: impl FnOnce()) {
         let command = probe.join(" ");
         return skip(format_args!("unshare --net {command} (it takes root): {probed:?}"));
     }
-    // Its output, so that its sum is not counted besides that of this process.
+    // Output is captured, so that the child's test result is not counted in addition to this
+    // process's.
     let done = unshared()
         .arg(std::env::current_exe().unwrap())
         .args(["--exact", test, "--nocapture"])

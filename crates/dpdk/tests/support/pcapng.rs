@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Reads what was captured, and believes nothing: of draft-ietf-opsawg-pcapng as much as tests look at.
+//! Reads captured files and checks their structure: those parts of draft-ietf-opsawg-pcapng that
+//! tests need.
 #![allow(dead_code)] // No test uses all of it.
 
-/// A block, as far as it matters.
+/// The parts of a block that tests use.
 #[derive(Debug, PartialEq)]
 pub enum Block {
     Section { application: String, comment: Option<String> },
@@ -18,7 +19,7 @@ pub struct Packet {
     pub nanoseconds: u64,
     pub len: usize,
     pub bytes: Vec<u8>,
-    /// Of epb_flags: 1 is inbound, 2 outbound.
+    /// From epb_flags: 1 is inbound, 2 outbound.
     pub way: u32,
     pub queue: u32,
     /// epb_dropcount.
@@ -93,7 +94,7 @@ fn read(kind: u32, body: &[u8]) -> Block {
 
 fn options(mut rest: &[u8]) -> Vec<(u16, Vec<u8>)> {
     let mut options = Vec::new();
-    // Writers may leave the end out where the block says where it is.
+    // A writer may omit the end-of-options option: the block's length is sufficient.
     while !rest.is_empty() {
         let half = |at: usize| u16::from_ne_bytes(rest[at..at + 2].try_into().unwrap());
         let (code, len) = (half(0), usize::from(half(2)));

@@ -1,42 +1,70 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Random cases: no more than a number, and no further one after some seconds. Who fails names the seed that leads there again.
+//! Runs random cases, limited by number and by time. A failure prints the seed that reproduces it.
 
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};
+use std::ops::RangeInclusive;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use proptest::test_runner::{Config, RngSeed, TestCaseResult, TestRunner};
 
-/// Seconds after the first case in which further ones begin. The first tier of the tests takes fewer (`LINERATE_RANDOM_SECONDS`).
-const LONGEST: u64 = 5;
-/// The least that are run of those asked for, however slow the machine is.
-const LEAST: u32 = 10;
-/// Milliseconds for making a case that failed smaller.
+/// No case starts later than this many seconds after the first. The first tier of the tests sets a
+/// lower limit (`LINERATE_RANDOM_SECONDS`).
+const LONGEST: f64 = 5.0;
+/// Milliseconds for shrinking a failed case.
 const SHRINKING: u32 = 20_000;
 
-/// Tries up to so many random values. `PROPTEST_RNG_SEED` chooses which.
-pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> TestCaseResult) {
+/// Tests this many random values: the most if there is time, the fewest however slow the machine
+/// is. `PROPTEST_RNG_SEED` sets the seed.
+pub fn for_all<S: Strategy>(
+    cases: RangeInclusive<u32>,
+    values: &S,
+    test: impl Fn(S::Value) -> TestCaseResult,
+) {
+    try_values(cases, u32::MAX, values, test);
+}
+
+/// The same for a test that leaves something behind when it fails: smaller values would fail because
+/// of that, so a failed case is not shrunk.
+pub fn for_all_unshrunk<S: Strategy>(
+    cases: RangeInclusive<u32>,
+    values: &S,
+    test: impl Fn(S::Value) -> TestCaseResult,
+) {
+    try_values(cases, 0, values, test);
+}
+
+fn try_values<S: Strategy>(
+    cases: RangeInclusive<u32>,
+    max_shrink_iters: u32,
+    values: &S,
+    test: impl Fn(S::Value) -> TestCaseResult,
+) {
+    let (least, most) = cases.into_inner();
     let seed = match Config::default().rng_seed {
         RngSeed::Fixed(seed) => seed,
         RngSeed::Random => RandomState::new().hash_one(0),
     };
-    let longest = match std::env::var("LINERATE_RANDOM_SECONDS").map(|text| text.parse()) {
-        Ok(Ok(seconds)) => Duration::from_secs(seconds),
+    let seconds = match std::env::var("LINERATE_RANDOM_SECONDS").map(|text| text.parse()) {
+        Ok(Ok(seconds)) => seconds,
         Ok(Err(error)) => panic!("LINERATE_RANDOM_SECONDS: {error}"),
-        Err(_) => Duration::from_secs(LONGEST),
+        Err(_) => LONGEST,
     };
+    let longest = Duration::try_from_secs_f64(seconds)
+        .unwrap_or_else(|error| panic!("LINERATE_RANDOM_SECONDS: {error}"));
     let config = Config {
-        cases,
+        cases: most,
         rng_seed: RngSeed::Fixed(seed),
         failure_persistence: None,
         max_shrink_time: SHRINKING,
+        max_shrink_iters,
         ..Config::default()
     };
     let (begin, tried, failed) = (Instant::now(), Cell::new(0), Cell::new(false));
     let outcome = TestRunner::new(config).run(values, |value| {
-        // Smaller ones of a case that failed are always tried.
-        if begin.elapsed() > longest && tried.get() >= LEAST && !failed.get() {
+        // Shrinking a failed case is not limited.
+        if begin.elapsed() > longest && tried.get() >= least && !failed.get() {
             return Ok(());
         }
         tried.set(tried.get() + 1);
@@ -45,8 +73,8 @@ pub fn for_all<S: Strategy>(cases: u32, values: &S, test: impl Fn(S::Value) -> T
         failed.set(false);
         Ok(())
     });
-    println!("{} cases of {cases}, PROPTEST_RNG_SEED={seed}", tried.get());
+    println!("{} cases of {most}, PROPTEST_RNG_SEED={seed}", tried.get());
     if let Err(error) = outcome {
-        panic!("{error}\nThe same again: PROPTEST_RNG_SEED={seed}");
+        panic!("{error}\nTo reproduce: PROPTEST_RNG_SEED={seed}");
     }
 }

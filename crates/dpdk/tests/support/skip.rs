@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A test that cannot run here says why.
+//! Reports why a test cannot run here.
 
 use std::fmt::Display;
 use std::io::{self, Write as _};
 
-/// Writes it past libtest, which shows nothing of a test that passes, to where `scripts/run-tests` counts it.
+/// Bypasses libtest, which hides the output of passing tests, so that `scripts/run-tests` can count
+/// it.
 #[allow(clippy::explicit_write)] // What `eprintln!` writes is captured.
 pub fn skip(reason: impl Display) {
     writeln!(io::stderr(), "skipped: {reason}").unwrap();

@@ -4,11 +4,11 @@
 /// One reading of a port's counters, or their sum.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub struct Counts {
-    /// Packets that left by the port.
+    /// Packets sent on the port.
     pub sent: u64,
-    /// Packets that came in on it.
+    /// Packets received on it.
     pub received: u64,
-    /// Packets that were to leave by it and did not, or came in on it and were cut short.
+    /// Packets that were to be sent on it and were not, or were received on it truncated.
     pub dropped: u64,
 }
 
@@ -21,7 +21,7 @@ impl Counts {
     }
 }
 
-/// Where the counters of the ports are, which anybody may read while others write.
+/// The counters of the ports, which any thread may read while others write.
 pub trait Counted: Sync {
     /// Every port's counts now, by ascending port.
     fn read(&self) -> Vec<(u16, Counts)>;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What `--json-stats` writes: the figures of the statistics screen, of the ports themselves and of the
-//! telemetry commands `/linerate/polling` and `/linerate/clock`.
+//! The content of `--json-stats`: the counts of the statistics screen, the ports' own counters and
+//! the answers of the telemetry commands `/linerate/polling` and `/linerate/clock`.
 
 use std::sync::Arc;
 
@@ -11,10 +11,10 @@ use super::plan::Plan;
 use crate::document::{clock, dict, header};
 use crate::polling::{self, QueueFigures};
 
-/// Name and version of the format. The number goes up when a reader has to change.
+/// Name and version of the format. The number is increased when readers must be changed.
 const SCHEMA: &str = "linerate/l2fwd-stats-1";
 
-/// What a port says of itself. What it does not tell is absent, never zero.
+/// What a port itself reports. A value that it does not report is absent, never zero.
 #[derive(Default)]
 pub struct PortFacts {
     /// Its name.
@@ -23,22 +23,22 @@ pub struct PortFacts {
     pub ethdev: Option<Value>,
 }
 
-/// Where the figures come from.
+/// Where the values come from.
 pub struct Document<'r, F> {
-    /// Which port is paired with which.
+    /// The pairs of ports.
     pub plan: &'r Plan,
-    /// What the lcores count.
+    /// The counts of the lcores.
     pub counters: &'r dyn Counted,
-    /// How their polls went.
+    /// The statistics of their polls.
     pub figures: &'r [Arc<QueueFigures>],
     /// Cycles of the time stamp counter per second.
     pub tsc_hz: u64,
-    /// What a port says of itself.
+    /// What a port itself reports.
     pub facts: F,
 }
 
 impl<F: Fn(u16) -> PortFacts> Document<'_, F> {
-    /// The figures now, and whether they are the last.
+    /// The present values; `ended` is true for the last ones.
     pub fn value(&self, ended: bool) -> Value {
         let mut total = Counts::default();
         let ports = self.counters.read().into_iter().map(|(port, counts)| {

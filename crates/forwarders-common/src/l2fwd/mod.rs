@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What l2fwd is on any kind of port: DPDK's example of that name, with its command line and its
-//! semantics.
+//! The parts of l2fwd that do not depend on the kind of port: DPDK's example of that name, with its
+//! command line and semantics.
 //!
-//! Ports are paired; what comes in on one goes out on the other, its addresses rewritten
+//! Ports are paired: frames received on one are sent on the other, with rewritten MAC addresses
 //! ([`ethernet`](crate::ethernet)).
 
 mod counters;

@@ -14,7 +14,7 @@ const MAX_PAIRS: usize = MAX_PORTS as usize / 2;
 const MAX_PAIR_TEXT: usize = 256;
 const MAX_PORTS_PER_LCORE: u64 = 16;
 
-/// What every mistake prints.
+/// The usage text, printed after every error.
 pub const USAGE: &str = "\
 l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ] [-T PERIOD] [--json-stats FILE]
   -p PORTMASK: hexadecimal bitmask of ports to configure
@@ -31,24 +31,24 @@ l2fwd [EAL options] -- -p PORTMASK [-P] [-q NQ] [-T PERIOD] [--json-stats FILE]
   --json-stats FILE: write statistics to FILE as JSON, each PERIOD seconds (-T) and at the end
 ";
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Enabled ports; 0 when none were named.
     pub port_mask: u32,
-    /// Whether ports receive what is not addressed to them.
+    /// True if ports are promiscuous.
     pub promiscuous: bool,
     /// Ports that one lcore polls.
     pub ports_per_lcore: usize,
     /// Seconds between statistics screens; 0 for none.
     pub period: u32,
-    /// Whether MAC addresses are rewritten.
+    /// True if MAC addresses are rewritten.
     pub mac_updating: bool,
-    /// Pairs of ports; `None` to pair neighbours.
+    /// Pairs of ports; `None` to pair adjacent ones.
     pub pairs: Option<Vec<[u16; 2]>>,
-    /// Whether bursts are sent as they came.
+    /// True if each burst is sent at once, as it was received.
     pub burst_forwarding: bool,
-    /// Where statistics are written as JSON.
+    /// The file for statistics as JSON.
     pub json_stats: Option<PathBuf>,
 }
 
@@ -113,8 +113,8 @@ fn port_map(value: &OsStr) -> Result<Vec<[u16; 2]>, OptionsError> {
         .ok_or_else(|| wrong("Invalid config", "--portmap", takes, value))
 }
 
-/// Pairs of ports in brackets, read as leniently as the C example reads them: what stands between
-/// brackets is passed over, and so is what follows a number.
+/// Pairs of ports in brackets, parsed as leniently as in the C example: text between brackets is
+/// skipped, and so is text after a number.
 fn pairs(text: &str) -> Option<Vec<[u16; 2]>> {
     let mut pairs = Vec::new();
     for inner in in_brackets(text, MAX_PAIR_TEXT)? {

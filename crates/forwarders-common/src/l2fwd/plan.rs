@@ -14,20 +14,20 @@ pub struct Path {
     pub lcore: u32,
     /// The port that it polls.
     pub rx_port: u16,
-    /// The port that the packets leave by.
+    /// The port that the packets are sent on.
     pub tx_port: u16,
 }
 
-/// What the program will do.
+/// The assignment of ports to lcores.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Plan {
     /// A path for each enabled port, in ascending order of ports.
     pub paths: Vec<Path>,
-    /// Whether a port without a partner forwards to itself.
+    /// True if a port without a partner forwards to itself.
     pub odd: bool,
 }
 
-/// Why options do not fit the ports and lcores there are.
+/// Why options do not fit the existing ports and lcores.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// EAL found none.
@@ -57,14 +57,14 @@ pub enum PlanError {
         ports: usize,
         /// Ports for each lcore.
         per_lcore: usize,
-        /// Lcores there are.
+        /// Lcores available.
         lcores: usize,
     },
 }
 
 impl Plan {
-    /// Assigns ports to lcores. `ports` are the ports there are and `lcores` the lcores, both
-    /// ascending.
+    /// Assigns ports to lcores. `ports` are the existing ports and `lcores` the lcores, both in
+    /// ascending order.
     ///
     /// # Errors
     /// See [`PlanError`].
@@ -93,7 +93,7 @@ impl Plan {
                     _ => None,
                 })
                 .unwrap_or(port),
-            // Neighbours: 0 with 1, 2 with 3; the last of an odd number with itself.
+            // Adjacent ports: 0 with 1, 2 with 3; the last of an odd number with itself.
             None => enabled.get(index ^ 1).copied().unwrap_or(port),
         };
         let mut paths = Vec::with_capacity(enabled.len());
@@ -109,12 +109,12 @@ impl Plan {
         Ok(Self { paths, odd })
     }
 
-    /// What an lcore does.
+    /// The paths of an lcore.
     pub fn of(&self, lcore: u32) -> impl Iterator<Item = &Path> {
         self.paths.iter().filter(move |path| path.lcore == lcore)
     }
 
-    /// Figures for the polls of each path, in their order.
+    /// Statistics for the polls of each path, in their order.
     #[must_use]
     pub fn figures(&self) -> Vec<Arc<QueueFigures>> {
         self.paths
@@ -124,7 +124,7 @@ impl Plan {
     }
 }
 
-/// The mask of all ports that are in pairs.
+/// Checks the pairs; returns the mask of all ports in them.
 fn check_pairs(pairs: &[[u16; 2]], mask: u32, ports: &[u16]) -> Result<u32, PlanError> {
     let mut paired = 0u32;
     for pair in pairs {

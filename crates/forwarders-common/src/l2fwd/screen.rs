@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The screen that shows the counters of each port, and when it does.
+//! The screen with the counters of each port, and when it is printed.
 
 use std::fmt::Write as _;
 use std::thread::sleep;
@@ -11,7 +11,7 @@ use super::counters::{Counted, Counts};
 use crate::say_on;
 use crate::stop::Stop;
 
-/// Shows the counters every `period` TSC cycles; never when that is 0.
+/// Prints the counters every `period` TSC cycles; never if that is 0.
 pub struct Screen<'c> {
     period: u64,
     elapsed: u64,
@@ -19,20 +19,20 @@ pub struct Screen<'c> {
 }
 
 impl<'c> Screen<'c> {
-    /// A screen that is shown every `period_s` seconds, by a time stamp counter of so many cycles a
-    /// second.
+    /// A screen that is printed every `period_s` seconds, with a time stamp counter of `hz` cycles
+    /// per second.
     #[must_use]
     pub fn new(period_s: u32, tsc_hz: u64, counters: &'c dyn Counted) -> Self {
         Self { period: u64::from(period_s) * tsc_hz, elapsed: 0, counters }
     }
 
-    /// Before the first packet. The C example's timer counts from the TSC's zero, so that the first
-    /// screen is shown at once (on a machine that was started longer ago than the period).
+    /// Called before the first packet. The C example's timer counts from the TSC's zero, so that
+    /// the first screen is printed at once (if the machine was started longer ago than the period).
     pub fn begin(&mut self) {
         self.tick(clock::now());
     }
 
-    /// Notes that TSC `cycles` have passed.
+    /// Records that TSC `cycles` have passed.
     pub fn tick(&mut self, cycles: u64) {
         if self.period == 0 {
             return;
@@ -44,7 +44,7 @@ impl<'c> Screen<'c> {
         }
     }
 
-    /// For a main lcore that polls nothing. (The C example shows no screen then.)
+    /// The loop of a main lcore that polls nothing. (The C example prints no screen then.)
     pub fn wait(&mut self, stop: &Stop) {
         let mut before = clock::now();
         while !stop.is_raised() {

@@ -9,7 +9,7 @@ use super::fields::{Fields, number};
 use super::lines::{Counts, Kind};
 use super::{Address, Contents, Mistake, Prefix, Remark, RuleFileError, Strictness, lines};
 
-/// What a rule asks of a packet.
+/// The conditions of a rule on a packet.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct FiveTuple<A> {
     /// Its source address.
@@ -20,25 +20,26 @@ pub struct FiveTuple<A> {
     pub source_ports: RangeInclusive<u16>,
     /// Its destination port.
     pub destination_ports: RangeInclusive<u16>,
-    /// Its protocol, where `protocol_mask` has ones; 0 elsewhere.
+    /// Its protocol, in the bits of `protocol_mask`; 0 in the others.
     pub protocol: u8,
-    /// The bits of the protocol that count.
+    /// The bits of the protocol that are compared.
     pub protocol_mask: u8,
-    /// The flags in its TCP header: where some count, only TCP matches.
+    /// The flags in its TCP header: if any are compared, only TCP matches.
     pub flags: TcpFlags,
 }
 
 /// Flags of TCP.
 #[derive(Clone, Copy, Default, Debug, PartialEq, Eq, Hash)]
 pub struct TcpFlags {
-    /// As the header's byte 13 has them, where `mask` has ones; 0 elsewhere.
+    /// The header's byte 13, in the bits of `mask`; 0 in the others.
     pub value: u8,
-    /// Those that count; 0: none.
+    /// The flags that are compared; 0: none.
     pub mask: u8,
 }
 
 impl TcpFlags {
-    /// ClassBench's column, and nothing else that may be there: two numbers of 16 bits, flags in the upper eight.
+    /// ClassBench's column, and no other text that may be there: two 16-bit numbers with flags in
+    /// the upper eight bits.
     pub(super) fn parse(text: &str) -> Option<Self> {
         let flags = |text: &str| {
             let number = u16::try_from(number(text)?).ok()?;
@@ -53,21 +54,21 @@ impl TcpFlags {
 /// TCP's protocol number.
 const TCP: u8 = 6;
 
-/// What becomes of a packet that matches.
+/// What is done with a packet that matches.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// It is dropped.
     Deny,
-    /// It goes on. l3fwd sends it by this port.
+    /// It is forwarded; l3fwd sends it on this port.
     Forward(u16),
 }
 
 /// A rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AclRule<A> {
-    /// Which packets.
+    /// The packets that match.
     pub matches: FiveTuple<A>,
-    /// What becomes of them.
+    /// What is done with them.
     pub action: Action,
     /// Its line in the file, counted from 1.
     pub line: usize,
@@ -80,8 +81,8 @@ const RULES: Kind = Kind {
     counts: Counts::First,
 };
 
-/// Reads a file of rules. The first of them that matches a packet is the one that counts. `ports` is the mask
-/// of the program's ports.
+/// Reads a file of rules. The first rule that matches a packet applies. `ports` is the mask of the
+/// program's ports.
 ///
 /// # Errors
 /// See [`RuleFileError`].
@@ -93,7 +94,7 @@ pub fn read_acl<A: Address>(
     acl_of(lines::open(path)?, path, ports, strictness)
 }
 
-/// As [`read_acl`], of text that is or might be in the file `path`; errors name it.
+/// As [`read_acl`], for a text; errors name the file `path`, whether or not the text is from there.
 ///
 /// # Errors
 /// See [`RuleFileError`].
@@ -136,7 +137,7 @@ fn rule<A: Address>(
     Ok(AclRule { matches, action, line })
 }
 
-/// The flags that a rule asks for, if any.
+/// The flags of a rule, if any.
 fn flags<A>(
     fields: &mut Fields<'_>,
     matches: &FiveTuple<A>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Addresses of both families, and their prefixes.
+//! IPv4 and IPv6 addresses, and their prefixes.
 
 use std::fmt::{Debug, Display};
 use std::hash::Hash;
@@ -18,18 +18,18 @@ pub trait Address: Copy + Debug + Display + Eq + Hash + sealed::Family {
 }
 
 pub(super) mod sealed {
-    /// What a file says of an address.
+    /// How files write addresses of a family.
     pub trait Family: Sized {
-        /// What belongs where a prefix of a rule is.
+        /// What is valid as a prefix of a rule.
         const RULE: &'static str;
-        /// What belongs where a prefix of a route is.
+        /// What is valid as a prefix of a route.
         const ROUTE: &'static str;
-        /// Two prefixes that are all addresses together.
+        /// Two prefixes that cover all addresses together.
         const HALVES: &'static str;
 
-        /// An address as l3fwd's rules have it.
+        /// An address as l3fwd's rules write it.
         fn of_rule(text: &str) -> Option<Self>;
-        /// An address as l3fwd's routes have it.
+        /// An address as l3fwd's routes write it.
         fn of_route(text: &str) -> Option<Self>;
     }
 }
@@ -89,12 +89,12 @@ impl sealed::Family for Ipv6Addr {
 pub struct Prefix<A> {
     /// Those bits, the others 0.
     pub network: A,
-    /// How many.
+    /// Their number.
     pub len: u8,
 }
 
 impl<A: Address> Prefix<A> {
-    /// A prefix from its text, whose address `address` reads.
+    /// Parses a prefix, with `address` for its address.
     pub(super) fn parse(text: &str, address: impl Fn(&str) -> Option<A>) -> Option<Self> {
         let (before, behind) = text.split_once('/')?;
         let len = u8::try_from(number(behind)?).ok()?;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is wrong with a file of rules.
+//! Errors in files of rules.
 
 use std::io;
 use std::path::PathBuf;
@@ -14,50 +14,47 @@ pub enum RuleFileError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// What the system says, or what it is instead of a file.
         reason: io::Error,
     },
-    /// It is a directory, a pipe, a device.
-    #[error("{}: not a regular file", .0.display())]
-    Irregular(PathBuf),
     /// No line lets packets pass.
     #[error("{}: no line begins with R: every packet would be dropped", .0.display())]
     NothingPasses(PathBuf),
-    /// A line is not as it should be.
+    /// A line is invalid.
     #[error("{}: line {line}: {mistake}", file.display())]
     Line {
         /// The file.
         file: PathBuf,
         /// The line, counted from 1.
         line: usize,
-        /// What is wrong there.
+        /// The error in it.
         mistake: Mistake,
     },
 }
 
-/// What is wrong with a line.
+/// An error in a line.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Mistake {
-    /// It begins with something else.
+    /// It begins with an invalid character.
     #[error("begins with {found:?}, not with {expected}")]
     Lead {
         /// Its first character.
         found: char,
-        /// What lines begin with.
+        /// The valid characters.
         expected: &'static str,
     },
     /// It ends too early.
     #[error("no {0}")]
     Missing(&'static str),
-    /// It goes on behind its last field.
+    /// It has text after its last field.
     #[error("{0:?} behind the last field")]
     Extra(String),
-    /// A field is not what belongs there.
+    /// A field is invalid.
     #[error("{field}: {given:?} is not {takes}")]
     Field {
         /// Its name.
         field: &'static str,
-        /// What belongs there.
+        /// What is valid there.
         takes: &'static str,
         /// What is there.
         given: String,
@@ -79,12 +76,12 @@ pub enum Mistake {
         field: &'static str,
         /// What is there.
         given: String,
-        /// How it is written.
+        /// How to write it.
         range: String,
     },
     /// A route in a file of rules.
     #[error(
-        "a route: R, a network and a port belong into a file of routes (--routes_ipv4, --routes_ipv6)"
+        "this is a route (R, a network and a port): put it into a file of routes (--routes_ipv4, --routes_ipv6)"
     )]
     Route,
     /// A route to all addresses.
@@ -93,13 +90,13 @@ pub enum Mistake {
     /// The port is not one of the program's.
     #[error("port {0} is not enabled: see -p")]
     PortNotEnabled(u16),
-    /// There is the same before it.
+    /// An equal rule comes before it.
     #[error("matches the same packets as line {0}, which hides it")]
     Duplicate(usize),
-    /// There is a route to the same network before it.
+    /// A route to the same network comes before it.
     #[error("the same network as in line {0}")]
     SameNetwork(usize),
-    /// There are enough before it.
+    /// There are already as many as allowed.
     #[error("more than {MAX_RULES} {0}")]
     TooMany(&'static str),
     /// It has more bytes than any rule needs.

@@ -11,7 +11,7 @@ use crate::options::strtoul;
 pub fn number(text: &str) -> Option<u64> {
     let unsigned = text.starts_with(|c: char| c.is_ascii_digit());
     match strtoul(text, 0) {
-        // What does not fit is saturated, and larger than any field.
+        // A number that does not fit is saturated, and so larger than any field allows.
         Some((number, "")) if unsigned => Some(number),
         _ => None,
     }
@@ -44,7 +44,7 @@ impl<'l> Fields<'l> {
         read(text).ok_or_else(|| Mistake::Field { field, takes, given: shown(text) })
     }
 
-    /// Whether a network and a number are all that is left.
+    /// Returns true if a network and a number are all that is left.
     pub fn are_a_route(&self) -> bool {
         let mut words = self.0.clone();
         let (network, port) = (words.next(), words.next());
@@ -68,7 +68,7 @@ impl<'l> Fields<'l> {
         Ok(low..=high)
     }
 
-    /// A range whose colon is a part of another word, and how it is written.
+    /// The range in a word that has the colon inside, and how to write it.
     fn glued(&self) -> Option<(String, String)> {
         let mut words = self.0.clone();
         let (first, second) = (words.next()?, words.next());
@@ -82,14 +82,14 @@ impl<'l> Fields<'l> {
         Some((shown(given), format!("{low} : {high}")))
     }
 
-    /// A port of the program's, of those in the mask.
+    /// One of the program's ports, which are in the mask.
     pub fn device(&mut self, enabled: u32) -> Result<u16, Mistake> {
         let takes = "a port of the program's, 0 to 31";
         let port = self.next("port", takes, |text| number(text).filter(|port| *port < 32))? as u16;
         if is_enabled(enabled, port) { Ok(port) } else { Err(Mistake::PortNotEnabled(port)) }
     }
 
-    /// A port that the program may lack, as l3fwd's routes may have it.
+    /// A port that the program may not have, as l3fwd's routes may name it.
     pub fn any_device(&mut self) -> Result<u16, Mistake> {
         let takes = "a port, 0 to 255";
         let port = self.next("port", takes, |text| number(text).filter(|port| *port < 256))?;
@@ -103,7 +103,7 @@ impl<'l> Fields<'l> {
         Some(flags)
     }
 
-    /// Nothing is left, or nothing that is not to be ignored.
+    /// Checks that nothing is left, or only words that are ignored.
     pub fn end(mut self, strictness: Strictness, remarks: &mut Vec<Remark>) -> Result<(), Mistake> {
         match (self.0.next().map(shown), strictness) {
             (None, _) => {}
@@ -114,12 +114,12 @@ impl<'l> Fields<'l> {
     }
 }
 
-/// Whether a port is in the mask.
+/// Returns true if a port is in the mask.
 pub fn is_enabled(mask: u32, port: u16) -> bool {
     mask.checked_shr(port.into()).is_some_and(|rest| rest & 1 == 1)
 }
 
-/// As much of a field as a message has room for.
+/// A field, shortened for a message.
 fn shown(text: &str) -> String {
     const ENOUGH: usize = 60;
     let mut shown: String = text.chars().take(ENOUGH).collect();

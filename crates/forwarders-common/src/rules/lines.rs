@@ -10,44 +10,43 @@ use std::path::Path;
 
 use super::{Contents, MAX_RULES, Mistake, Remark, RuleFileError, Strictness, Warning};
 
-/// Bytes of a line, its end included: some ten times what the longest rule takes.
+/// The most bytes of a line with its end: about ten times the longest rule.
 const MAX_LINE: usize = 4096;
 
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
-/// What the lines of a file are.
+/// A kind of lines in a file.
 pub struct Kind {
-    /// How they are called.
+    /// What they are called.
     pub name: &'static str,
-    /// What is wrong with one that says what the line of this number says.
+    /// The error for a line that repeats the line with this number.
     pub again: fn(usize) -> Mistake,
-    /// The same, where it is read.
+    /// The remark for the same, if it is allowed.
     pub repeated: fn(usize) -> Remark,
-    /// Which of the two counts.
+    /// Which of the two is used.
     pub counts: Counts,
 }
 
-/// Which of two lines counts that say the same.
+/// Which of two equal lines is used.
 #[derive(PartialEq, Eq)]
 pub enum Counts {
-    /// The first; the other one is there still.
+    /// The first; the second is kept as well.
     First,
-    /// The last, alone.
+    /// Only the last.
     Last,
 }
 
-/// Opens a file of these.
+/// Opens a file of rules or routes.
 pub fn open(path: &Path) -> Result<BufReader<File>, RuleFileError> {
-    let failed = |reason| RuleFileError::Read { file: path.to_owned(), reason };
     // A pipe would let a program wait for its rules for ever, in the midst of its work.
-    if !std::fs::metadata(path).map_err(failed)?.is_file() {
-        return Err(RuleFileError::Irregular(path.to_owned()));
-    }
-    File::open(path).map(BufReader::new).map_err(failed)
+    host::files::open_to_read(path)
+        .map(BufReader::new)
+        .map_err(|reason| RuleFileError::Read { file: path.to_owned(), reason })
 }
 
-/// Reads what is in the file `path` and has `parse` make something of every line that is neither blank nor a comment, or
-/// nothing, with remarks why. Of lines with the same `key` one counts, or the second is a mistake.
+/// Reads the file `path` and calls `parse` for every line that is neither blank nor a comment; it
+/// returns an entry or nothing, with remarks. If several lines have the same `key`, one is used, or
+/// the second is an error.
 pub fn read<T, K: Hash + Eq>(
     mut file: impl BufRead,
     path: &Path,
@@ -56,7 +55,8 @@ pub fn read<T, K: Hash + Eq>(
     key: impl Fn(&T) -> K,
 ) -> Result<Contents<T>, RuleFileError> {
     let failed = |reason| RuleFileError::Read { file: path.to_owned(), reason };
-    // What was read, `None` where a later line counts; and by its key the place and line of what counts.
+    // The entries, `None` if a later line replaces one; and by key, the index and line of the entry
+    // in use.
     let (mut all, mut seen) = (Vec::new(), HashMap::new());
     let (mut lines, mut warnings, mut remarks) = (0, Vec::new(), Vec::new());
     let mut bytes = Vec::with_capacity(MAX_LINE);

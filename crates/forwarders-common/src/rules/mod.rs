@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Files of rules and of routes, in the form that DPDK's l3fwd reads.
 //!
-//! A line is a comment (`#` in its first column), blank, or begins with what it is:
+//! A line is a comment (`#` in its first column), blank, or begins with its kind:
 //!
 //! ```text
 //! file of rules:   @SOURCE DESTINATION LOW : HIGH LOW : HIGH PROTOCOL/MASK [FLAGS/MASK]        packets that match are dropped
@@ -9,17 +9,18 @@
 //! file of routes:  RDESTINATION PORT
 //! ```
 //!
-//! Addresses have a prefix length behind a slash, numbers are decimal, hexadecimal (`0x`) or octal (`0`).
-//! The first ports are the source's. Of the rules that match, the first in the file wins.
+//! Addresses have a prefix length after a slash; numbers are decimal, hexadecimal (`0x`) or octal
+//! (`0`). The first ports are the source's. Of the rules that match, the first in the file wins.
 //!
 //! `FLAGS/MASK` is the last column of ClassBench's filter sets: 16 bits of which the upper eight are the TCP
 //! header's flags (`0x0200` is SYN) and the lower eight are 0. l3fwd ignores it, as it ignores any word there.
 //!
-//! What l3fwd passes over in silence is read with a [`Warning`] that names file and line, or is an error with
-//! [`Strictness::Strict`]: words after the last field, a rule that an equal one before it hides, a route to a
-//! port that is not enabled, a route to a network that has one (the last one counts). What l3fwd reads wrongly
-//! is always an error: numbers cut short, signs, several slashes. Lines may end in CR LF, and IPv6 addresses may
-//! be abbreviated, which l3fwd's own rules may not.
+//! What l3fwd silently accepts is read with a [`Warning`] that names file and line, or is an error
+//! with [`Strictness::Strict`]: words after the last field, a rule that is hidden by an equal one
+//! before it, a route to a port that is not enabled, a second route to the same network (the last
+//! one is used). What l3fwd misreads is always an error: truncated numbers, signs, several slashes.
+//! Lines may end in CR LF, and IPv6 addresses may be abbreviated, which l3fwd does not allow in
+//! rules.
 
 mod acl;
 mod address;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Routes: networks and the ports that lead there.
+//! Routes: networks and the ports that packets to them are sent on.
 
 use std::io::BufRead;
 use std::path::Path;
@@ -13,9 +13,9 @@ use super::{
 /// A route.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Route<A> {
-    /// Where it leads.
+    /// The destination network.
     pub destination: Prefix<A>,
-    /// The port that packets leave by.
+    /// The port that packets are sent on.
     pub port: u16,
     /// Its line in the file, counted from 1.
     pub line: usize,
@@ -28,8 +28,8 @@ const ROUTES: Kind = Kind {
     counts: Counts::Last,
 };
 
-/// Reads a file of routes. Prefixes have a length of 1 or more: DPDK's tables have no default route. `ports`
-/// is the mask of the program's ports; all routes lead to one of them.
+/// Reads a file of routes. Prefixes have a length of at least 1: DPDK's tables have no default
+/// route. `ports` is the mask of the program's ports; routes to other ports are left out.
 ///
 /// # Errors
 /// See [`RuleFileError`].
@@ -41,7 +41,8 @@ pub fn read_routes<A: Address>(
     routes_of(lines::open(path)?, path, ports, strictness)
 }
 
-/// As [`read_routes`], of text that is or might be in the file `path`; errors name it.
+/// As [`read_routes`], for a text; errors name the file `path`, whether or not the text is from
+/// there.
 ///
 /// # Errors
 /// See [`RuleFileError`].
@@ -68,7 +69,7 @@ pub fn routes_of<A: Address>(
     Ok(routes)
 }
 
-/// A route; none to a port that is not among those of the mask.
+/// A route; none if its port is not in the mask.
 fn route<A: Address>(
     text: &str,
     line: usize,

@@ -21,7 +21,7 @@ fn file(content: impl AsRef<[u8]>) -> (TempDir, PathBuf) {
     (folder, path)
 }
 
-/// What a strict reading gives. It has no warnings.
+/// The result of a strict reading, which has no warnings.
 fn alone<T>(contents: Contents<T>) -> Vec<T> {
     assert_eq!(contents.warnings, []);
     contents.entries
@@ -43,7 +43,7 @@ fn routes6(content: impl AsRef<[u8]>) -> Result<Vec<Route<Ipv6Addr>>, RuleFileEr
     read_routes(&file(content).1, PORTS, Strictness::Strict).map(alone)
 }
 
-/// As l3fwd reads it: the entries, and the warnings without the name of the file.
+/// Read as l3fwd does: the entries, and the warnings without the name of the file.
 fn lenient<T>(
     content: impl AsRef<[u8]>,
     read: impl Fn(&Path, u32, Strictness) -> Result<Contents<T>, RuleFileError>,
@@ -55,7 +55,7 @@ fn lenient<T>(
     Ok((entries, warnings.into_iter().map(told).collect()))
 }
 
-/// What is said of a file, without its name.
+/// The error for a file, without its name.
 fn complaint<T: std::fmt::Debug>(result: Result<T, RuleFileError>) -> String {
     let said = result.unwrap_err().to_string();
     let (name, rest) = said.split_once(": ").unwrap();
@@ -136,11 +136,11 @@ fn each_mistake_in_a_rule_is_told_with_its_line() {
         (format!("R{any} {any} 0 : 1 0 : 1 0/0"), "no port"),
         (
             "R10.0.0.0/8 0".to_owned(),
-            "a route: R, a network and a port belong into a file of routes",
+            "this is a route (R, a network and a port): put it into a file of routes",
         ),
         (
             "R 10.0.0.0/8 0".to_owned(),
-            "a route: R, a network and a port belong into a file of routes",
+            "this is a route (R, a network and a port): put it into a file of routes",
         ),
         ("@10.0.0.0/8 0".to_owned(), "destination: \"0\" is not an IPv4 prefix"),
         ("R10.0.0.0/8 0 0".to_owned(), "destination: \"0\" is not an IPv4 prefix"),
@@ -266,7 +266,7 @@ fn what_is_no_ipv6_prefix_is_told() {
         "/32",
         ":/0",
         ":::/0",
-        // One group too few, one too many, and none left for the colons to stand for.
+        // One group too few, one too many, and a double colon that stands for no group.
         "2001:db8:3:4:5:6:7/128",
         "2001:db8:3:4:5:6:7:8:9/128",
         "2001:db8:3:4::5:6:7:8/128",
@@ -482,7 +482,7 @@ fn files_are_told_that_hold_no_rules() {
     assert!(missing.ends_with("/none: No such file or directory (os error 2)"), "{missing}");
     let irregular = read_routes::<Ipv4Addr>(folder.path(), PORTS, Strictness::AsL3fwd);
     let irregular = irregular.unwrap_err().to_string();
-    assert!(irregular.ends_with(": not a regular file"), "{irregular}");
+    assert!(irregular.ends_with(": is a directory"), "{irregular}");
 }
 
 #[test]

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What DPDK's l3fwd reads without a word, and the user should know.
+//! Warnings about what DPDK's l3fwd silently accepts.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Whether what l3fwd reads in silence is read with a warning, or is a mistake.
+/// Whether what l3fwd silently accepts is read with a warning, or is an error.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Strictness {
     /// It is read, with a [`Warning`].
     #[default]
     AsL3fwd,
-    /// It is a [`Mistake`](super::Mistake).
+    /// It is an error ([`Mistake`](super::Mistake)).
     Strict,
 }
 
-/// What a file holds, and what is odd about it.
+/// The content of a file, and warnings about it.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Contents<T> {
     /// In the order of their lines.
@@ -23,14 +23,14 @@ pub struct Contents<T> {
     pub warnings: Vec<Warning>,
 }
 
-/// A line that was read, and may mean something else than it seems to.
+/// A line that was read, but may not mean what it seems to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Warning {
     /// The file.
     pub file: PathBuf,
-    /// The line, counted from 1; `None` where it is about the whole file.
+    /// The line, counted from 1; `None` for the whole file.
     pub line: Option<usize>,
-    /// What is to be known about it.
+    /// The remark about it.
     pub remark: Remark,
 }
 
@@ -44,25 +44,25 @@ impl fmt::Display for Warning {
     }
 }
 
-/// What is to be known about a line. Only shown, hence with the words of an error.
+/// A remark about a line. It derives `Error` only for its messages.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Remark {
-    /// Words that nobody reads.
+    /// Words that are ignored.
     #[error("{0:?} after the last field is ignored")]
     Ignored(String),
     /// A column that l3fwd ignores.
     #[error("TCP flags are checked; l3fwd ignores this column, and so does --acl-as-c")]
     Flags,
-    /// Flags that no packet of the rule has.
+    /// Flags in a rule whose packets have none.
     #[error("TCP flags are ignored: the rule is about protocol {0}, not TCP")]
     FlagsWithoutTcp(u8),
-    /// An equal rule is before it.
+    /// An equal rule comes before it.
     #[error("matches the same packets as line {0}, which comes first: this rule never counts")]
     Hidden(usize),
-    /// A route to the same network is before it.
+    /// A route to the same network comes before it.
     #[error("the same network as in line {0}: this route replaces that one")]
     Replaces(usize),
-    /// A route to a port that is not among the program's.
+    /// A route to a port that is not enabled.
     #[error("port {0} is not enabled (-p): this route is left out")]
     NotEnabled(u16),
     /// Every route of the file is left out.

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What became of the frames of a path, counted by its lcore and read by anybody.
+//! Counts of what happened to the frames of a path; its lcore writes them and any thread may read
+//! them.
 
 use dpdk::telemetry::Value;
 use measure::Cell;
 
-/// Frames of one path. `docs/impair-a-link.md` says what each count means.
+/// Counts of one path's frames. `docs/impair-a-link.md` describes each.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(super) struct Counts {
     pub(super) received: u64,
@@ -27,7 +28,7 @@ const FIELDS: usize = 15;
 /// A reading of all counts.
 pub(super) type Values = [u64; FIELDS];
 
-/// Names of the counts, in the order in which they are shown.
+/// Names of the counts, in the order in which they are printed.
 const NAMES: [&str; FIELDS] = [
     "received",
     "duplicated",
@@ -47,7 +48,7 @@ const NAMES: [&str; FIELDS] = [
 ];
 
 impl Counts {
-    /// Frames that were not passed on, for any reason of the path's own.
+    /// Frames that the path did not pass on, for any reason of its own.
     pub(super) fn dropped(&self) -> u64 {
         self.dropped_on_purpose + self.dropped_delay_full + self.dropped_no_mbuf
     }
@@ -74,12 +75,12 @@ impl Counts {
     }
 }
 
-/// The counts of one path for everybody to read.
+/// The counts of one path for other threads to read.
 #[repr(align(64))]
 pub(super) struct PathCounters {
-    /// The port that frames come from.
+    /// The port that frames are received on.
     pub(super) rx_port: u16,
-    /// The port that they leave by.
+    /// The port that they are sent on.
     pub(super) tx_port: u16,
     values: [Cell; FIELDS],
 }
@@ -89,7 +90,7 @@ impl PathCounters {
         Self { rx_port, tx_port, values: [const { Cell::new(0) }; FIELDS] }
     }
 
-    /// Replaces what is shown.
+    /// Replaces the published counts.
     pub(super) fn show(&self, counts: &Counts) {
         for (shown, value) in self.values.iter().zip(counts.values()) {
             shown.set(value);
@@ -101,7 +102,7 @@ impl PathCounters {
     }
 }
 
-/// Named counts, as telemetry and the file show them.
+/// Named counts, as in telemetry and in the file.
 pub(super) fn entries(values: Values) -> impl Iterator<Item = (&'static str, Value)> {
     NAMES.into_iter().zip(values.map(Value::from))
 }

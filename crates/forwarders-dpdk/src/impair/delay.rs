@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Frames held for a time.
+//! Holds frames for a time.
 
 use std::collections::VecDeque;
 
 use super::every::Random;
 
-/// Holds every frame for a time, in order, in room for a fixed number of them. Times are TSC cycles.
+/// Holds every frame for a time, in order, up to a fixed number of frames. Times are TSC cycles.
 pub(super) struct Delay<F> {
     cycles: u64,
     jitter: u64,
     random: Random,
     /// Most frames held at once.
     limit: usize,
-    /// When the last frame that came leaves.
+    /// When the last frame received is to leave.
     last: u64,
     held: VecDeque<(u64, F)>,
 }
@@ -27,7 +27,7 @@ impl<F> Delay<F> {
     /// Holds a frame that comes at `now`. It leaves no earlier than the one before it.
     ///
     /// # Errors
-    /// Gives it back when there is no room.
+    /// Gives it back if there is no room.
     #[inline]
     pub(super) fn hold(&mut self, frame: F, now: u64) -> Result<(), F> {
         if self.held.len() >= self.limit {
@@ -42,7 +42,7 @@ impl<F> Delay<F> {
         Ok(())
     }
 
-    /// The next frame whose time has come.
+    /// The next frame whose time is up.
     #[inline]
     pub(super) fn release(&mut self, now: u64) -> Option<F> {
         if self.held.front()?.0 > now {
@@ -56,7 +56,7 @@ impl<F> Delay<F> {
         self.held.len()
     }
 
-    /// Gives up everything that is held.
+    /// Gives up all frames that are held; returns their number.
     pub(super) fn end(&mut self) -> usize {
         let held = self.held.len();
         self.held.clear();

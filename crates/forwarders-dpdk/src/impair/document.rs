@@ -10,7 +10,7 @@ use super::counters::{PathCounters, entries, total};
 use crate::document::{clock, dict, ethdev, header};
 use crate::polling::{self, QueueFigures};
 
-/// Name and version of the format. The number goes up when a reader has to change.
+/// Name and version of the format. The number is increased when readers must be changed.
 const SCHEMA: &str = "linerate/impair-stats-1";
 
 /// Where the figures come from.
@@ -46,8 +46,8 @@ impl Document<'_> {
     }
 }
 
-/// The answer to `/linerate/impair`: the sums, or with a port's number those of the path that receives on
-/// it. `None` when there is none. (DPDK 22.11 has no dictionaries inside one.)
+/// The answer to `/linerate/impair`: the sums, or with a port's number the counts of the path that
+/// receives on it. `None` if there is none. (DPDK 22.11 does not support nested dictionaries.)
 pub(super) fn answer(counters: &[Arc<PathCounters>], parameter: &str) -> Option<Value> {
     if parameter.is_empty() {
         return Some(dict(entries(total_of(counters)).collect()));

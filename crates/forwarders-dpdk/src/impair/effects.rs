@@ -23,10 +23,11 @@ pub(super) struct Effects<F: Frame> {
 }
 
 impl<F: Frame> Effects<F> {
-    /// What the options ask for on the path from `rx_port`. `hz` is the TSC's rate; all room for held
-    /// frames is made here.
+    /// The effects that the options request on the path from `rx_port`. `hz` is the TSC's rate; all
+    /// memory for held frames is allocated here.
     pub(super) fn new(options: &Options, rx_port: u16, hz: u64, spare: F::Spare) -> Self {
-        // Each rule and each path has numbers of its own: one more rule changes nothing for the others.
+        // Each rule and each path has its own random numbers: adding a rule changes nothing for the
+        // others.
         let random = |rule: u64, seed: u64| Random::new(seed, u64::from(rx_port) << 8 | rule);
         let every =
             |rule: u64, n: u32| Every::new(n.into(), options.random.map(|seed| random(rule, seed)));
@@ -52,7 +53,7 @@ impl<F: Frame> Effects<F> {
         }
     }
 
-    /// Takes a frame that was received at TSC `now`; what leaves at once goes to `out`.
+    /// Processes a frame that was received at TSC `now`; frames that leave at once go to `out`.
     #[inline]
     pub(super) fn take(&mut self, mut frame: F, now: u64, out: &mut impl FnMut(F)) {
         self.counts.received += 1;
@@ -92,7 +93,7 @@ impl<F: Frame> Effects<F> {
         }
     }
 
-    /// Counts a frame that was received and could not be made ready for want of an mbuf.
+    /// Counts a frame that was received and could not be prepared because the pool had no mbuf.
     #[cold]
     pub(super) fn lose(&mut self) {
         self.counts.received += 1;
@@ -108,7 +109,7 @@ impl<F: Frame> Effects<F> {
         self.counts.reordered += u64::from(late);
     }
 
-    /// Gives every frame whose delay is over to `out`.
+    /// Passes every frame whose delay is over to `out`.
     #[inline]
     pub(super) fn release(&mut self, now: u64, out: &mut impl FnMut(F)) {
         let Some(delay) = &mut self.delay else { return };
@@ -117,8 +118,8 @@ impl<F: Frame> Effects<F> {
         }
     }
 
-    /// Ends all holding: frames held back for others to overtake go on, frames in their delay are
-    /// discarded, for they would leave too early.
+    /// Ends all holding: frames held back for others to overtake are passed on; frames in their
+    /// delay are discarded, because they would leave too early.
     pub(super) fn end(&mut self, now: u64, out: &mut impl FnMut(F)) {
         let Self { reorder, delay, counts, .. } = self;
         for frame in reorder.iter_mut().flat_map(Reorder::end) {
@@ -127,7 +128,7 @@ impl<F: Frame> Effects<F> {
         counts.discarded_at_stop += delay.as_mut().map_or(0, Delay::end) as u64;
     }
 
-    /// Notes how many frames are held now.
+    /// Records how many frames are held now.
     pub(super) fn count_held(&mut self) {
         let late = self.reorder.as_ref().map_or(0, Reorder::held);
         self.counts.held = (late + self.delay.as_ref().map_or(0, Delay::held)) as u64;

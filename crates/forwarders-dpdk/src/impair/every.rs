@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which frames are hit: each Nth, or each by chance 1/N.
+//! Which frames a rule affects: every Nth, or each with probability 1/N.
 
 /// A sequence of numbers that a seed determines: SplitMix64 (Steele, Lea, Flood, 2014).
 pub(super) struct Random(u64);
 
 impl Random {
-    /// The sequence of a seed. `stream` keeps apart what must not hit the same frames.
+    /// The sequence of a seed. Different values of `stream` give rules that affect different
+    /// frames.
     pub(super) fn new(seed: u64, stream: u64) -> Self {
         let mut streams = Self(stream);
         Self(seed ^ streams.next())
@@ -18,32 +19,31 @@ impl Random {
         z ^ (z >> 31)
     }
 
-    /// A number from 0 up to `n - 1`, each as likely as the others but for one part in 2^64 / n; 0 when
-    /// `n` is 0.
+    /// A number from 0 to `n - 1`, uniform to one part in 2^64 / n; 0 if `n` is 0.
     pub(super) fn below(&mut self, n: u64) -> u64 {
         ((u128::from(self.next()) * u128::from(n)) >> 64) as u64
     }
 }
 
-/// A rule that hits one frame of N.
+/// A rule that affects one frame in N.
 pub(super) struct Every {
     n: u64,
     how: How,
 }
 
 enum How {
-    /// Frames that have come since the last hit.
+    /// Frames since the last one affected.
     Exactly(u64),
     ByChance(Random),
 }
 
 impl Every {
-    /// Each `n`th frame, or with a source of chance each with probability 1/n.
+    /// Affects every `n`th frame, or with a random source each with probability 1/n.
     pub(super) fn new(n: u64, chance: Option<Random>) -> Self {
         Self { n, how: chance.map_or(How::Exactly(0), How::ByChance) }
     }
 
-    /// Whether the frame that comes now is hit.
+    /// Returns true if the rule affects the present frame.
     #[inline]
     pub(super) fn hits(&mut self) -> bool {
         match &mut self.how {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the effects do to a frame. A trait, so that they can be tested on plain bytes.
+//! The operations of the effects on a frame. A trait, so that they can be tested on plain bytes.
 
 use dpdk::{Mbuf, Mempool};
 
@@ -11,21 +11,22 @@ pub(super) trait Frame: Sized {
     /// A copy with bytes of its own; `None` when there is no room for one.
     fn copy(&self, spare: &Self::Spare) -> Option<Self>;
 
-    /// Flips the lowest bit of the byte at `offset`, counted from the end when negative (-1 is the last).
+    /// Flips the lowest bit of the byte at `offset`, counted from the end if negative (-1 is the
+    /// last).
     fn flip(self, offset: i32, spare: &Self::Spare) -> Flipped<Self>;
 }
 
-/// What became of a frame that was to be damaged.
+/// The result of corrupting a frame.
 pub(super) enum Flipped<F> {
-    /// One bit is another.
+    /// One bit was changed.
     Done(F),
-    /// It has no such byte, and is as it was.
+    /// It has no such byte, and is unchanged.
     TooShort(F),
-    /// Others see its bytes, and there was no room for a copy: it is gone.
+    /// Its bytes have other owners, and there was no room for a copy: it was dropped.
     Lost,
 }
 
-/// The byte that `offset` names in `len` of them.
+/// The index of the byte at `offset` in `len` bytes.
 pub(super) fn place(offset: i32, len: usize) -> Option<usize> {
     let back = offset.unsigned_abs() as usize;
     let place = if offset < 0 { len.checked_sub(back)? } else { back };
@@ -40,7 +41,7 @@ impl<'m> Frame for Mbuf<'m> {
     }
 
     fn flip(mut self, offset: i32, spare: &Mempool<'m>) -> Flipped<Self> {
-        // The segments' own lengths: a driver may claim more for the packet than they have.
+        // The sum of the segments' lengths: a driver may report a longer packet.
         let len = self.segment_data().map(<[u8]>::len).sum();
         let Some(place) = place(offset, len) else { return Flipped::TooShort(self) };
         if flip_at(&mut self, place) {
@@ -51,7 +52,7 @@ impl<'m> Frame for Mbuf<'m> {
     }
 }
 
-/// Flips a bit of the packet's byte at `place`; `false` when somebody else can see that byte.
+/// Flips a bit of the packet's byte at `place`; `false` if that byte has other owners.
 fn flip_at(mbuf: &mut Mbuf<'_>, mut place: usize) -> bool {
     let lengths = mbuf.segment_data().map(<[u8]>::len);
     let mut segment = 0;

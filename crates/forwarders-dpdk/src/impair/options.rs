@@ -25,57 +25,57 @@ impair [EAL options] -- [-p PORTMASK] [-P] [effects] [-T PERIOD] [--json-stats F
   --json-stats FILE: write statistics to FILE as JSON
 ";
 
-/// Damage to some frames.
+/// The corruption of some frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Corrupt {
-    /// Every how-manyth.
+    /// Every how many frames.
     pub every: u32,
-    /// The byte; from the end when negative (-1 is the last).
+    /// The byte's offset; from the end if negative (-1 is the last).
     pub offset: i32,
 }
 
-/// Some frames come late.
+/// Some frames are held back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Reordering {
-    /// Every how-manyth.
+    /// Every how many frames.
     pub every: u32,
-    /// Later frames that have come when it leaves.
+    /// The number of later frames received before it leaves.
     pub distance: u32,
 }
 
-/// All frames come later. Microseconds.
+/// All frames are delayed. Times are microseconds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Delaying {
-    /// The least.
+    /// The minimum.
     pub microseconds: u32,
-    /// Added at most.
+    /// The most that is added at random.
     pub jitter: u32,
 }
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Ports; `None` for all.
     pub port_mask: Option<u32>,
-    /// Whether ports receive what is not addressed to them.
+    /// True if ports are promiscuous.
     pub promiscuous: bool,
-    /// Every how-manyth frame is dropped.
+    /// One frame in this many is dropped.
     pub drop: Option<u32>,
-    /// Which are damaged.
+    /// Which frames are corrupted.
     pub corrupt: Option<Corrupt>,
-    /// Every how-manyth is sent twice.
+    /// One frame in this many is sent twice.
     pub duplicate: Option<u32>,
-    /// Which are sent late.
+    /// Which frames are held back.
     pub reorder: Option<Reordering>,
-    /// How long each is held.
+    /// How long each frame is delayed.
     pub delay: Option<Delaying>,
-    /// Most frames of a path that are in their delay at once.
+    /// The most frames of a path in their delay at one time.
     pub hold: u32,
-    /// The seed, when chance chooses.
+    /// The seed, if frames are chosen at random.
     pub random: Option<u64>,
     /// Seconds between statistics; 0 for none before the end.
     pub period: u32,
-    /// Where statistics are written as JSON.
+    /// The file for statistics as JSON.
     pub json_stats: Option<PathBuf>,
 }
 
@@ -97,8 +97,8 @@ impl Default for Options {
     }
 }
 
-/// The byte damaged unless another is named: in the generator's time stamp, so that the frame is still
-/// known as one of its own by the signature around it.
+/// The default byte to corrupt: in the generator's time stamp, so that the generator still
+/// recognises the frame by the signature around it.
 const OFFSET: i32 = -4;
 /// Each frame held back has an mbuf.
 const MAX_DISTANCE: u32 = 65_535;
@@ -143,7 +143,7 @@ impl CommandLine for Options {
     }
 }
 
-/// The two numbers of `FIRST[:SECOND]`. No blanks, signs of plus or other bases.
+/// Parses the two numbers of `FIRST[:SECOND]`. No blanks, plus signs or other bases.
 fn pair<A: FromStr, B: FromStr>(value: &OsStr) -> Option<(A, Option<B>)> {
     let text = value.to_str()?;
     let (first, second) = match text.split_once(':') {

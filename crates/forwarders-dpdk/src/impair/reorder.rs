@@ -1,29 +1,30 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Frames held back until others have overtaken them.
+//! Frames that are held back until others have overtaken them.
 
 use std::collections::VecDeque;
 
 use super::every::Every;
 
-/// Holds some frames until a number of later ones have come.
+/// Holds some frames until a number of later ones have been received.
 pub(super) struct Reorder<F> {
     every: Every,
     distance: u64,
-    /// Frames that have come.
+    /// Frames received.
     seen: u64,
-    /// Frames held and the one at which each leaves, in the order in which they came. They came among
-    /// the last `distance` frames, so there are never more, and the queue never grows.
+    /// Held frames, each with the number of the frame at which it leaves, in the order of arrival.
+    /// They are among the last `distance` frames, so the queue never grows beyond that.
     held: VecDeque<(u64, F)>,
 }
 
 impl<F> Reorder<F> {
-    /// Holds those that `every` hits until `distance` later frames have come.
+    /// Holds the frames that `every` selects until `distance` later frames have been received.
     pub(super) fn new(every: Every, distance: u32) -> Self {
         let held = VecDeque::with_capacity(distance as usize + 1);
         Self { every, distance: distance.into(), seen: 0, held }
     }
 
-    /// Takes a frame, and gives those that leave now to `out`. Says whether the frame is held back.
+    /// Takes a frame, and passes the frames that leave now to `out`. Returns true if the frame is
+    /// held back.
     #[inline]
     pub(super) fn pass(&mut self, frame: F, mut out: impl FnMut(F)) -> bool {
         self.seen += 1;
@@ -45,7 +46,7 @@ impl<F> Reorder<F> {
         self.held.len()
     }
 
-    /// Gives up everything that is held, in the order in which it came.
+    /// Gives up all frames that are held, in the order of arrival.
     pub(super) fn end(&mut self) -> impl Iterator<Item = F> {
         self.held.drain(..).map(|(_, frame)| frame)
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From options to running lcores and back to nothing, and their loop.
+//! Starts lcores according to the options, runs their loop, and cleans up.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ use forwarders_common::say;
 /// Mbufs of a port for its rings, bursts and the lcores' caches.
 const MBUFS_PER_PORT: u32 = 4096;
 
-/// Why the options do not fit the ports there are.
+/// Why the options do not fit the existing ports.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChooseError {
     /// There is no port.
@@ -39,11 +39,11 @@ pub enum ChooseError {
     TooMany(usize),
 }
 
-/// Why the program did not start or did not end well.
+/// Why the program did not start or failed at its end.
 pub type RunError = error::RunError<ChooseError>;
 
-/// The pool that [`run`] wants: large enough for every ring, cache and burst, and for all frames that
-/// the effects may hold.
+/// The pool for [`run`]: large enough for every ring, cache and burst, and for all frames that the
+/// effects may hold.
 ///
 /// # Errors
 /// See [`MempoolError`].
@@ -55,7 +55,7 @@ pub fn packet_pool<'eal>(eal: &'eal Eal, options: &Options) -> Result<Mempool<'e
     Mempool::packet_pool(eal, &PoolConfig { count, ..PoolConfig::named("impair") })
 }
 
-/// Makes the pool, impairs until `stop` is raised, and prints the counts.
+/// Makes the pool, impairs until `stop` is set, and prints the counts.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
@@ -63,7 +63,7 @@ pub fn start(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> 
     run(eal, &packet_pool(eal, options)?, options, stop)
 }
 
-/// Impairs until `stop` is raised, and prints the counts.
+/// Impairs until `stop` is set, and prints the counts.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
@@ -82,7 +82,7 @@ pub fn run<'eal>(
     let controls: Vec<PortControl<'_>> = started.iter().map(Port::control).collect();
     ports::await_links(&controls, stop);
 
-    // The other port of two, the same of one.
+    // The other port of two, or the same port if there is one.
     let counters: Vec<Arc<PathCounters>> = ids
         .iter()
         .zip(ids.iter().rev())
@@ -97,7 +97,8 @@ pub fn run<'eal>(
         .collect();
     polling::register(eal, figures.clone())?;
     let shown = counters.clone();
-    let help = "Frames and what became of them. Parameters: int port_id of those received on it";
+    let help =
+        "Counts of frames. Parameters: none for the sums, or int port_id of the receiving port";
     eal.telemetry().register("/linerate/impair", help, move |port| answer(&shown, port))?;
 
     let paths = paths(&mut started, *pool, options, &counters, &figures);
@@ -139,7 +140,7 @@ fn say_counts(counters: &[Arc<PathCounters>]) {
 struct Path<'p> {
     rx: RxQueue<'p>,
     out: Out<'p>,
-    /// Whether frames go back where they came from.
+    /// True if frames are sent back on the port that they came from.
     echo: bool,
     spare: Mempool<'p>,
     effects: Effects<Mbuf<'p>>,
@@ -147,7 +148,7 @@ struct Path<'p> {
     counters: &'p PathCounters,
 }
 
-/// Frames on their way out.
+/// Frames that are to be sent.
 struct Out<'p> {
     queue: TxQueue<'p>,
     burst: Burst<'p, BURST>,
@@ -165,7 +166,7 @@ impl<'p> Out<'p> {
         drop(self.burst.push(mbuf));
     }
 
-    /// Offers what waits to the port, once; what it does not take is gone.
+    /// Offers waiting frames to the port, once; frames that it does not take are dropped.
     #[inline]
     fn flush(&mut self) {
         if self.burst.is_empty() {
@@ -180,13 +181,13 @@ impl<'p> Out<'p> {
 }
 
 impl<'p> Path<'p> {
-    /// Puts what a poll has received through the effects, and sends what is due.
+    /// Applies the effects to the received frames, and sends those that are due.
     #[inline]
     fn turn(&mut self, burst: &mut Burst<'p, BURST>, now: u64) {
         let Self { effects, out, spare, .. } = self;
         let before = out.sent + out.refused;
         let received = !burst.is_empty();
-        // First what has waited: it came earlier.
+        // Waiting frames first: they arrived earlier.
         effects.release(now, &mut |frame| out.push(frame));
         for mbuf in burst.drain() {
             let frame = if self.echo { swap_addresses(mbuf, spare) } else { Some(mbuf) };
@@ -218,7 +219,7 @@ impl<'p> Path<'p> {
     }
 }
 
-/// The queues of the started ports put together: what comes in on one leaves by the other.
+/// Combines the queues of the started ports into paths.
 fn paths<'p>(
     started: &'p mut [Port<'_, Started>],
     pool: Mempool<'p>,
@@ -249,7 +250,7 @@ fn paths<'p>(
         .collect()
 }
 
-/// Deals the paths out to the lcores in turn, and polls until `stop` is raised.
+/// Deals the paths out to the lcores in turn, and polls until `stop` is set.
 fn poll_all(eal: &Eal, paths: Vec<Path<'_>>, stop: &Stop) -> Result<(), RunError> {
     let mut jobs: Vec<_> = eal.lcores().into_iter().map(|lcore| (lcore, Vec::new())).collect();
     let lcores = jobs.len();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The packets of each port, counted by the lcores and read by anybody.
+//! The packets of each port, counted by the lcores; any thread may read the counts.
 
 use forwarders_common::l2fwd::{Counted, Counts};
 use measure::Cell;
@@ -35,12 +35,12 @@ impl PortCounters {
 pub(super) struct Counters(Vec<(u16, PortCounters)>);
 
 impl Counters {
-    /// Of these ports.
+    /// Counters for these ports.
     pub(super) fn new(ports: impl IntoIterator<Item = u16>) -> Self {
         Self(ports.into_iter().map(|port| (port, PortCounters::default())).collect())
     }
 
-    /// Those of one port.
+    /// The counters of one port.
     pub(super) fn of(&self, port: u16) -> Option<&PortCounters> {
         self.0.iter().find(|(id, _)| *id == port).map(|(_, own)| own)
     }

@@ -9,25 +9,25 @@ use crate::ethernet::{self, Addresses, write_addresses};
 use crate::polling::{BURST, Meter, QueueFigures};
 use crate::stop::Stop;
 
-/// Where packets go from one receive queue.
+/// One receive queue and where its packets go.
 pub(super) struct Lane<'port, O> {
     pub(super) rx: RxQueue<'port>,
     pub(super) out: O,
-    /// The addresses to write; `None` to leave packets as they are.
+    /// The addresses to write; `None` to leave packets unchanged.
     pub(super) addresses: Option<Addresses>,
-    /// Where packets that are shared with somebody are copied to before they are written to.
+    /// The pool into which shared packets are copied before they are written to.
     pub(super) spare: Mempool<'port>,
-    /// How the polls of `rx` went.
+    /// Statistics of the polls of `rx`.
     pub(super) figures: &'port QueueFigures,
     pub(super) rx_counters: &'port PortCounters,
     pub(super) tx_counters: &'port PortCounters,
-    /// What the two above have not been told yet: they are in memory that others read, so they are
-    /// told when the buffers are drained.
+    /// Counts that are not yet added to the shared counters: those are in memory that others read,
+    /// so they are updated when the buffers are drained.
     pub(super) counts: Counts,
 }
 
 impl<'port, O: Output<'port>> Lane<'port, O> {
-    /// Passes on what a poll has put into `burst`.
+    /// Forwards the packets that a poll has put into `burst`.
     #[inline(always)]
     fn forward(&mut self, burst: &mut Burst<'port, BURST>) {
         self.counts.received += burst.len() as u64;
@@ -39,8 +39,8 @@ impl<'port, O: Output<'port>> Lane<'port, O> {
         self.out.forward(burst, &mut self.counts);
     }
 
-    /// Takes the burst apart: packets are copied where that is needed, and dropped for want of an mbuf. To
-    /// write twice what was written already changes nothing.
+    /// Handles packets one by one: shared ones are copied, and dropped if there is no mbuf. Writing
+    /// the same addresses twice changes nothing.
     #[cold]
     fn write_rare(&mut self, burst: &mut Burst<'port, BURST>) {
         let Some(addresses) = &self.addresses else { return };
@@ -72,10 +72,10 @@ pub(super) trait Output<'port> {
     fn drain(&mut self, counts: &mut Counts);
 }
 
-/// The C example's way: into a buffer that is sent whenever it holds 32, and drained every 100 us.
+/// As in the C example: a buffer that is sent when it holds 32 packets, and drained every 100 us.
 pub(super) struct Buffered<'port> {
     buffer: TxBuffer<'port, BURST>,
-    /// Packets dropped by the buffer that were counted.
+    /// Packets dropped by the buffer and already counted.
     dropped: u64,
 }
 
@@ -98,7 +98,7 @@ impl<'port> Output<'port> for Buffered<'port> {
     }
 }
 
-/// `--burst-forwarding`: each burst leaves as it came.
+/// `--burst-forwarding`: each burst is sent at once.
 pub(super) struct Unbuffered<'port>(pub(super) TxQueue<'port>);
 
 impl<'port> Output<'port> for Unbuffered<'port> {
@@ -114,11 +114,11 @@ impl<'port> Output<'port> for Unbuffered<'port> {
     fn drain(&mut self, _counts: &mut Counts) {}
 }
 
-/// Packets that are asked at once whether they may be written.
+/// Packets that are checked together for whether they may be written.
 const GROUP: usize = 8;
 
-/// Writes the addresses of every packet in place, or of some, and says `false`, when one of them cannot
-/// be written to as it is.
+/// Writes the addresses of every packet in place. Returns `false`, after writing some or none, if
+/// one of them cannot be written in place.
 #[inline(always)]
 fn write_all(packets: &mut [Mbuf<'_>], addresses: &Addresses) -> bool {
     // As two numbers, which stay in registers while packets are written.
@@ -133,7 +133,7 @@ fn write_all(packets: &mut [Mbuf<'_>], addresses: &Addresses) -> bool {
     all && (rest.is_empty() || write_each(rest, front, back))
 }
 
-/// [`write_all`] one by one, out of the way of the loop over groups.
+/// [`write_all`] one by one, outside of the loop over groups.
 #[inline(never)]
 fn write_each(packets: &mut [Mbuf<'_>], front: u64, back: u32) -> bool {
     let write = |header: &mut Addresses| ethernet::write_halves(header, front, back);
@@ -146,10 +146,10 @@ fn drain_interval() -> u64 {
     tsc::hz().div_ceil(1_000_000) * MICROSECONDS
 }
 
-/// Forwards until told to stop. `tick` is called about every 100 us with the cycles since the last
+/// Forwards until told to stop. `tick` is called about every 100 us with the cycles since its last
 /// call.
 ///
-/// On its own, so that the loop has the registers to itself.
+/// A separate function, so that the loop has all registers.
 #[inline(never)]
 pub(super) fn run<'port, O: Output<'port>>(
     mut lanes: Vec<Lane<'port, O>>,
@@ -162,10 +162,10 @@ pub(super) fn run<'port, O: Output<'port>>(
     let mut now = drained;
     while !stop.is_raised() {
         for lane in &mut lanes {
-            // Made anew, so that it is known to be empty.
+            // A new one each time, so that the compiler knows that it is empty.
             let mut burst = Burst::<BURST>::new();
             let received = lane.rx.receive(&mut burst);
-            // One reading serves the figures and the drain timer.
+            // One clock reading serves the statistics and the drain timer.
             now = tsc::now();
             meter.polled(lane.figures, received, now);
             if received == 0 {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From a plan to running lcores and back to nothing.
+//! Starts lcores according to a plan, and cleans up.
 
 use std::sync::OnceLock;
 
@@ -23,8 +23,8 @@ const DESCRIPTORS: u32 = 1024;
 const CACHE: u32 = 256;
 const MIN_MBUFS: u32 = 8192;
 
-/// The pool that [`run`] wants: large enough for every ring, cache and burst, and on the main lcore's
-/// NUMA node, as in the C example.
+/// The pool for [`run`]: large enough for every ring, cache and burst, and on the main lcore's NUMA
+/// node, as in the C example.
 ///
 /// # Errors
 /// See [`MempoolError`].
@@ -38,7 +38,7 @@ pub fn packet_pool(eal: &Eal) -> Result<Mempool<'_>, MempoolError> {
     )
 }
 
-/// Makes the pool and forwards until `stop` is raised, then says "Bye...", as the C example does.
+/// Makes the pool and forwards until `stop` is set, then prints "Bye...", as the C example does.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
@@ -48,7 +48,7 @@ pub fn start(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> 
     Ok(())
 }
 
-/// Forwards until `stop` is raised.
+/// Forwards until `stop` is set.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
@@ -99,14 +99,14 @@ pub fn run<'eal>(
         say!(" Done");
     }
     outcome?;
-    // Only now have the ports given back what they held.
+    // Only now have the ports returned the mbufs that they held.
     if let (Some(file), Some(value)) = (&file, last.into_inner()) {
         file.write(&with_pool(value, pool))?;
     }
     Ok(())
 }
 
-/// The last document, and how many mbufs did not come back.
+/// The last document, with the number of mbufs that were not returned.
 fn with_pool(mut document: Value, pool: &Mempool<'_>) -> Value {
     if let Value::Dict(entries) = &mut document {
         let figures = Value::dict([
@@ -119,7 +119,7 @@ fn with_pool(mut document: Value, pool: &Mempool<'_>) -> Value {
     document
 }
 
-/// What DPDK tells of a port.
+/// What DPDK reports about a port.
 fn facts(controls: &[PortControl<'_>], port: u16) -> PortFacts {
     let control = controls.iter().find(|control| control.id().index() == port);
     PortFacts {
@@ -128,7 +128,7 @@ fn facts(controls: &[PortControl<'_>], port: u16) -> PortFacts {
     }
 }
 
-/// Who does what, printed as the C example prints it.
+/// Makes the plan and prints it as the C example does.
 fn plan(eal: &Eal, options: &Options) -> Result<Plan, RunError> {
     say!("MAC updating {}", if options.mac_updating { "enabled" } else { "disabled" });
     let present: Vec<u16> = eal.ports().iter().map(|port| port.index()).collect();
@@ -168,7 +168,7 @@ fn start_ports<'eal>(
     Ok(started)
 }
 
-/// To DPDK's log, as the C example's lcores do themselves.
+/// Written to DPDK's log, as the C example's lcores do themselves.
 fn say_what_lcores_do(eal: &Eal, plan: &Plan) {
     for lcore in eal.lcores() {
         let id = lcore.id();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The queues of the started ports, put together as the plan says and dealt out to the lcores.
+//! Combines the queues of the started ports according to the plan and assigns them to the lcores.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -57,7 +57,7 @@ impl<'port> Wiring<'port> {
         Ok(wiring)
     }
 
-    /// Runs every lcore's loop until `stop`; the main lcore also sees to the screen.
+    /// Runs every lcore's loop until `stop`; the main lcore also prints the screen.
     pub(super) fn forward(
         self,
         eal: &Eal,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Telemetry commands. DPDK answers them on threads of its own, which outlive the tables: what concerns
-//! those is asked of the main lcore.
+//! Telemetry commands. DPDK answers them on its own threads, which live longer than the tables:
+//! requests about tables are passed to the main lcore.
 
 use std::fmt::Display;
 use std::path::PathBuf;
@@ -16,7 +16,7 @@ use super::desk::Desk;
 /// The command about nodes.
 const NODES: &str = "/linerate/graph/nodes";
 
-/// Rules that one answer tells of: as many as telemetry has room for.
+/// The most rules in one answer: as many as telemetry has room for.
 pub const PAGE: usize = 512;
 
 /// IPv4 or IPv6.
@@ -36,24 +36,24 @@ impl Family {
     }
 }
 
-/// What somebody wants of the main lcore.
+/// A request to the main lcore.
 #[derive(PartialEq, Eq, Debug)]
 pub enum Wish {
-    /// Which rules there are.
+    /// The rules.
     Rules,
-    /// How often rules decided, from this one on.
+    /// The hit counts of rules, from this one on.
     Hits(Family, usize),
-    /// Other rules.
+    /// New rules from a file.
     Replace(Family, PathBuf),
 }
 
-/// A wish and where its answer goes.
+/// A request and the channel for its answer.
 pub struct Request {
     pub wish: Wish,
     pub reply: Sender<Value>,
 }
 
-/// Registers the commands; what they are asked for comes out of the receiver.
+/// Registers the commands; requests come out of the receiver.
 pub fn register(
     eal: &Eal,
     desks: &[Arc<Desk>],
@@ -69,13 +69,13 @@ pub fn register(
     )?;
     telemetry.register(
         "/linerate/graph/dot",
-        "The graph as Graphviz draws it. Takes no parameters",
+        "The graph in Graphviz's DOT format. Takes no parameters",
         move |_| Some(Value::dict([("dot", Value::Text(dot.clone()))])),
     )?;
     let ask = move |requests: &Sender<Request>, wish: Wish| {
         let (reply, answer) = channel();
         requests.send(Request { wish, reply }).ok()?;
-        // Ends without an answer when the program does.
+        // Ends without an answer if the program ends.
         answer.recv().ok()
     };
     let to = requests.clone();
@@ -95,7 +95,7 @@ pub fn register(
     )?;
     telemetry.register(
         "/linerate/rules/replace",
-        "Reads rules anew, between two packets. Parameters: ipv4 or ipv6,FILE",
+        "Replaces the rules by those of a file, between two packets. Parameters: ipv4 or ipv6,FILE",
         move |parameters| match replace(parameters) {
             Some(wish) => ask(&requests, wish),
             None => Some(usage("ipv4 or ipv6,FILE")),
@@ -104,12 +104,12 @@ pub fn register(
     Ok(receiver)
 }
 
-/// An answer that says what went wrong.
+/// An answer with an error message.
 pub fn error(reason: impl Display) -> Value {
     Value::dict([("error", Value::Text(reason.to_string()))])
 }
 
-/// The answer to parameters that cannot be read.
+/// The answer to invalid parameters.
 fn usage(takes: &str) -> Value {
     error(format_args!("takes {takes}"))
 }
@@ -125,7 +125,7 @@ fn replace(parameters: &str) -> Option<Wish> {
     (!file.is_empty()).then(|| Wish::Replace(family, PathBuf::from(file)))
 }
 
-/// Of all lcores, or of one. `None` for parameters that are neither.
+/// The nodes of all lcores, or of one. `None` for other parameters.
 fn nodes(desks: &[Arc<Desk>], parameters: &str) -> Option<Value> {
     let only: Option<u32> = match parameters.trim() {
         "" => None,
@@ -135,12 +135,13 @@ fn nodes(desks: &[Arc<Desk>], parameters: &str) -> Option<Value> {
     Some(those_with_room(asked.map(|desk| (desk.lcore, desk.stats()))))
 }
 
-/// The nodes of as many lcores as one answer has room for. The others are named in a last entry, `left_off`.
+/// The nodes of as many lcores as fit into one answer. The others are listed in a last entry,
+/// `left_off`.
 fn those_with_room(lcores: impl Iterator<Item = (u32, Vec<NodeStats>)>) -> Value {
     let told: Vec<(u32, Vec<Value>)> = lcores
         .map(|(lcore, nodes)| (lcore, nodes.into_iter().map(|node| entry(lcore, node)).collect()))
         .collect();
-    // Each entry has a comma or a bracket behind it, and the first a bracket before it.
+    // Each entry is followed by a comma or a bracket, and the first is preceded by a bracket.
     let size = |entries: &[Value]| entries.iter().map(|entry| entry.size() + 1).sum::<usize>();
     let room = room(NODES) - 1;
     let left_off = |lcores: Vec<u64>| Value::dict([("left_off", Value::Numbers(lcores))]);
@@ -169,7 +170,7 @@ fn entry(lcore: u32, node: NodeStats) -> Value {
         ("node".to_owned(), Value::String(node.name)),
     ];
     let counts = [("calls", node.calls), ("packets", node.objects), ("cycles", node.cycles)];
-    // What was not counted is absent.
+    // Counts that do not exist are absent.
     let counted =
         counts.into_iter().filter_map(|(name, count)| Some((name.to_owned(), count?.into())));
     entries.extend(counted);
@@ -190,7 +191,7 @@ mod tests {
         }
     }
 
-    /// How many lcores are told of with all of their nodes, and which are left off.
+    /// How many lcores are included with all of their nodes, and which are left off.
     fn whole_and_left_off(answer: &Value) -> (usize, Vec<u64>) {
         let Value::List(entries) = answer else { panic!("{answer:?}") };
         let told = entries.iter().filter(|entry| field(entry, "node").is_some()).count();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where an lcore lays down what its nodes have counted, when somebody asks.
+//! Where an lcore publishes its nodes' counts when they are requested.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use graph::{Executor, NodeStats};
 
-/// One lcore's.
+/// The published counts of one lcore.
 pub struct Desk {
     /// The lcore.
     pub lcore: u32,
@@ -18,13 +18,13 @@ pub struct Desk {
 }
 
 impl Desk {
-    /// Of an lcore that has counted nothing.
+    /// For an lcore that has counted nothing.
     pub fn new(lcore: u32) -> Self {
         let (asked, told) = (AtomicU64::new(0), AtomicU64::new(0));
         Self { lcore, asked, told, stats: Mutex::default() }
     }
 
-    /// For the lcore, between two walks: tells when it was asked.
+    /// Called by the lcore between two walks: publishes the counts if they were requested.
     #[inline]
     pub fn serve(&self, graph: &dyn Executor) {
         let asked = self.asked.load(Ordering::Relaxed);
@@ -33,9 +33,9 @@ impl Desk {
         }
     }
 
-    /// For the lcore, at its end.
+    /// Called by the lcore at its end.
     pub fn close(&self, graph: &dyn Executor) {
-        // Whatever will be asked has been told.
+        // All later requests are answered by this.
         self.tell(graph, u64::MAX);
     }
 
@@ -46,8 +46,8 @@ impl Desk {
         self.told.store(asked, Ordering::Release);
     }
 
-    /// What the nodes have counted until now. An lcore that does not answer within a second gives what it
-    /// said last.
+    /// The present counts of the nodes. If the lcore does not answer within a second, the last
+    /// published ones.
     pub fn stats(&self) -> Vec<NodeStats> {
         const PATIENCE: Duration = Duration::from_secs(1);
         let ticket = self.asked.fetch_add(1, Ordering::Relaxed) + 1;

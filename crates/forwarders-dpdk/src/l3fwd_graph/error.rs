@@ -11,7 +11,7 @@ use graph::GraphError;
 
 use super::plan::PlanError;
 
-/// Why routing did not start or did not end well.
+/// Why routing did not start or failed at its end.
 pub type RunError = crate::error::RunError<SetupError>;
 
 impl<E: Into<SetupError>> From<E> for RunError {
@@ -20,60 +20,60 @@ impl<E: Into<SetupError>> From<E> for RunError {
     }
 }
 
-/// Why the options cannot be done.
+/// Why the options cannot be carried out.
 #[derive(Debug, thiserror::Error)]
 pub enum SetupError {
     /// They do not fit the ports and lcores.
     #[error(transparent)]
     Plan(#[from] PlanError),
-    /// A file is not as it should be.
+    /// A file is invalid.
     #[error(transparent)]
     File(#[from] RuleFileError),
-    /// DPDK takes no list of so many rules.
+    /// DPDK cannot make a list of that many rules.
     #[error("{}: {reason}", file.display())]
     Acl {
         /// The file of rules.
         file: PathBuf,
-        /// What DPDK says.
+        /// DPDK's error.
         reason: AclError,
     },
-    /// DPDK does not take a rule.
+    /// DPDK refuses a rule.
     #[error("{}: line {line}: {reason}", file.display())]
     Rule {
         /// The file.
         file: PathBuf,
         /// The rule's line.
         line: usize,
-        /// What DPDK says.
+        /// DPDK's error.
         reason: RuleError,
     },
-    /// The rules together are too much.
+    /// The rules together are too much for DPDK.
     #[error("{}: {reason}", file.display())]
     Build {
         /// The file.
         file: PathBuf,
-        /// What DPDK says.
+        /// DPDK's error.
         reason: BuildError,
     },
-    /// There is no table for routes.
+    /// A table for routes could not be made.
     #[error(transparent)]
     Routes(#[from] LpmError),
-    /// A route did not get in.
+    /// A route could not be added.
     #[error("{}the route {prefix}: {reason}", place(file.as_deref(), *line))]
     Route {
-        /// The file; `None` for the routes that are built in.
+        /// The file; `None` for the built-in routes.
         file: Option<PathBuf>,
         /// Its line there.
         line: usize,
         /// Its prefix.
         prefix: String,
-        /// What DPDK says.
+        /// DPDK's error.
         reason: RouteError,
     },
-    /// A graph was not made.
+    /// A graph could not be made.
     #[error(transparent)]
     Graph(#[from] GraphError),
-    /// Too many lcores read the rules.
+    /// More lcores than can read the rules.
     #[error(transparent)]
     Readers(#[from] TooManyReaders),
 }

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Routing: DPDK's l3fwd-graph example, with its command line, as a graph of nodes in safe Rust.
 //!
-//! Packets of IPv4 and IPv6 leave by the port that the longest prefix of their destination leads to, with
-//! that port's addresses and one hop less to live. With `--rule_ipv4` and `--rule_ipv6` an access control
-//! list comes first, whose rules can be replaced while packets flow. `--executor` says what walks the graph:
-//! DPDK's librte_graph, or one function that the compiler makes of all nodes.
+//! IPv4 and IPv6 packets are sent on the port of the longest matching prefix, with that port's MAC
+//! addresses and a TTL or hop limit that is one less. With `--rule_ipv4` and `--rule_ipv6` an
+//! access control list comes first, whose rules can be replaced while packets flow. `--executor`
+//! selects what walks the graph: DPDK's librte_graph, or one function into which the compiler fuses
+//! all nodes.
 //!
-//! Every lcore has a graph of its own; the main lcore prints what happens in their nodes.
+//! Every lcore has its own graph; the main lcore prints the nodes' statistics.
 
 mod commands;
 mod desk;

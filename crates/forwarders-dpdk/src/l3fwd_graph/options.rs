@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The command line: that of the C example, and what this program adds.
+//! The command line: that of the C example, with additions.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -70,31 +70,32 @@ pub enum Executor {
 /// Where rules look for the ports of a packet.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub enum Reading {
-    /// Behind options and extension headers. Fragments without ports are judged by addresses and protocol.
+    /// Behind options and extension headers. Fragments without ports are matched by addresses and
+    /// protocol.
     #[default]
     Everywhere,
-    /// There, too, and fragments without ports match no rule.
+    /// The same, but fragments without ports match no rule.
     NoFragments,
-    /// At fixed places, as l3fwd.
+    /// At fixed offsets, as in l3fwd.
     AsC,
 }
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, Default, PartialEq, Eq, Debug)]
 pub struct Options {
     /// Enabled ports; 0 when none were named.
     pub port_mask: u32,
-    /// Whether ports receive what is not addressed to them.
+    /// True if ports are promiscuous.
     pub promiscuous: bool,
-    /// Which lcore polls which queue; `None` when that was not said.
+    /// Which lcore polls which queue; `None` if not given.
     pub queues: Option<Vec<Polled>>,
-    /// Where frames are addressed to that leave by a port, where that was said.
+    /// The destination MAC address of frames sent on each port, where given.
     pub destinations: BTreeMap<u16, [u8; 6]>,
-    /// Bytes of the longest frame with its FCS, if that was said.
+    /// Bytes of the longest frame with its FCS, if given.
     pub max_packet_len: Option<u16>,
-    /// Whether everything is allocated on NUMA node 0.
+    /// True if everything is allocated on NUMA node 0.
     pub no_numa: bool,
-    /// Whether each port has a pool of its own.
+    /// True if each port has its own pool.
     pub per_port_pool: bool,
     /// Rules about packets of IPv4.
     pub rules_ipv4: Option<PathBuf>,
@@ -108,7 +109,7 @@ pub struct Options {
     pub executor: Executor,
     /// Where rules look for ports.
     pub reading: Reading,
-    /// Whether what l3fwd reads in silence is a mistake.
+    /// Whether what l3fwd silently accepts is an error.
     pub strictness: Strictness,
 }
 
@@ -162,7 +163,7 @@ impl CommandLine for Options {
             pcap => {
                 return Err(not_here(
                     &format!("--{pcap}"),
-                    "this program writes no packets down: dpdk-dumpcap does, of its ports",
+                    "this program cannot capture packets: use dpdk-dumpcap on its ports",
                 ));
             }
         }
@@ -175,7 +176,7 @@ impl Options {
         if self.reading != Reading::default() && self.reading != reading {
             return Err(not_here(
                 option,
-                "either --drop-fragments or --acl-as-c, which looks for no fragments",
+                "--drop-fragments and --acl-as-c exclude each other: with --acl-as-c fragments are not detected",
             ));
         }
         self.reading = reading;
@@ -189,8 +190,8 @@ fn config(value: &OsStr) -> Result<Vec<Polled>, OptionsError> {
         .ok_or_else(|| wrong("Invalid config", "--config", takes, value))
 }
 
-/// Triples in brackets, read as leniently as the C example reads them: what stands between brackets is
-/// passed over, and so is what follows a number.
+/// Triples in brackets, parsed as leniently as in the C example: text between brackets is skipped,
+/// and so is text after a number.
 fn queues(text: &str) -> Option<Vec<Polled>> {
     let mut queues = Vec::new();
     for inner in in_brackets(text, MAX_QUEUE_TEXT)? {
@@ -243,7 +244,7 @@ fn executor(value: &OsStr) -> Result<Executor, OptionsError> {
     }
 }
 
-/// To completion (`rtc`) is how a graph is walked anyway.
+/// Run to completion (`rtc`) is how a graph is walked anyway.
 fn model(value: &OsStr) -> Result<(), OptionsError> {
     match value.to_str() {
         Some("rtc") => Ok(()),
@@ -255,7 +256,7 @@ fn model(value: &OsStr) -> Result<(), OptionsError> {
     }
 }
 
-/// What the C example can do, of later releases than 22.11.
+/// The error for options of the C example in releases later than 22.11.
 fn not_here(option: &str, reason: &str) -> OptionsError {
     OptionsError::Unsupported { option: option.to_owned(), reason: reason.to_owned() }
 }
@@ -322,8 +323,8 @@ mod tests {
             ("--executor c", "--executor"),
             ("--model one", "--model takes rtc"),
             ("--model dispatch", "--model dispatch: each lcore"),
-            ("--drop-fragments --acl-as-c", "--acl-as-c: either --drop-fragments"),
-            ("--acl-as-c --drop-fragments", "--drop-fragments: either"),
+            ("--drop-fragments --acl-as-c", "--acl-as-c: --drop-fragments and"),
+            ("--acl-as-c --drop-fragments", "--drop-fragments: --drop-fragments and"),
             ("--pcap-enable", "--pcap-enable: this program"),
             ("--pcap-num-cap 3", "--pcap-num-cap: "),
             ("--pcap-file-name=x", "--pcap-file-name: "),

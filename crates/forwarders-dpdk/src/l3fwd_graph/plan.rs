@@ -8,7 +8,7 @@ use crate::options::ports_of;
 const MAX_PER_LCORE: usize = 16;
 const MAX_PER_PORT: u16 = 128;
 
-/// Why the options do not fit the ports and lcores there are.
+/// Why the options do not fit the existing ports and lcores.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
     /// No port was named.
@@ -37,9 +37,9 @@ pub enum PlanError {
     /// A port that is not enabled.
     #[error("--config: port {0} is not enabled in -p")]
     NotEnabled(u16),
-    /// Queues of a port have gaps, or one is there twice.
+    /// A port's queues have gaps, or one is listed twice.
     #[error(
-        "--config: the queues of port {port} are to be 0, 1, 2 and so on, and queue {queue} comes too {when}"
+        "--config: the queues of port {port} must be listed as 0, 1, 2, ..., but queue {queue} comes too {when}"
     )]
     Order {
         /// The port.
@@ -54,20 +54,20 @@ pub enum PlanError {
     TooMany(u32),
 }
 
-/// What is to be started.
+/// The checked assignment of queues to lcores.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Plan {
     /// Enabled ports, ascending.
     pub ports: Vec<u16>,
     /// Queues, in the order of the command line.
     pub queues: Vec<Polled>,
-    /// Lcores that poll, ascending. The place of an lcore is the number of its queue in every port that it
-    /// sends by.
+    /// Lcores that poll, in ascending order. An lcore's index is the number of its transmit queue
+    /// on every port.
     pub lcores: Vec<u32>,
 }
 
 impl Plan {
-    /// What the options mean with these ports and lcores.
+    /// Checks the options with these ports and lcores.
     ///
     /// # Errors
     /// See [`PlanError`].

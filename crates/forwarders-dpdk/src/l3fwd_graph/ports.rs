@@ -23,7 +23,7 @@ const HEADROOM: u16 = 128;
 /// Ethernet header and FCS.
 const OVERHEAD: u16 = 18;
 
-/// The pools, made when they are first asked for.
+/// The pools, made when they are first needed.
 struct Pools<'p, 'eal> {
     eal: &'eal Eal,
     plan: &'p Plan,
@@ -32,7 +32,7 @@ struct Pools<'p, 'eal> {
 }
 
 impl<'eal> Pools<'_, 'eal> {
-    /// That of a port's queues that an lcore polls.
+    /// The pool for queues of a port that an lcore polls.
     fn of(&mut self, port: u16, lcore: Lcore) -> Result<Mempool<'eal>, MempoolError> {
         let socket = if self.options.no_numa { Some(0) } else { lcore.socket() };
         let owner = if self.options.per_port_pool { port } else { 0 };
@@ -68,7 +68,7 @@ impl<'eal> Pools<'_, 'eal> {
     }
 }
 
-/// Ports that run, and what is written into packets that leave by each.
+/// Running ports, and the addresses to write into packets sent on each.
 type Running<'eal> = (Vec<Port<'eal, Started>>, BTreeMap<u16, Addresses>);
 
 /// Starts the ports.
@@ -93,7 +93,9 @@ pub fn start<'eal>(
             }
         }
         if rx.is_empty() {
-            say!("WARNING, port {id} has no queue in --config: what it receives is not routed.");
+            say!(
+                "WARNING, port {id} has no queue in --config: packets received on it are not routed."
+            );
         }
         let queues = (rx.len(), plan.lcores.len());
         say_on!(

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The routes: those of a file, or those that the C examples have built in.
+//! The routes: from a file, or the built-in ones of the C examples.
 
 use std::collections::HashSet;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -18,20 +18,22 @@ use crate::stop::Stop;
 /// Ports that the C examples have routes for.
 const BUILT_IN: u16 = 8;
 
-/// Routes that a cache near the core holds the entries of, for which to ask ahead costs more than it gains.
+/// The number of routes whose entries fit a cache near the core: prefetching then costs more than
+/// it gains.
 const NEAR: usize = 4096;
 
 /// Routes of both families, for each NUMA node.
 pub struct Tables<'eal> {
     pub ipv4: PerSocket<Lpm<'eal>>,
-    /// Whether lookups of IPv4 are of so many places in memory that they have to be fetched ahead.
+    /// True if IPv4 lookups access so much memory that entries should be prefetched.
     pub spread: bool,
     pub ipv6: PerSocket<Lpm6<'eal>>,
 }
 
 impl<'eal> Tables<'eal> {
-    /// Reads the files where there are some. Ends early, with some of the routes, when `stop` is raised: DPDK
-    /// looks for a free group from the first on, which takes minutes for tens of thousands of long prefixes.
+    /// Reads the files, if any. Ends early, with some of the routes, if `stop` is set: DPDK
+    /// searches for a free group from the first on, which takes minutes for tens of thousands of
+    /// long prefixes.
     pub fn load(eal: &'eal Eal, options: &Options, stop: &Stop) -> Result<Self, SetupError> {
         let read = (options.port_mask, options.strictness);
         let ipv4 = Known::new(options.routes_ipv4.as_deref(), read, net4)?;
@@ -55,13 +57,13 @@ impl<'eal> Tables<'eal> {
 
 /// Routes of a family.
 struct Known<'f, A> {
-    /// Where they were read; `None` for those that are built in.
+    /// The file; `None` for the built-in routes.
     file: Option<&'f Path>,
     routes: Vec<Route<A>>,
 }
 
 impl<'f, A: Address> Known<'f, A> {
-    /// Those of a file, or those of l3fwd's tables that lead to enabled ports.
+    /// The routes of a file, or those of l3fwd's tables that lead to enabled ports.
     fn new(
         file: Option<&'f Path>,
         (ports, strictness): (u32, Strictness),
@@ -77,7 +79,7 @@ impl<'f, A: Address> Known<'f, A> {
         Ok(Self { file, routes: contents.entries })
     }
 
-    /// Puts them into a table, as long as it is to go on.
+    /// Adds them to a table, until `stop` is set.
     fn add(
         &self,
         go_on: impl Fn() -> bool,
@@ -106,8 +108,8 @@ fn net6(port: u16) -> Prefix<Ipv6Addr> {
     Prefix { network: Ipv6Addr::new(0x2001, 0x200, 0, port, 0, 0, 0, 0), len: 64 }
 }
 
-/// A table with room for these. Groups are counted as [`LpmConfig::groups`] says: one for each part of 8
-/// bits behind the first `whole` that some prefix goes into, by what stands before it.
+/// A table with room for these. Groups are counted as [`LpmConfig::groups`] describes: one for each
+/// further 8 bits after the first `whole` that some prefix extends into, by the bits before them.
 fn config<A: Address>(
     name: &str,
     socket: Option<u32>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The access control lists, and how often each rule was the one that counted.
+//! The access control lists, and the hit count of each rule.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 use std::num::NonZeroU32;
@@ -21,7 +21,7 @@ use super::error::SetupError;
 use super::options::{Options, Reading};
 use super::warnings;
 
-/// In the number of a rule: it denies.
+/// Flag in a rule's number: it denies.
 const DENIES: u32 = 1 << 31;
 
 /// Fields of the lists of each family.
@@ -35,47 +35,47 @@ pub struct ReadOptions {
     pub ports: u32,
     /// Where rules look for the ports of packets.
     pub reading: Reading,
-    /// Whether what l3fwd reads in silence is a mistake.
+    /// Whether what l3fwd silently accepts is an error.
     pub strictness: Strictness,
 }
 
 impl ReadOptions {
-    /// As the command line says.
+    /// The settings of the command line.
     pub fn of(options: &Options) -> Self {
         let Options { port_mask: ports, reading, strictness, .. } = *options;
         Self { ports, reading, strictness }
     }
 }
 
-/// The lists of both families; `None` where no file was given.
+/// The lists of both families; `None` if no file was given.
 pub struct Tables<'q, 'eal> {
     pub ipv4: Option<Replaceable<'q, Rules<'eal, IPV4>>>,
     pub ipv6: Option<Replaceable<'q, Rules<'eal, IPV6>>>,
 }
 
-/// A list for each lcore to look into, and the rules that it was made of.
+/// A list for each lcore, and the rules that it was made from.
 pub struct Rules<'t, const FIELDS: usize> {
-    /// Where they were read.
+    /// The file.
     pub file: PathBuf,
-    /// The line of each rule, in their order, and whether it denies.
+    /// The line of each rule, in order, and whether it denies.
     pub rules: Vec<(usize, bool)>,
     /// Warnings about the file.
     pub warnings: usize,
     lists: PerSocket<Acl<'t, Built, FIELDS>>,
-    /// For fragments without ports; `None` where they are dropped.
+    /// For fragments without ports; `None` if they are dropped.
     fragments: Option<PerSocket<Acl<'t, Built, FIELDS>>>,
-    /// By the lcore's place in the plan.
+    /// By the lcore's index in the plan.
     lcores: Vec<(Lcore, Counters)>,
 }
 
 /// What one lcore counts.
 struct Counters {
-    /// By the place of the rule.
+    /// By the rule's index.
     hits: Box<[Cell]>,
     unmatched: Cell,
 }
 
-/// What a packet is counted as.
+/// How a packet is counted.
 #[derive(Clone, Copy)]
 pub enum Count {
     /// A rule's.
@@ -92,14 +92,14 @@ impl Count {
 }
 
 impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
-    /// The list that is near the lcore at that place.
+    /// The list on the NUMA node of the lcore with that index.
     #[inline(always)]
     pub fn list(&self, lcore: usize) -> &Acl<'t, Built, FIELDS> {
         self.lists.of(self.lcores[lcore].0)
     }
 
-    /// Judges a packet that the list cannot look at where it lies, counts it for the lcore at that place, and says whether it
-    /// passes.
+    /// Decides about a packet that the list cannot classify in place, counts it for the lcore with
+    /// that index, and returns true if it passes.
     #[cold]
     pub fn judge(&self, lcore: usize, packet: InputError) -> bool {
         let ask = |list: &Acl<'t, Built, FIELDS>, bytes: &[u8]| {
@@ -117,7 +117,7 @@ impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
         self.count(lcore, Count::of(verdict))
     }
 
-    /// Counts a packet for the lcore at that place, and says whether it passes.
+    /// Counts a packet for the lcore with that index, and returns true if it passes.
     #[inline(always)]
     pub fn count(&self, lcore: usize, count: Count) -> bool {
         let counters = &self.lcores[lcore].1;
@@ -135,7 +135,7 @@ impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
         }
     }
 
-    /// Packets that the rule at that place decided, on all lcores.
+    /// Packets that the rule with that index decided, on all lcores.
     pub fn hits(&self, rule: usize) -> u64 {
         self.lcores.iter().map(|(_, counters)| counters.hits[rule].get()).sum()
     }
@@ -146,14 +146,14 @@ impl<'t, const FIELDS: usize> Rules<'t, FIELDS> {
     }
 }
 
-/// A family of addresses, as the lists know it.
+/// An address family, as the lists use it.
 pub trait Family<const FIELDS: usize>: Address {
-    /// How it is called.
+    /// Its name.
     const NAME: &'static str;
-    /// Where its fields lie.
+    /// The layout of its fields.
     const LAYOUT: Layout<FIELDS>;
 
-    /// What a rule asks of each field.
+    /// The conditions of a rule on each field.
     fn fields(asks: &FiveTuple<Self>) -> [Match; FIELDS];
 }
 
@@ -216,7 +216,8 @@ fn others<A>(asks: &FiveTuple<A>) -> [Match; 4] {
     [protocol, range(&asks.source_ports), range(&asks.destination_ports), flags]
 }
 
-/// Reads a file of rules and makes lists of it for these lcores. `number` tells its lists from those before.
+/// Reads a file of rules and makes lists of it for these lcores. `number` makes the names of its
+/// lists unique.
 pub fn load<'eal, A: Family<FIELDS>, const FIELDS: usize>(
     eal: &'eal Eal,
     file: &Path,
@@ -262,8 +263,9 @@ pub fn load<'eal, A: Family<FIELDS>, const FIELDS: usize>(
     })
 }
 
-/// What a rule asks of a fragment without ports and flags; `None`: nothing. One that lets ports or flags pass lets their fragments
-/// pass, and one that denies them denies the first fragments, without which the others are nothing.
+/// The conditions of a rule on a fragment without ports and flags; `None` if the rule does not
+/// apply to fragments. A rule that permits some ports or flags permits their fragments. A rule that
+/// denies them denies the first fragments, without which the others are useless.
 fn of_fragment<A: Address>(rule: &AclRule<A>) -> Option<FiveTuple<A>> {
     const ANY: RangeInclusive<u16> = 0..=u16::MAX;
     let asks = &rule.matches;
@@ -277,7 +279,8 @@ fn of_fragment<A: Address>(rule: &AclRule<A>) -> Option<FiveTuple<A>> {
     Some(FiveTuple { source_ports: ANY, destination_ports: ANY, flags, ..asks.clone() })
 }
 
-/// One list. Each rule has its place in the file and what it asks; an earlier rule has a higher priority than a later one.
+/// Makes one list. Each rule has its index in the file and its conditions; an earlier rule has a
+/// higher priority.
 fn list<'eal, A: Family<FIELDS>, const FIELDS: usize>(
     eal: &'eal Eal,
     file: &Path,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From options to running lcores and back to nothing.
+//! Starts lcores according to the options, and cleans up.
 
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -31,7 +31,7 @@ use crate::polling::{self, QueueFigures};
 use crate::ports::await_links;
 use crate::stop::Stop;
 
-/// Routes until `stop` is raised, then says "Bye...", as the C example does.
+/// Routes until `stop` is set, then prints "Bye...", as the C example does.
 ///
 /// # Errors
 /// See [`RunError`]. Nothing is left running or configured.
@@ -40,7 +40,7 @@ pub fn start(eal: &Eal, options: &Options, stop: &Stop) -> Result<(), RunError> 
     let lcores: Vec<Lcore> =
         eal.lcores().into_iter().filter(|lcore| plan.lcores.contains(&lcore.id())).collect();
     let routes = routes::Tables::load(eal, options, stop)?;
-    // The main lcore reads too, when somebody asks for counters.
+    // The main lcore is a reader too, when counters are requested.
     let qsbr = Qsbr::new(lcores.len() as u16 + 1);
     let filters = Filters::load(eal, &qsbr, options, &lcores)?;
     if stop.is_raised() {
@@ -133,7 +133,7 @@ impl<'port> QueuesByPort<'port> {
         Self { rx, tx }
     }
 
-    /// The nodes of the lcore at that place in the plan.
+    /// The nodes of the lcore with that index in the plan.
     fn router(
         &mut self,
         plan: &Plan,
@@ -172,7 +172,7 @@ impl<'port> QueuesByPort<'port> {
     }
 }
 
-/// The access control lists and what is needed to make others.
+/// The access control lists and what is needed to make new ones.
 struct Filters<'q, 'eal> {
     tables: rules::Tables<'q, 'eal>,
     read: rules::ReadOptions,
@@ -203,22 +203,22 @@ impl<'q, 'eal> Filters<'q, 'eal> {
     }
 }
 
-/// What the main lcore does while the others forward.
+/// The main lcore's work while the others forward.
 struct Office<'f, 'q, 'eal> {
     filters: &'f Filters<'q, 'eal>,
     reader: Reader<'f>,
     eal: &'eal Eal,
-    /// Lists made so far for each family.
+    /// The number of lists made so far for each family.
     number: u64,
 }
 
 impl<'q, 'eal> Office<'_, 'q, 'eal> {
     fn serve(&mut self, requests: &Receiver<Request>, mut screen: Screen, stop: &Stop) {
-        /// How late the end may be noticed.
+        /// How long it may take to notice the end.
         const PATIENCE: Duration = Duration::from_millis(20);
         while !stop.is_raised() {
             if let Ok(Request { wish, reply }) = requests.recv_timeout(PATIENCE.min(screen.due())) {
-                // Whoever asked may be gone.
+                // The client may be gone.
                 let _ = reply.send(self.answer(wish));
             }
             screen.tick();
@@ -270,7 +270,7 @@ impl<'q, 'eal> Office<'_, 'q, 'eal> {
         ])
     }
 
-    /// Lcores look up in the new rules from their next batch on. The old ones are gone when this returns.
+    /// Lcores use the new rules from their next batch on. The old ones are freed when this returns.
     fn replace<A: rules::Family<FIELDS>, const FIELDS: usize>(
         &mut self,
         table: Option<&Replaceable<'q, Rules<'eal, FIELDS>>>,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What happens in the nodes, once a second.
+//! Prints the nodes' statistics, once a second.
 
 use std::fmt::Write as _;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use super::desk::Desk;
 
 const PERIOD: Duration = Duration::from_secs(1);
 
-/// Shows the nodes of all lcores together.
+/// Prints the nodes, summed over all lcores.
 pub struct Screen {
     desks: Vec<Arc<Desk>>,
     shown: Instant,
-    /// Objects of each node when it was shown.
+    /// Object count of each node at the last time.
     before: Vec<u64>,
 }
 
@@ -26,12 +26,12 @@ impl Screen {
         Self { desks, shown: Instant::now(), before: Vec::new() }
     }
 
-    /// How long it may wait.
+    /// The time until it is due.
     pub fn due(&self) -> Duration {
         PERIOD.saturating_sub(self.shown.elapsed())
     }
 
-    /// Clears the terminal and shows the nodes, when a second has gone by.
+    /// Clears the terminal and prints the nodes, if a second has passed.
     pub fn tick(&mut self) {
         let elapsed = self.shown.elapsed();
         if elapsed < PERIOD {
@@ -45,7 +45,7 @@ impl Screen {
     }
 }
 
-/// The counters of several graphs with the same nodes, added up.
+/// The sum of the counters of several graphs with the same nodes.
 fn together(graphs: impl Iterator<Item = Vec<NodeStats>>) -> Vec<NodeStats> {
     let add = |one: &mut Option<u64>, other: Option<u64>| {
         *one = one.zip(other).map(|(one, other)| one + other).or(*one).or(other);

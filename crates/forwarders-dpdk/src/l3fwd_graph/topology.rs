@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The graphs, written down once for both executors.
+//! The graphs, declared once for both executors.
 
 use dpdk::{Eal, Mbuf};
 use graph::{Executor, Fused, GraphError, Librte, Topology, topology};
@@ -10,7 +10,7 @@ use super::nodes::{
 };
 use super::options;
 
-/// A graph of packets that ends in routing: in front of that stand `first`, behind it `last`.
+/// A graph of packets that ends in routing, with the nodes `first` before and `last` after it.
 macro_rules! routing {
     ($(#[$doc:meta])* $name:ident<$($lifetime:lifetime),+> { $($first:tt)+ } { $($last:tt)* }) => {
         topology! {
@@ -39,7 +39,7 @@ routing! {
 }
 
 routing! {
-    /// Packets are asked for first.
+    /// Packets are filtered first.
     FilteringRouter<'port, 'eal> {
         source rx: Receive<'port> => { Packets => acl },
         node acl: Filter<'port, 'eal> => { Pass => classify, Deny => denied },
@@ -49,7 +49,7 @@ routing! {
 }
 
 impl<'port> Router<'port> {
-    /// The same with a filter behind the queues.
+    /// The same with a filter after the queues.
     pub fn filtered<'eal>(self, acl: Filter<'port, 'eal>) -> FilteringRouter<'port, 'eal> {
         FilteringRouter {
             rx: self.rx,
@@ -72,7 +72,7 @@ impl<'port> Router<'port> {
 /// A graph that an lcore can walk.
 pub type Walked<'port> = Box<dyn Executor + Send + 'port>;
 
-/// Has an executor run these nodes.
+/// Makes a graph of these nodes with the selected executor.
 pub fn make<'port, T: Topology + 'port>(
     eal: &'port Eal,
     executor: options::Executor,

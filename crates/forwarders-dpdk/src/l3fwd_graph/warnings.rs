@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the user is told of files that were read.
+//! Prints warnings about files that were read.
 
 use forwarders_common::complain;
 use forwarders_common::rules::Warning;
 
-/// Lines of warnings about one file.
+/// The most warnings printed about one file.
 const MOST: usize = 50;
 
-/// Prints a line for each warning. Of very many the first are shown, and how many others there are.
+/// Prints a line for each warning. If there are very many, prints the first ones and the number of
+/// others.
 pub fn tell(warnings: &[Warning]) {
     for warning in warnings.iter().take(MOST) {
         complain!("l3fwd-graph: warning: {warning}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the tests of whole forwarders share: an Eal of their own, the C example, child processes.
+//! Shared by the tests of whole forwarders: an Eal, the C example, child processes.
 #![allow(dead_code)] // Each test file uses its part.
 
 use std::fs;
@@ -15,7 +15,7 @@ use dpdk::{Eal, Mempool, Port, PortConfig, PortId, RxConfig, Started, TxConfig};
 use forwarders_dpdk::stop::Stop;
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
-/// Starts DPDK in this process: no root, no hugepages, no devices but those named.
+/// Starts DPDK in this process: no root, no hugepages, only the named devices.
 pub fn eal(vdevs: &[&str]) -> Eal {
     let mut arguments = eal_options();
     arguments.extend(["--log-level".to_owned(), "warning".to_owned()]);
@@ -30,21 +30,21 @@ pub fn eal(vdevs: &[&str]) -> Eal {
     Eal::init(arguments).unwrap().0
 }
 
-/// Where EAL puts its sockets, as root and without.
+/// EAL's socket directory, as root and without root.
 const RUNTIME_VARIABLES: [&str; 2] = ["RUNTIME_DIRECTORY", "XDG_RUNTIME_DIR"];
 
-/// Has a command put EAL's files into [`runtime_dir`], or find them there.
+/// Sets a command's environment so that EAL uses [`runtime_dir`].
 pub fn in_runtime_dir(command: &mut Command) {
     command.envs(RUNTIME_VARIABLES.map(|variable| (variable, runtime_dir())));
 }
 
-/// A private directory for EAL's sockets and whatever else a test makes; [`Cleanup`] removes it.
+/// A private directory for EAL's sockets and other files of a test; [`Cleanup`] removes it.
 pub fn runtime_dir() -> &'static Path {
     static DIR: OnceLock<PathBuf> = OnceLock::new();
     DIR.get_or_init(|| tempfile::tempdir().unwrap().keep())
 }
 
-/// Held by each test, first of all: removes what the test made when it ends, also by a panic.
+/// Created first by each test: removes the test's files when it ends, also by a panic.
 pub struct Cleanup;
 
 impl Drop for Cleanup {
@@ -55,17 +55,17 @@ impl Drop for Cleanup {
     }
 }
 
-/// Where the output of child processes goes.
+/// Directory for the output of child processes.
 fn logs_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("logs-{}", std::process::id()))
 }
 
-/// Where this process builds the C example.
+/// Directory in which this process builds the C example.
 fn build_dir() -> PathBuf {
     Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("l2fwd-{}", std::process::id()))
 }
 
-/// Options of an Eal of its own: no root, no hugepages, no devices, no files beside its socket.
+/// Options for a private Eal: no root, no hugepages, no devices, no files except its socket.
 fn eal_options() -> Vec<String> {
     static PREFIXES: AtomicUsize = AtomicUsize::new(0);
     let number = PREFIXES.fetch_add(1, Ordering::Relaxed);
@@ -94,13 +94,13 @@ pub fn c_l2fwd() -> PathBuf {
     for file in ["main.c", "Makefile"] {
         fs::copy(source.join(file), build.join(file)).unwrap();
     }
-    // A make that runs the tests must not make it a part of itself.
+    // If `make` runs the tests, this must not become a part of that make.
     let output = Command::new("make").current_dir(&build).env_remove("MAKELEVEL").output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     build.join("build/l2fwd")
 }
 
-/// A forwarder in a process of its own, killed when the test ends without stopping it.
+/// A forwarder in a process, killed when the test ends without stopping it.
 pub struct Forwarder {
     child: Child,
     out: PathBuf,
@@ -146,10 +146,10 @@ impl Forwarder {
             .stdout(fs::File::create(&out).unwrap())
             .stderr(fs::File::create(&err).unwrap());
         in_runtime_dir(&mut command);
-        // SAFETY: a system call and no more between fork and exec.
+        // SAFETY: between fork and exec there is only a system call.
         unsafe {
             command.pre_exec(|| {
-                // A test that is killed takes its forwarder along.
+                // If a test is killed, its forwarder is killed too.
                 set_parent_process_death_signal(Some(Signal::KILL)).map_err(Into::into)
             });
         }
@@ -158,29 +158,29 @@ impl Forwarder {
 
     /// Waits until it forwards or has ended.
     pub fn wait_until_it_forwards(&mut self) {
-        // Both programs log this when every port is started and the links were looked at.
+        // Both programs log this after starting every port and checking the links.
         wait_until("start or end", || {
             self.ended().is_some() || self.err().contains("entering main loop")
         });
     }
 
-    /// The number of its process.
+    /// Its process number.
     pub fn id(&self) -> u32 {
         self.child.id()
     }
 
-    /// Ends it by SIGKILL.
+    /// Ends it with SIGKILL.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
     }
 
-    /// Ends it by SIGTERM.
+    /// Ends it with SIGTERM.
     pub fn stop(&mut self) -> ExitStatus {
         self.end(Signal::TERM)
     }
 
-    /// Ends it by SIGINT.
+    /// Ends it with SIGINT.
     pub fn interrupt(&mut self) -> ExitStatus {
         self.end(Signal::INT)
     }
@@ -197,17 +197,17 @@ impl Forwarder {
         }
     }
 
-    /// Its exit status, once it has ended by itself.
+    /// Its exit status, if it has ended.
     pub fn ended(&mut self) -> Option<ExitStatus> {
         self.child.try_wait().unwrap()
     }
 
-    /// What it has printed to standard output.
+    /// Its standard output so far.
     pub fn out(&self) -> String {
         fs::read_to_string(&self.out).unwrap_or_default()
     }
 
-    /// What it has printed to standard error.
+    /// Its standard error so far.
     pub fn err(&self) -> String {
         fs::read_to_string(&self.err).unwrap_or_default()
     }
@@ -215,13 +215,13 @@ impl Forwarder {
 
 impl Drop for Forwarder {
     fn drop(&mut self) {
-        // Does nothing to one that has ended.
+        // No effect on a process that has ended.
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
-/// One end of a memif link, as a device's arguments.
+/// Device arguments for one end of a memif link.
 pub fn memif(port: usize, role: &str) -> String {
     let socket = runtime_dir().join("memif");
     format!(
@@ -230,12 +230,12 @@ pub fn memif(port: usize, role: &str) -> String {
     )
 }
 
-/// The end that the forwarder's port connects to, started.
+/// The started port at the end to which the forwarder's port connects.
 pub fn serve<'eal>(eal: &'eal Eal, pool: &Mempool<'eal>, port: usize) -> Port<'eal, Started> {
     start(eal, eal.attach(&memif(port, "server")).unwrap()[0], pool)
 }
 
-/// A port with a queue each way, started.
+/// A started port with one queue in each direction.
 pub fn start<'eal>(eal: &'eal Eal, id: PortId, pool: &Mempool<'eal>) -> Port<'eal, Started> {
     let config = PortConfig {
         rx: vec![RxConfig::new(pool)],
@@ -245,7 +245,8 @@ pub fn start<'eal>(eal: &'eal Eal, id: PortId, pool: &Mempool<'eal>) -> Port<'ea
     eal.take_port(id).unwrap().configure(&config).unwrap().start().unwrap()
 }
 
-/// Raises the flag when a test's thread ends, also by a panic: the forwarder would go on for ever.
+/// Sets the flag when a test's thread ends, also by a panic: otherwise the forwarder would never
+/// end.
 pub struct RaiseAtEnd<'s>(pub &'s Stop);
 
 impl Drop for RaiseAtEnd<'_> {
@@ -254,7 +255,7 @@ impl Drop for RaiseAtEnd<'_> {
     }
 }
 
-/// Waits for a condition, 20 seconds at most.
+/// Waits for a condition, for at most 20 seconds.
 pub fn wait_until(what: &str, mut condition: impl FnMut() -> bool) {
     let deadline = Instant::now() + Duration::from_secs(20);
     while !condition() {
@@ -276,15 +277,15 @@ pub fn wait_while_growing(what: &str, goal: u64, count: impl Fn() -> u64) {
     }
 }
 
-/// Frames of all kinds: runts, every small size, the largest; each one different. Bursts are found in them
-/// that hold a runt, and some that hold none.
+/// Frames of all kinds: runts, every small size, the largest; all different. Some bursts of them
+/// contain a runt, others contain none.
 pub fn frames() -> Vec<Vec<u8>> {
     let sizes = [1, 5, 6, 7, 11, 12, 13, 14]
         .into_iter()
         .chain(59..70)
         .chain([127, 128, 512, 1024, 1500, 1513, 1514])
         .chain(12..108);
-    // xorshift64: any bytes do, as long as they are the same each time.
+    // xorshift64: any bytes are fine, if they are the same each time.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut next = move || {
         state ^= state << 13;

@@ -9,17 +9,17 @@ use crate::lane::LaneError;
 
 /// The receiving end of a lane.
 pub(crate) struct Inbox {
-    /// Shared with whoever reads the kernel's counts.
+    /// Shared with the thread that reads the kernel's counts.
     pub(crate) socket: Arc<PacketSocket>,
     pub(crate) port: Port,
 }
 
 impl Inbox {
-    /// Reads the last error of a receiving call: nothing there is none, and neither is an interface that
-    /// is down and may come up again.
+    /// Reads the last error of a receive call. It is no error if no frame is there, or if the
+    /// interface is down, because it may come up again.
     ///
     /// # Errors
-    /// The interface is gone, or the error is none that passes.
+    /// The interface is gone, or the error is permanent.
     pub(crate) fn nothing(&self, call: &'static str) -> Result<(), LaneError> {
         let source = std::io::Error::last_os_error();
         match errno() {

@@ -23,49 +23,49 @@ use crate::spans::{self, SpanBook, Timer};
 use crate::stats::{LaneEntry, LaneStats, Missed, PortStats};
 use crate::way::Opened;
 
-/// Bytes of a socket's buffers; what a ring is for does not count.
+/// Bytes of a socket's buffers, without those of its rings.
 const BUFFER: c_int = 4 << 20;
-/// Slots of a sending ring, as DPDK's driver has them.
+/// Slots of a TX ring, as in DPDK's driver.
 const SLOTS: u32 = 512;
 
 /// How frames are received and sent.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Io {
-    /// One call a frame.
+    /// One call for each frame.
     ReadWrite,
     /// One call for up to 32 frames.
     Mmsg,
-    /// By rings that are shared with the kernel.
+    /// Through rings that are shared with the kernel.
     Mmap,
 }
 
-/// What sockets are made with.
+/// The settings of sockets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
     /// How frames are received and sent.
     pub io: Io,
-    /// How the queues of a port share its frames.
+    /// How a port's frames are distributed to its queues.
     pub fanout: Fanout,
     /// Queues of each port.
     pub queues: u16,
-    /// Whether frames go to the driver past the kernel's queueing discipline.
+    /// True if frames bypass the kernel's queueing discipline.
     pub qdisc_bypass: bool,
-    /// Whether ports receive what is not addressed to them.
+    /// True if ports are promiscuous.
     pub promiscuous: bool,
-    /// Whether MAC addresses are rewritten.
+    /// True if MAC addresses are rewritten.
     pub mac_updating: bool,
-    /// Bytes of a receiving ring's block; only for [`Io::Mmap`].
+    /// Bytes of an RX ring's block; only for [`Io::Mmap`].
     pub block_bytes: u32,
-    /// Blocks of a receiving ring.
+    /// Blocks of an RX ring.
     pub blocks: u32,
-    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    /// The time of frames inside is measured for one burst in this many; 0: for none.
     pub spans: u32,
 }
 
 /// Why a port's sockets could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The process may not.
+    /// The process lacks a capability.
     #[error(
         "{device}: packet sockets need the capability CAP_NET_RAW; run as root, or: setcap cap_net_raw+ep PROGRAM"
     )]
@@ -73,10 +73,10 @@ pub enum OpenError {
         /// The port's device.
         device: String,
     },
-    /// The rings would not fit.
+    /// There is not enough memory for the rings.
     #[error(transparent)]
     Memory(#[from] TooLittle),
-    /// The longest frame would be cut.
+    /// The longest frame would be truncated.
     #[error(
         "{device}: blocksz={size}: {iface} receives frames of {longest} bytes, for which a block needs {least} bytes or more"
     )]
@@ -89,7 +89,7 @@ pub enum OpenError {
         size: u32,
         /// Bytes of the longest frame.
         longest: usize,
-        /// Bytes of the least block, a power of 2.
+        /// Bytes of the smallest block, a power of 2.
         least: usize,
     },
     /// The kernel refused.
@@ -99,14 +99,14 @@ pub enum OpenError {
         device: String,
         /// The interface.
         iface: String,
-        /// What was wanted.
+        /// The failed operation.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// The receiving sockets of each port: the kernel counts what found no room in them.
+/// The receiving sockets of each port, for which the kernel counts frames without room.
 struct Sockets(BTreeMap<u16, Vec<Arc<PacketSocket>>>);
 
 impl Missed for Sockets {
@@ -115,8 +115,9 @@ impl Missed for Sockets {
     }
 }
 
-/// Makes the sockets of every place, and then has the kernel keep frames for them. Not before: until a
-/// port's fanout group is whole, those that are not in it yet would receive what the others receive, too.
+/// Makes the sockets of every place, and then lets the kernel deliver frames to them. Not before:
+/// until a port's fanout group is complete, sockets outside of it would also receive the frames of
+/// the others.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -205,7 +206,7 @@ impl Making<'_> {
         self.settings.mac_updating.then_some(both)
     }
 
-    /// Blocks that hold any frame of the interface.
+    /// Blocks that can hold any frame of the interface.
     fn blocks(&self) -> Result<Blocks, OpenError> {
         let Settings { block_bytes: size, blocks: count, .. } = *self.settings;
         let Port { device, iface, .. } = self.rx_port;
@@ -262,7 +263,8 @@ impl Making<'_> {
         })
     }
 
-    /// Puts a socket where frames come in. `group` is the port's fanout group, once it has one.
+    /// Binds a socket to the interface that frames arrive on. `group` is the port's fanout group,
+    /// once it has one.
     fn bind(&self, socket: &PacketSocket, group: &mut Option<u16>) -> Result<(), OpenError> {
         let refused = |what| move |error| refused(self.rx_port, what, error);
         socket.receive_from(self.rx_port.index).map_err(refused("bind a packet socket"))?;

@@ -9,8 +9,9 @@ use super::socket::PacketSocket;
 
 /// A ring's memory, unmapped when it is dropped.
 ///
-/// The kernel writes to it at any time, so there are no Rust references to it but to the status words
-/// that hand parts of it over ([`status`](Self::status)), and to parts that were handed over.
+/// The kernel may write to it at any time, so there are no Rust references to it except to the
+/// status words that pass parts of it over ([`status`](Self::status)), and to parts that were
+/// passed to the program.
 pub(crate) struct Mapping {
     start: NonNull<u8>,
     length: usize,
@@ -34,10 +35,10 @@ impl Mapping {
         Ok(Self { start, length })
     }
 
-    /// A status word, by which one side hands memory to the other.
+    /// A status word, by which one side passes memory to the other.
     ///
     /// # Panics
-    /// When it lies outside, or is not aligned.
+    /// If it lies outside, or is not aligned.
     pub(crate) fn status(&self, at: usize) -> &AtomicU32 {
         assert!(at % 4 == 0 && at + 4 <= self.length, "a status word outside of the ring");
         // SAFETY: inside, aligned (mappings begin at a page), and only ever used as an atomic.
@@ -47,10 +48,10 @@ impl Mapping {
     /// Reads a plain value.
     ///
     /// # Safety
-    /// The part it lies in was handed over to the program, and any bytes are a `T`.
+    /// The part that contains it was passed to the program, and any bytes are a valid `T`.
     ///
     /// # Panics
-    /// When it lies outside.
+    /// If it lies outside.
     pub(crate) unsafe fn read<T: Copy>(&self, at: usize) -> T {
         let end = at.checked_add(size_of::<T>());
         assert!(end.is_some_and(|end| end <= self.length), "a value outside of the ring");
@@ -61,10 +62,10 @@ impl Mapping {
     /// Writes a plain value.
     ///
     /// # Safety
-    /// The part it lies in was handed over to the program.
+    /// The part that contains it was passed to the program.
     ///
     /// # Panics
-    /// When it lies outside.
+    /// If it lies outside.
     pub(crate) unsafe fn write<T: Copy>(&mut self, at: usize, value: T) {
         let end = at.checked_add(size_of::<T>());
         assert!(end.is_some_and(|end| end <= self.length), "a value outside of the ring");
@@ -75,10 +76,10 @@ impl Mapping {
     /// The bytes of a part.
     ///
     /// # Safety
-    /// It was handed over to the program, and is not handed back as long as they are used.
+    /// The part was passed to the program, and is not passed back as long as the bytes are used.
     ///
     /// # Panics
-    /// When it lies outside.
+    /// If it lies outside.
     pub(crate) unsafe fn bytes(&self, at: usize, length: usize) -> &[u8] {
         let end = at.checked_add(length);
         assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the ring");
@@ -86,13 +87,13 @@ impl Mapping {
         unsafe { std::slice::from_raw_parts(self.start.as_ptr().add(at), length) }
     }
 
-    /// As [`bytes`](Self::bytes), to be written.
+    /// As [`bytes`](Self::bytes), for writing.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`bytes`](Self::bytes).
     ///
     /// # Panics
-    /// When it lies outside.
+    /// If it lies outside.
     pub(crate) unsafe fn bytes_mut(&mut self, at: usize, length: usize) -> &mut [u8] {
         let end = at.checked_add(length);
         assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the ring");
@@ -103,10 +104,10 @@ impl Mapping {
     /// Copies `length` bytes from one part to another.
     ///
     /// # Safety
-    /// Both parts were handed over to the program.
+    /// Both parts were passed to the program.
     ///
     /// # Panics
-    /// When one lies outside.
+    /// If one lies outside.
     pub(crate) unsafe fn copy(&mut self, from: usize, to: usize, length: usize) {
         let end = from.max(to).checked_add(length);
         assert!(end.is_some_and(|end| end <= self.length), "bytes outside of the ring");

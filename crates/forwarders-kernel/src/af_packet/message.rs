@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Frames in buffers of their own, as `recvmsg` and `sendmsg` and their plural forms take them.
+//! Frames in separate buffers, for `recvmsg`, `sendmsg`, `recvmmsg` and `sendmmsg`.
 
 use std::mem;
 use std::os::raw::c_void;
 
 use crate::frame::{self, Tag};
 
-/// Room for one control message with the kernel's notes on a frame.
+/// Room for one control message with the kernel's information about a frame.
 #[repr(C, align(8))]
 struct Control([u8; CONTROL]);
 
@@ -14,26 +14,26 @@ struct Control([u8; CONTROL]);
 const CONTROL: usize =
     unsafe { libc::CMSG_SPACE(mem::size_of::<libc::tpacket_auxdata>() as u32) as usize };
 
-/// What came into a buffer.
+/// What was received into a buffer.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Arrival {
-    /// A frame of so many bytes in the buffer, and whether its checksum is still to be made.
+    /// A frame, with its length and whether its checksum must still be computed.
     Frame {
         /// Bytes without the tag.
         length: usize,
-        /// The tag that the kernel took out.
+        /// The VLAN tag that the kernel removed.
         tag: Option<Tag>,
         /// Its sender left the checksum to the interface.
         checksum_left: bool,
     },
     /// A frame that is longer than the buffer.
     Truncated,
-    /// One that somebody of this machine sends: not ours.
+    /// A frame that another program of this machine sends: not to be forwarded.
     Outgoing,
 }
 
-/// Buffers for so many frames, with the headers that system calls want of them. Frames begin [`frame::TAG`]
-/// bytes into their buffers, so that a tag can be put back.
+/// Buffers for several frames, with the headers that system calls need. Frames begin [`frame::TAG`]
+/// bytes into their buffers, so that a tag can be inserted again.
 pub(crate) struct Messages {
     headers: Box<[libc::mmsghdr]>,
     vectors: Box<[libc::iovec]>,
@@ -72,8 +72,8 @@ impl Messages {
         messages
     }
 
-    /// Makes every buffer ready for a frame. Pointers are made anew: borrowing the boxes in between would
-    /// have ended what the old ones may do.
+    /// Prepares every buffer for a frame. Pointers are made anew: borrowing the boxes in between
+    /// would have invalidated the old ones.
     fn make_ready(&mut self) {
         let bytes = self.bytes.as_mut_ptr();
         let (vectors, addresses) = (self.vectors.as_mut_ptr(), self.addresses.as_mut_ptr());
@@ -103,7 +103,7 @@ impl Messages {
         &mut self.headers
     }
 
-    /// What came into a buffer by the last call, of which the header is left as the kernel filled it.
+    /// What the last call received into a buffer, according to the header that the kernel filled.
     pub(crate) fn arrival(&self, number: usize) -> Arrival {
         let header = &self.headers[number];
         if self.addresses[number].sll_pkttype == libc::PACKET_OUTGOING {
@@ -122,7 +122,7 @@ impl Messages {
         }
     }
 
-    /// The kernel's notes on a frame (`PACKET_AUXDATA`).
+    /// The kernel's information about a frame (`PACKET_AUXDATA`).
     fn notes(&self, number: usize) -> Option<libc::tpacket_auxdata> {
         let header = &self.headers[number].msg_hdr;
         // SAFETY: the header is as the kernel filled it: its control pointer and length are of a buffer of
@@ -138,12 +138,13 @@ impl Messages {
         }
     }
 
-    /// The buffer of a frame, from which it begins [`frame::TAG`] bytes on.
+    /// The buffer of a frame, which begins [`frame::TAG`] bytes into it.
     pub(crate) fn buffer(&mut self, number: usize) -> &mut [u8] {
         &mut self.bytes[number * self.stride..][..self.stride]
     }
 
-    /// Headers to send `outgoing`: of each the number of its buffer, where it begins there and its length.
+    /// Headers to send `outgoing`: for each frame the index of its buffer, its offset there and its
+    /// length.
     pub(crate) fn sending(
         &mut self,
         outgoing: impl IntoIterator<Item = (usize, usize, usize)>,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From a ring of blocks to a ring of slots: each frame is copied once, by the program, and the kernel is
-//! called once for a burst.
+//! From a ring of blocks to a ring of slots: the program copies each frame once, and calls the
+//! kernel once for a burst.
 
 use std::io;
 use std::os::fd::{AsFd as _, BorrowedFd};
@@ -26,7 +26,7 @@ pub(crate) struct Mmap {
     tx_port: Port,
     addresses: Option<Addresses>,
     stats: Arc<LaneStats>,
-    /// What was received last; of the block that `rx` has not released.
+    /// The frames received last, in the block that `rx` has not released.
     frames: Vec<Frame>,
     timer: Timer,
 }
@@ -78,14 +78,14 @@ impl Mmap {
         self.tx.push(length);
     }
 
-    /// Has the kernel send what is in the ring, and counts what it refuses.
+    /// Makes the kernel send the frames in the ring, and counts those that it refuses.
     fn kick(&mut self) -> Result<(), LaneError> {
         while self.tx.under_way() > 0 {
             self.stats.tx_calls.add(1);
             let Err((errno, why)) = self.tx.kick() else { return Ok(()) };
             let (counter, taken) = match why {
                 NotSent::TooLong => {
-                    // The MTU was lowered: what else is too long now need not be tried.
+                    // The MTU was lowered: other frames that are now too long need not be tried.
                     let mtu = self.tx_port.now().map_or(self.tx_port.mtu, |now| now.mtu);
                     let fits =
                         |bytes: &[u8]| interface::sends(mtu, bytes.len(), frame::first_tag(bytes));
@@ -103,7 +103,7 @@ impl Mmap {
             };
             counter.add(taken);
             if taken == 0 {
-                // It is not about one of the frames: none of them leaves now.
+                // The error does not concern a single frame: none can be sent now.
                 counter.add(self.tx.abandon());
                 return Ok(());
             }
@@ -144,7 +144,8 @@ impl Lane for Mmap {
         self.rx.release();
         self.timer.tx_call();
         self.kick()?;
-        // All that was handed over and not refused, though the kernel may send some later.
+        // All frames that were passed to the kernel and not refused, although it may send some
+        // later.
         self.timer.tx_return(self.tx.under_way().saturating_sub(before).into());
         self.timer.end();
         Ok(())

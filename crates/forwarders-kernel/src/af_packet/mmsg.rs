@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Up to 32 frames by one call, each way.
+//! Up to 32 frames in one call, for receiving and for sending.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 
@@ -9,7 +9,7 @@ use super::outbox::{Outbox, Outgoing};
 use super::socket::errno;
 use crate::lane::{Lane, LaneError, MOST};
 
-/// A lane that has a burst at a time.
+/// A lane that processes a burst at a time.
 pub(crate) struct Mmsg {
     inbox: Inbox,
     outbox: Outbox,

@@ -7,8 +7,8 @@
 //! - [`Io::Mmap`]: a TPACKET_V3 ring of blocks to receive and a TPACKET_V2 ring of frames to send, both
 //!   shared with the kernel; frames are copied from one to the other.
 //!
-//! A port has one receiving socket for each of its queues, and every lane a socket of its own to send,
-//! which receives nothing. Several queues of a port share its frames by a fanout group.
+//! A port has one receiving socket for each of its queues. Every lane has a socket of its own for
+//! sending, which receives nothing. Several queues of a port share its frames by a fanout group.
 
 mod inbox;
 mod lanes;

@@ -35,19 +35,19 @@ settings of a device, as DPDK's net_af_packet has them:
 const OWN: [Opt; 4] = [valued("io"), valued("fanout"), valued("idle"), valued("spans")];
 const OPTIONS: [Opt; OWN.len() + l2fwd::OPTIONS.len()] = all(&OWN);
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What l2fwd is told. `--burst-forwarding` is accepted and changes nothing: every burst leaves as
-    /// it came.
+    /// The options of l2fwd. `--burst-forwarding` is accepted and changes nothing: every burst is
+    /// sent as it was received.
     pub l2fwd: l2fwd::Options,
     /// How frames are received and sent.
     pub io: Io,
-    /// How the queues of a port share its frames.
+    /// How a port's frames are distributed to its queues.
     pub fanout: Fanout,
-    /// Whether lcores ask for frames all the time, where they would sleep otherwise.
+    /// True if lcores poll all the time instead of sleeping.
     pub spin: bool,
-    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    /// The time of frames inside is measured for one burst in this many; 0: for none.
     pub spans: u32,
 }
 

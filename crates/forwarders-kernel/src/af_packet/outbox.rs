@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What lanes that send by calls have in common: the socket to send by, and what becomes of each frame.
+//! What lanes that send by system calls have in common: the sending socket, and the counts of
+//! frames.
 
 use std::sync::Arc;
 
@@ -14,22 +15,22 @@ use crate::lane::LaneError;
 use crate::spans::Timer;
 use crate::stats::LaneStats;
 
-/// A frame that is to be sent: its buffer, where it begins there, and its length.
+/// A frame to be sent: the index of its buffer, its offset there, and its length.
 pub(crate) type Outgoing = (usize, usize, usize);
 
 /// The sending end of a lane.
 pub(crate) struct Outbox {
     pub(crate) socket: PacketSocket,
     pub(crate) port: Port,
-    /// The addresses to write; none to leave frames as they are.
+    /// The addresses to write; none to leave frames unchanged.
     pub(crate) addresses: Option<Addresses>,
     pub(crate) stats: Arc<LaneStats>,
     pub(crate) timer: Timer,
 }
 
 impl Outbox {
-    /// Counts what came into a buffer and makes it ready to be sent; none when it is not to be sent. Says
-    /// by `false` when it was nothing that was received at all.
+    /// Counts the content of a buffer and prepares it to be sent; none if it is not to be sent.
+    /// `false` means that it was not a received frame.
     pub(crate) fn prepare(
         &self,
         messages: &mut Messages,
@@ -59,7 +60,7 @@ impl Outbox {
             self.stats.rx_checksum_completed.add(is_completed.into());
         }
         if let Some(addresses) = &self.addresses {
-            // A runt is overwritten as far as it goes.
+            // A runt is overwritten up to its end.
             let room = length.min(addresses.len());
             buffer[start..start + room].copy_from_slice(&addresses[..room]);
         }
@@ -76,7 +77,7 @@ impl Outbox {
         self.stats.tx_bytes.add(bytes as u64);
     }
 
-    /// Counts a frame that was not, by the error of the call.
+    /// Counts a frame that was not sent, according to the error of the call.
     ///
     /// # Errors
     /// The interface is gone.

@@ -9,7 +9,7 @@ use super::outbox::{Outbox, Outgoing};
 use super::socket::errno;
 use crate::lane::{Lane, LaneError};
 
-/// A lane that has one frame at a time.
+/// A lane that processes one frame at a time.
 pub(crate) struct ReadWrite {
     inbox: Inbox,
     outbox: Outbox,

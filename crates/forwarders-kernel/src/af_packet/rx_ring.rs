@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A TPACKET_V3 ring: blocks that the kernel fills with frames and hands over, full or after a while.
+//! A TPACKET_V3 ring: blocks that the kernel fills with frames and passes on when they are full or
+//! after a timeout.
 
 use std::io;
 use std::mem::offset_of;
@@ -11,20 +12,20 @@ use super::mapping::Mapping;
 use super::socket::PacketSocket;
 use crate::frame::{self, Tag};
 
-/// Milliseconds after which the kernel hands a block over that is not full.
+/// Milliseconds after which the kernel passes on a block that is not full.
 ///
-/// The least that there is: at low rates it is what frames wait for.
+/// The smallest possible value: at low rates frames wait for it.
 const RETIRE_MS: u32 = 1;
 
-/// Where a block's fields are.
+/// Offsets of a block's fields.
 const STATUS: usize =
     offset_of!(libc::tpacket_block_desc, hdr) + offset_of!(libc::tpacket_hdr_v1, block_status);
 const HEADER: usize = offset_of!(libc::tpacket_block_desc, hdr);
-/// Where the address of a frame is behind its header.
+/// Offset of a frame's address after its header.
 const ADDRESS: usize = size_of::<libc::tpacket3_hdr>().next_multiple_of(libc::TPACKET_ALIGNMENT);
 
-/// Bytes of the least block that holds a frame of `longest` bytes whole: beside the frame there are the
-/// block's header, the frame's own and its address, with room for the headers to be aligned.
+/// Bytes of the smallest block that holds a whole frame of `longest` bytes: besides the frame there
+/// are the block's header, the frame's header and its address, with room to align the headers.
 pub(crate) fn least_block(longest: usize) -> usize {
     let beside = size_of::<libc::tpacket_block_desc>() + libc::TPACKET3_HDRLEN;
     (beside + 2 * libc::TPACKET_ALIGNMENT + longest).next_power_of_two()
@@ -37,28 +38,29 @@ pub(crate) struct Blocks {
     pub(crate) count: u32,
 }
 
-/// A frame in a block that is the program's.
+/// A frame in a block that was passed to the program.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Frame {
-    /// Where its bytes are in the ring.
+    /// The offset of its bytes in the ring.
     at: usize,
     pub(crate) length: usize,
     pub(crate) tag: Option<Tag>,
     pub(crate) checksum_left: bool,
-    /// Only its beginning is there.
+    /// True if only its beginning is there.
     pub(crate) truncated: bool,
-    /// One that somebody of this machine sends: not ours.
+    /// True for a frame that another program of this machine sends: not to be forwarded.
     pub(crate) outgoing: bool,
 }
 
-/// The receiving ring of a socket.
+/// The RX ring of a socket.
 pub(crate) struct RxRing {
     pub(crate) socket: Arc<PacketSocket>,
     mapping: Mapping,
     blocks: Blocks,
-    /// The block that is ours or is to be next.
+    /// The block that the program has, or gets next.
     block: u32,
-    /// Frames of it that have not been taken, and where the first of them is. None: it is not ours.
+    /// The number of its frames that have not been taken, and the offset of the first. None: the
+    /// kernel has the block.
     left: Option<(u32, usize)>,
 }
 
@@ -69,7 +71,8 @@ impl RxRing {
         let request = libc::tpacket_req3 {
             tp_block_size: blocks.size,
             tp_block_nr: blocks.count,
-            // Frames of V3 have the size that they need; the kernel checks that these numbers agree.
+            // Frames of V3 have variable sizes; the kernel only checks that these numbers are
+            // consistent.
             tp_frame_size: 2048,
             tp_frame_nr: blocks.size / 2048 * blocks.count,
             tp_retire_blk_tov: RETIRE_MS,
@@ -81,7 +84,8 @@ impl RxRing {
         Ok(Self { socket, mapping, blocks, block: 0, left: None })
     }
 
-    /// Takes frames of one block, `most` at most. They are the program's until [`release`](Self::release).
+    /// Takes up to `most` frames of one block. The program may use them until
+    /// [`release`](Self::release).
     pub(crate) fn take(&mut self, most: usize, mut each: impl FnMut(Frame)) {
         let block = self.block as usize * self.blocks.size as usize;
         let (mut count, mut at) = match self.left {
@@ -122,13 +126,14 @@ impl RxRing {
     /// The bytes of a frame.
     ///
     /// # Safety
-    /// It was taken from this ring, which was not released since.
+    /// It was taken from this ring, which was not released since then.
     pub(crate) unsafe fn bytes(&self, frame: &Frame) -> &[u8] {
         // SAFETY: the frame's block is the program's until it is released, which wants the ring for itself.
         unsafe { self.mapping.bytes(frame.at, frame.length) }
     }
 
-    /// Hands the block back, once all its frames have been taken. Frames taken before are gone then.
+    /// Passes the block back, once all its frames have been taken. Frames taken before are invalid
+    /// then.
     pub(crate) fn release(&mut self) {
         if let Some((0, _)) = self.left {
             let block = self.block as usize * self.blocks.size as usize;

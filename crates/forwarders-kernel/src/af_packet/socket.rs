@@ -10,12 +10,12 @@ use std::sync::Mutex;
 
 use libc::{c_int, c_uint, c_void, socklen_t};
 
-/// How a fanout group deals frames out.
+/// How a fanout group distributes frames.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Fanout {
     /// By a hash over the flow: frames of a flow keep their order.
     Hash,
-    /// In turn.
+    /// Round robin.
     Lb,
     /// By the CPU that the frame arrived on.
     Cpu,
@@ -28,7 +28,7 @@ impl Fanout {
             Self::Lb => libc::PACKET_FANOUT_LB,
             Self::Cpu => libc::PACKET_FANOUT_CPU,
         };
-        // Kernels that do not know it pass over it; lanes leave what is outgoing alone.
+        // Kernels that do not know the flag ignore it; lanes do not forward outgoing frames.
         kind | libc::PACKET_FANOUT_FLAG_IGNORE_OUTGOING
     }
 }
@@ -36,7 +36,7 @@ impl Fanout {
 /// A packet socket (`SOCK_RAW`), which closes when it is dropped.
 pub(crate) struct PacketSocket {
     fd: OwnedFd,
-    /// The kernel forgets its counts when it tells them.
+    /// Reading the kernel's counts resets them.
     dropped: Mutex<u64>,
 }
 
@@ -53,12 +53,12 @@ impl PacketSocket {
         Ok(Self { fd, dropped: Mutex::new(0) })
     }
 
-    /// Binds to an interface by its number, to receive every frame that comes in there.
+    /// Binds to an interface by its index, to receive every frame that arrives there.
     pub(crate) fn receive_from(&self, index: u32) -> io::Result<()> {
         self.bind(index, libc::ETH_P_ALL as u16)
     }
 
-    /// Binds to an interface by its number, only to send.
+    /// Binds to an interface by its index, only for sending.
     pub(crate) fn send_to(&self, index: u32) -> io::Result<()> {
         self.bind(index, 0)
     }
@@ -74,12 +74,13 @@ impl PacketSocket {
         done(unsafe { libc::bind(self.raw(), (&raw const address).cast(), length) })
     }
 
-    /// Sets an option of level SOL_PACKET. `T` is what packet(7) says for it.
+    /// Sets an option of level SOL_PACKET. `T` is the type in packet(7).
     pub(crate) fn set<T: Copy>(&self, option: c_int, value: &T) -> io::Result<()> {
         self.set_at(libc::SOL_PACKET, option, value)
     }
 
-    /// Has the socket receive nothing, bound or not: no byte of any frame is wanted. Counted nowhere.
+    /// Makes the socket receive nothing, bound or not, by a filter that accepts no byte. Such
+    /// frames are not counted.
     pub(crate) fn refuse_all(&self) -> io::Result<()> {
         let code = (libc::BPF_RET | libc::BPF_K) as u16;
         let mut nothing = libc::sock_filter { code, jt: 0, jf: 0, k: 0 };
@@ -102,7 +103,8 @@ impl PacketSocket {
         done(code)
     }
 
-    /// Asks for `bytes` to send or receive in; an ordinary user gets what the system allows.
+    /// Requests `bytes` for the send and receive buffers; without CAP_NET_ADMIN the system's limit
+    /// applies.
     pub(crate) fn set_buffers(&self, bytes: c_int) -> io::Result<()> {
         for (forced, asked) in
             [(libc::SO_RCVBUFFORCE, libc::SO_RCVBUF), (libc::SO_SNDBUFFORCE, libc::SO_SNDBUF)]
@@ -113,7 +115,7 @@ impl PacketSocket {
         Ok(())
     }
 
-    /// Has the interface receive what is not addressed to it, as long as the socket is open.
+    /// Makes the interface promiscuous as long as the socket is open.
     pub(crate) fn promiscuous(&self, index: u32) -> io::Result<()> {
         self.set(
             libc::PACKET_ADD_MEMBERSHIP,
@@ -126,12 +128,13 @@ impl PacketSocket {
         )
     }
 
-    /// Joins the fanout group of that number. Sockets of a group share the frames of their interface.
+    /// Joins the fanout group of that number. Sockets of a group share the frames of their
+    /// interface.
     pub(crate) fn join(&self, group: u16, fanout: Fanout) -> io::Result<()> {
         self.set(libc::PACKET_FANOUT, &(c_uint::from(group) | fanout.flags() << 16))
     }
 
-    /// Makes a fanout group, whose number the kernel chooses so that it is nobody else's.
+    /// Makes a fanout group; the kernel chooses a number that is not in use.
     pub(crate) fn found(&self, fanout: Fanout) -> io::Result<u16> {
         let flags = fanout.flags() | libc::PACKET_FANOUT_FLAG_UNIQUEID;
         self.set(libc::PACKET_FANOUT, &(flags << 16))?;
@@ -161,7 +164,7 @@ impl PacketSocket {
         Ok(unsafe { value.assume_init() })
     }
 
-    /// Frames that found no room, since the socket was made. Any thread may ask.
+    /// Frames without room, since the socket was made. Any thread may call this.
     pub(crate) fn dropped(&self) -> u64 {
         let mut dropped = self.dropped.lock().unwrap_or_else(|poison| poison.into_inner());
         // The first two fields are the same in every version of the structure.
@@ -171,7 +174,8 @@ impl PacketSocket {
         *dropped
     }
 
-    /// Takes away the error that is waiting for the next call, such as of an interface that went down.
+    /// Clears the error that is waiting for the next call, such as that of an interface that went
+    /// down.
     pub(crate) fn take_error(&self) {
         let _: io::Result<c_int> = self.get_at(libc::SOL_SOCKET, libc::SO_ERROR);
     }
@@ -196,18 +200,18 @@ pub(crate) fn errno() -> c_int {
     io::Error::last_os_error().raw_os_error().unwrap_or(0)
 }
 
-/// What became of a frame that the kernel did not take.
+/// Why the kernel did not take a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum NotSent {
     Full,
     TooLong,
     Down,
     Refused,
-    /// The interface is gone, if it cannot be found any more.
+    /// The interface may be gone: it is, if it cannot be found any more.
     Gone,
 }
 
-/// Reads the error of a sending call.
+/// Interprets the error of a send call.
 pub(crate) fn not_sent(errno: c_int) -> NotSent {
     match errno {
         libc::EAGAIN | libc::ENOBUFS | libc::ENOMEM => NotSent::Full,

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A TPACKET_V2 ring to send by: slots of one frame each, handed to the kernel one by one and sent by one
-//! call for all.
+//! A TPACKET_V2 ring for sending: slots of one frame each, passed to the kernel one by one and sent
+//! by one call for all.
 
 use std::io;
 use std::mem::offset_of;
@@ -10,12 +10,11 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::mapping::Mapping;
 use super::socket::{NotSent, PacketSocket, errno, not_sent};
 
-/// Where a frame begins in its slot: behind the header, where the kernel looks unless it is told
-/// otherwise.
+/// The offset of a frame in its slot: after the header, where the kernel expects it by default.
 const DATA: usize = libc::TPACKET2_HDRLEN - size_of::<libc::sockaddr_ll>();
 const STATUS: usize = offset_of!(libc::tpacket2_hdr, tp_status);
 const LENGTH: usize = offset_of!(libc::tpacket2_hdr, tp_len);
-/// Bytes of a block: what the kernel has to find in one piece.
+/// Bytes of a block, which the kernel must allocate contiguously.
 const BLOCK: u32 = 1 << 16;
 
 /// Sizes of a ring, in bytes and numbers.
@@ -26,7 +25,7 @@ struct Slots {
 }
 
 impl Slots {
-    /// Room for `count` frames of at most `longest` bytes, or some more.
+    /// Room for at least `count` frames of at most `longest` bytes.
     fn new(count: u32, longest: usize) -> Self {
         let slot = ((DATA + longest) as u32).next_power_of_two();
         let block = BLOCK.max(slot);
@@ -42,19 +41,19 @@ impl Slots {
     }
 }
 
-/// Bytes of a ring for so many frames of at most `longest` bytes.
+/// Bytes of a ring for `count` frames of at most `longest` bytes.
 pub(crate) fn bytes(count: u32, longest: usize) -> usize {
     Slots::new(count, longest).bytes()
 }
 
-/// What came of slots that the kernel gave back.
+/// Counts of the slots that the kernel passed back.
 #[derive(Clone, Copy, Default, PartialEq, Eq, Debug)]
 pub(crate) struct Done {
     pub(crate) frames: u64,
     pub(crate) bytes: u64,
 }
 
-/// The sending ring of a socket.
+/// The TX ring of a socket.
 pub(crate) struct TxRing {
     pub(crate) socket: PacketSocket,
     mapping: Mapping,
@@ -62,15 +61,15 @@ pub(crate) struct TxRing {
     slots: u32,
     /// The slot to be filled next.
     head: u32,
-    /// The oldest slot that is under way.
+    /// The oldest slot that the kernel has.
     tail: u32,
-    /// Slots that are under way.
+    /// The number of slots that the kernel has.
     used: u32,
 }
 
 impl TxRing {
-    /// Makes the ring of a socket that is not bound yet: `slots` frames of at most `longest` bytes, or
-    /// some more.
+    /// Makes the ring of a socket that is not bound yet, for at least `slots` frames of at most
+    /// `longest` bytes.
     pub(crate) fn new(socket: PacketSocket, slots: u32, longest: usize) -> io::Result<Self> {
         let sizes = Slots::new(slots, longest);
         let (slot, slots) = (sizes.slot as usize, sizes.count());
@@ -81,25 +80,26 @@ impl TxRing {
             tp_frame_size: sizes.slot,
             tp_frame_nr: slots,
         };
-        // Without PACKET_LOSS, by which the kernel would give back what it refuses as if it were sent:
-        // so it stops there, and `take_out` sees which one it was.
+        // Without PACKET_LOSS, with which the kernel would pass refused frames back as if they were
+        // sent. Now it stops there, and `take_out` finds which one it was.
         socket.set(libc::PACKET_TX_RING, &request)?;
         let mapping = Mapping::new(&socket, sizes.bytes())?;
         Ok(Self { socket, mapping, slot, slots, head: 0, tail: 0, used: 0 })
     }
 
-    /// The bytes of the next slot, to be filled; none when all are under way.
+    /// The bytes of the next slot, to be filled; none if the kernel has all slots.
     pub(crate) fn room(&mut self) -> Option<&mut [u8]> {
         if self.used == self.slots {
             return None;
         }
         let at = self.head as usize * self.slot;
-        // SAFETY: a slot that is not under way is the program's: `reclaim` saw the kernel give it back.
+        // SAFETY: a slot that the kernel does not have is the program's: `reclaim` saw the kernel
+        // pass it back.
         Some(unsafe { self.mapping.bytes_mut(at + DATA, self.slot - DATA) })
     }
 
-    /// Hands the next slot to the kernel, filled with a frame of `length` bytes. Only after
-    /// [`room`](Self::room) gave it.
+    /// Passes the next slot, filled with a frame of `length` bytes, to the kernel. Only after
+    /// [`room`](Self::room) returned it.
     pub(crate) fn push(&mut self, length: usize) {
         let at = self.head as usize * self.slot;
         // SAFETY: as in `room`.
@@ -109,11 +109,11 @@ impl TxRing {
         self.used += 1;
     }
 
-    /// Has the kernel send what was pushed.
+    /// Makes the kernel send the pushed frames.
     ///
     /// # Errors
-    /// Why it stopped before the last frame, other than for want of room: then what is left is sent by a
-    /// later call. A frame that it refuses stays in its way until it is taken out.
+    /// Why it stopped before the last frame, unless there was no room: then the rest is sent by a
+    /// later call. A frame that it refuses blocks the ring until it is taken out.
     pub(crate) fn kick(&self) -> Result<(), (c_int, NotSent)> {
         // SAFETY: no memory of ours but the ring is read.
         let code =
@@ -128,7 +128,7 @@ impl TxRing {
         }
     }
 
-    /// Takes slots back that the kernel is done with.
+    /// Takes slots back that the kernel has finished.
     pub(crate) fn reclaim(&mut self) -> Done {
         let mut done = Done::default();
         while self.used > 0 {
@@ -146,8 +146,9 @@ impl TxRing {
         done
     }
 
-    /// Takes out the frame that the kernel refused, and of those behind it the ones that are not to be
-    /// kept; how many they were. The others move up, for the kernel goes on where it stopped.
+    /// Takes out the frame that the kernel refused, and those after it for which `keep` returns
+    /// false; returns their number. The others move up, because the kernel continues where it
+    /// stopped.
     pub(crate) fn take_out(&mut self, keep: impl Fn(&[u8]) -> bool) -> u64 {
         let slots = (0..self.used).map(|number| (self.tail + number) % self.slots);
         let waits = |slot: &u32| {
@@ -198,7 +199,7 @@ impl TxRing {
         self.mapping.status(slot as usize * self.slot + STATUS)
     }
 
-    /// Takes the slots back that the kernel has not begun with, and says how many they were.
+    /// Takes back the slots that the kernel has not begun to process, and returns their number.
     pub(crate) fn abandon(&mut self) -> u64 {
         let mut abandoned = 0;
         while self.used > 0 {
@@ -220,7 +221,7 @@ impl TxRing {
         abandoned
     }
 
-    /// Slots that are under way.
+    /// The number of slots that the kernel has.
     pub(crate) fn under_way(&self) -> u32 {
         self.used
     }

@@ -15,10 +15,10 @@ use crate::lane::Place;
 use crate::program::ProgramError;
 use crate::way::{Opened, Way};
 
-/// Bytes of a block and frames of a receiving ring without settings.
+/// Defaults for the bytes of a block and the frames of an RX ring.
 const BLOCK_BYTES: u32 = 1 << 20;
 const FRAMES: u32 = 8192;
-/// Bytes that a frame is reckoned with, as DPDK's driver does.
+/// Bytes that a frame counts for, as in DPDK's driver.
 const FRAME_BYTES: u32 = 2048;
 
 pub(crate) struct AfPacket {
@@ -68,7 +68,7 @@ fn settings(device: &Device, options: &Options) -> Result<Settings, EalError> {
     if !block_bytes.is_power_of_two() {
         return Err(device.wrong("blocksz", "not a power of 2"));
     }
-    // Frames of TPACKET_V3 have the size that they need.
+    // Frames of TPACKET_V3 have variable sizes.
     device.number("framesz", FRAME_BYTES, 64..=1 << 16)?;
     let frames = device.number("framecnt", FRAMES, 1..=1 << 20)?;
     let per_block = (block_bytes / FRAME_BYTES).max(1);

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From the RX ring of one socket to the TX ring of another, in the same memory: no copy of ours.
+//! From the RX ring of one socket to the TX ring of another, in the same memory, without a copy by
+//! the program.
 //!
-//! A lane's chunks go round: fill ring of the socket that receives, RX ring, our hands, TX ring of the
-//! socket that sends, completion ring of that, and back. Each ring has one user on our side: fill and RX
-//! of a socket belong to the lane that receives there, TX and completion to the one that sends.
+//! A lane's chunks circulate: fill ring of the receiving socket, RX ring, the program, TX ring of
+//! the sending socket, its completion ring, and back. Each ring has one user in the program: fill
+//! and RX of a socket belong to the lane that receives there, TX and completion to the one that
+//! sends there.
 
 use std::os::fd::{AsFd as _, BorrowedFd};
 use std::sync::Arc;
@@ -20,17 +22,17 @@ use crate::lane::{Lane, LaneError, MOST};
 use crate::spans::Timer;
 use crate::stats::LaneStats;
 
-/// The half of a socket that receives.
+/// The receiving half of a socket.
 pub(crate) struct Receiving {
     pub(crate) socket: Arc<XdpSocket>,
     pub(crate) port: Port,
     pub(crate) fill: Producer<u64>,
     pub(crate) rx: Consumer<libc::xdp_desc>,
-    /// As long as somebody receives.
+    /// Held as long as the port is used for receiving.
     pub(crate) _promiscuous: Option<Arc<Promiscuous>>,
 }
 
-/// The half of a socket that sends.
+/// The sending half of a socket.
 pub(crate) struct Sending {
     pub(crate) socket: Arc<XdpSocket>,
     pub(crate) port: Port,
@@ -38,7 +40,7 @@ pub(crate) struct Sending {
     pub(crate) tx: Producer<libc::xdp_desc>,
 }
 
-/// What a lane writes down.
+/// What a lane counts and measures.
 pub(crate) struct Noting {
     pub(crate) stats: Arc<LaneStats>,
     pub(crate) timer: Timer,
@@ -50,16 +52,16 @@ pub(crate) struct XdpLane {
     tx: Sending,
     chunks: Chunks,
     addresses: Option<(u64, u32)>,
-    /// Whether the kernel's polling is left to our calls.
+    /// True if the kernel polls only in the program's calls.
     busy_poll: bool,
     stats: Arc<LaneStats>,
     timer: Timer,
     frames: Vec<libc::xdp_desc>,
     /// Bytes of the frame in each chunk, while it is in the TX ring or with the driver.
     lengths: Vec<u32>,
-    /// Frames in the TX ring or with the driver.
+    /// Number of frames in the TX ring or with the driver.
     under_way: usize,
-    /// Keeps the program on the port that receives.
+    /// Keeps the program on the receiving port.
     _program: Arc<PortProgram>,
 }
 
@@ -90,7 +92,7 @@ impl XdpLane {
         lane
     }
 
-    /// Gives free chunks to the kernel to receive into.
+    /// Gives free chunks to the kernel for receiving.
     fn refill(&mut self) {
         let room = self.rx.fill.room(self.chunks.free() as u32);
         for _ in 0..room {
@@ -102,8 +104,8 @@ impl XdpLane {
         }
     }
 
-    /// Takes back the chunks of frames that the driver has taken, which count as sent from then on. What it
-    /// drops then, the interface counts.
+    /// Takes back the chunks of frames that the driver has taken, which count as sent from then on.
+    /// Frames that it drops later are counted by the interface.
     fn reclaim(&mut self) {
         if self.under_way == 0 {
             return;
@@ -162,13 +164,14 @@ impl Lane for XdpLane {
         for frame in self.frames.drain(..) {
             self.stats.rx_packets.add(1);
             self.stats.rx_bytes.add(frame.len.into());
-            // SAFETY: the descriptor is of this lane's RX ring, and its chunk goes on only below.
+            // SAFETY: the descriptor is from this lane's RX ring, and its chunk is passed on only
+            // below.
             let bytes = unsafe { self.chunks.frame(frame.addr, frame.len) };
             let Some(bytes) = bytes else {
                 self.stats.tx_refused.add(1);
                 continue;
             };
-            // Nobody says of which frames the checksum was left to the interface.
+            // The kernel does not report for which frames the checksum was left to the interface.
             if self.rx.port.is_virtual && checksum::complete(bytes) {
                 self.stats.rx_checksum_left.add(1);
                 self.stats.rx_checksum_completed.add(1);
@@ -199,7 +202,7 @@ impl Lane for XdpLane {
         self.tx.tx.submit();
         self.refill();
         self.wake_tx()?;
-        // Handed over; the driver may take them later.
+        // Passed to the kernel; the driver may take them later.
         self.timer.tx_return((self.under_way - before) as u64);
         self.timer.end();
         Ok(())

@@ -22,34 +22,34 @@ use crate::stats::{LaneEntry, LaneStats, Missed, PortStats};
 use crate::way::Opened;
 use crate::xdp::{AttachError, LoadError, Mode};
 
-/// Chunks of a lane: as many as its rings hold, and what is in our hands.
+/// Chunks of a lane: as many as fit into its rings, and those in the program.
 const CHUNKS: u32 = 2 * ENTRIES;
 
-/// How long a queue is waited for that has a socket: the kernel lets go of one some time after it was closed,
-/// and whoever starts a program anew is often faster.
+/// How long to wait for a queue that has a socket: the kernel releases a queue some time after its
+/// socket was closed, and a restarted program is often faster.
 const LET_GO: Duration = Duration::from_secs(2);
-/// Between two tries.
+/// Time between two attempts.
 const TRY_AGAIN: Duration = Duration::from_millis(10);
 
-/// What sockets are made with.
+/// The settings of sockets.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Settings {
-    /// Queues of each port, from this one on.
+    /// The first queue used of each port.
     pub first_queue: u16,
-    /// So many.
+    /// The number of queues used.
     pub queues: u16,
     /// How frames are copied.
     pub copying: Copying,
-    /// Where the program runs; none: in the driver if it can.
+    /// The mode of the XDP program; none: native if possible.
     pub mode: Option<Mode>,
-    /// Frames that the kernel handles at most in one of our calls, which do its polling then; none: it
-    /// polls by itself.
+    /// The most frames that the kernel processes in one of the program's calls, if it polls only in
+    /// these; none: it polls by itself.
     pub busy_budget: Option<u16>,
-    /// Whether ports receive what is not addressed to them.
+    /// True if ports are promiscuous.
     pub promiscuous: bool,
-    /// Whether MAC addresses are rewritten.
+    /// True if MAC addresses are rewritten.
     pub mac_updating: bool,
-    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    /// The time of frames inside is measured for one burst in this many; 0: for none.
     pub spans: u32,
 }
 
@@ -59,13 +59,13 @@ pub enum OpenError {
     /// The program is not on the interface.
     #[error(transparent)]
     Attach(#[from] AttachError),
-    /// The kernel took no program.
+    /// The kernel refused the program.
     #[error("{0}")]
     Load(String),
-    /// Frames would not fit.
+    /// There is not enough memory for the frames.
     #[error(transparent)]
     Memory(#[from] TooLittle),
-    /// The process may not.
+    /// The process lacks a capability.
     #[error("{device}: AF_XDP sockets need the capability CAP_NET_RAW; run as root")]
     NotAllowed {
         /// The port's device.
@@ -80,10 +80,10 @@ pub enum OpenError {
         device: String,
         /// The interface.
         iface: String,
-        /// The one that was wanted.
+        /// The requested queue.
         queue: u32,
     },
-    /// Somebody else has a queue.
+    /// A queue has another socket.
     #[error("{device}: queue {queue} of {iface} has an AF_XDP socket already")]
     Taken {
         /// The port's device.
@@ -93,15 +93,15 @@ pub enum OpenError {
         /// The queue.
         queue: u32,
     },
-    /// The driver copies.
-    #[error("{device}: the driver of {iface} cannot do without a copy; leave out --copy zero")]
+    /// The driver supports no zero-copy.
+    #[error("{device}: the driver of {iface} does not support zero-copy; leave out --copy zero")]
     NoZeroCopy {
         /// The port's device.
         device: String,
         /// The interface.
         iface: String,
     },
-    /// Frames longer than a chunk holds.
+    /// Frames are longer than a chunk.
     #[error(
         "{device}: {iface} has frames of up to {longest} bytes; AF_XDP takes {LONGEST} at most"
     )]
@@ -120,9 +120,9 @@ pub enum OpenError {
         device: String,
         /// The interface.
         iface: String,
-        /// What was wanted.
+        /// The failed operation.
         what: &'static str,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -133,14 +133,15 @@ impl From<LoadError> for OpenError {
     }
 }
 
-/// What of a port counts the frames that do not come to its lanes.
+/// What counts the frames of a port that do not reach its lanes.
 #[derive(Default)]
 struct Counting {
     sockets: Vec<Arc<XdpSocket>>,
     program: Option<Arc<PortProgram>>,
 }
 
-/// Frames that the kernel dropped for want of a chunk or of room in a ring, and those of other queues; by port.
+/// Frames that the kernel dropped because there was no chunk or no room in a ring, and those of
+/// other queues; by port.
 struct Dropped(BTreeMap<u16, Counting>);
 
 impl Missed for Dropped {
@@ -154,19 +155,21 @@ impl Missed for Dropped {
     }
 }
 
-/// `rx_fill_ring_empty_descs` are looks at an empty ring; frames that met one are in `rx_dropped`.
+/// `rx_fill_ring_empty_descs` counts attempts with an empty ring; the frames lost by that are in
+/// `rx_dropped`.
 fn missed(told: &libc::xdp_statistics) -> u64 {
     told.rx_dropped + told.rx_ring_full + told.rx_invalid_descs
 }
 
-/// A port's queue with its socket, before its two halves are dealt to lanes.
+/// A port's queue with its socket, before its two halves are given to lanes.
 struct Queue {
     socket: Arc<XdpSocket>,
     receiving: Option<Receiving>,
     sending: Option<Sending>,
 }
 
-/// Makes sockets for every queue of every place, puts programs on the ports and gives them the sockets.
+/// Makes sockets for every queue of every place, attaches programs to the ports and gives them the
+/// sockets.
 ///
 /// # Errors
 /// See [`OpenError`].
@@ -177,7 +180,8 @@ pub(super) fn open(
 ) -> Result<Opened, OpenError> {
     let umem = umem(ports, places.len() as u32)?;
     let mut queues = match sockets(ports, settings, settings.copying, &umem) {
-        // Sockets of one memory copy as the first one does. Where the drivers differ, all can copy.
+        // Sockets that share memory copy as the first one does. If the drivers differ, all can
+        // copy.
         Err(OpenError::NoZeroCopy { .. }) if settings.copying == Copying::Either => {
             sockets(ports, settings, Copying::Copy, &umem)?
         }
@@ -226,7 +230,7 @@ pub(super) fn open(
             Arc::clone(program),
         )));
         books.extend(book);
-        // Only now, when there are chunks to receive into.
+        // Only now, because there are chunks to receive into.
         program.give(queue, &socket)?;
         let Place { rx_port, tx_port, queue, .. } = *place;
         entries.push(LaneEntry { rx_port, tx_port, queue, stats });
@@ -235,7 +239,8 @@ pub(super) fn open(
     Ok(Opened { lanes, stats, negotiated, commands: vec![spans::command(books)] })
 }
 
-/// Says that an interface has queues that are not polled: of what comes by them nothing is forwarded.
+/// Reports that an interface has queues that are not polled: frames that arrive on them are not
+/// forwarded.
 fn tell_unpolled(port: &Port, Settings { first_queue, queues, .. }: &Settings) {
     let Some(all) = host::receive_queues(&port.iface) else { return };
     let unpolled = all.saturating_sub((*queues).into());
@@ -252,7 +257,7 @@ fn tell_unpolled(port: &Port, Settings { first_queue, queues, .. }: &Settings) {
     }
 }
 
-/// Memory for so many lanes, in chunks that hold every port's frames.
+/// Memory for this many lanes, in chunks that hold every port's frames.
 fn umem(ports: &[Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
     let mut chunk = 0;
     for port in ports {
@@ -274,8 +279,8 @@ fn umem(ports: &[Port], lanes: u32) -> Result<Arc<Umem>, OpenError> {
     })
 }
 
-/// Sockets that are bound to every queue, by port and queue from 0. All share the memory: the first one
-/// registers it.
+/// Sockets that are bound to every queue, by port and queue from 0. All share the memory: the first
+/// one registers it.
 fn sockets(
     ports: &[Port],
     settings: &Settings,
@@ -326,7 +331,7 @@ fn sockets(
     Ok(queues)
 }
 
-/// Binds a socket to a queue, as soon as nobody else has it.
+/// Binds a socket to a queue, as soon as no other socket has it.
 fn bind(socket: &XdpSocket, port: &Port, queue: u32, how: Binding<'_>) -> Result<(), OpenError> {
     let end = Instant::now() + LET_GO;
     loop {

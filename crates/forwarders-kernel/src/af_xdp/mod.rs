@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! AF_XDP: the driver's frames in memory that is shared with the kernel, taken and given by rings.
+//! AF_XDP: frames in memory that is shared with the kernel, exchanged through rings.
 //!
-//! Every queue of a port has a socket; a program on the port's interface gives each frame to the socket of
-//! the queue that it came in on. All sockets share one memory, so that a frame that came in on one leaves
-//! by another without a copy of ours. Whether the kernel copies it on the way (copy mode) or not (zero
-//! copy, where the driver can) is negotiated when the sockets are bound, and always told.
+//! Every queue of a port has a socket; a program on the port's interface passes each frame to the
+//! socket of the queue that it arrived on. All sockets share one memory, so a frame that arrived on
+//! one is sent on another without a copy by the program. Whether the kernel copies it (copy mode)
+//! or not (zero-copy, if the driver supports it) is negotiated when the sockets are bound, and
+//! always printed.
 mod lane;
 mod lanes;
 mod options;

@@ -37,18 +37,18 @@ settings of a device, as DPDK's net_af_xdp has them:
 const OWN: [Opt; 4] = [valued("copy"), valued("mode"), valued("idle"), valued("spans")];
 const OPTIONS: [Opt; OWN.len() + l2fwd::OPTIONS.len()] = all(&OWN);
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What l2fwd is told.
+    /// The options of l2fwd.
     pub l2fwd: l2fwd::Options,
     /// Whether the kernel copies frames.
     pub copying: Copying,
-    /// Where the program runs that gives frames to sockets; none: in the driver if it can.
+    /// The mode of the program that passes frames to sockets; none: native if possible.
     pub mode: Option<Mode>,
-    /// Whether lcores ask for frames all the time, where they would sleep otherwise.
+    /// True if lcores poll all the time instead of sleeping.
     pub spin: bool,
-    /// In one of so many bursts it is measured how long frames are inside; 0: in none.
+    /// The time of frames inside is measured for one burst in this many; 0: for none.
     pub spans: u32,
 }
 

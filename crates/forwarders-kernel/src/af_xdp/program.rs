@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The program on a port that gives frames to sockets.
+//! The XDP program on a port that passes frames to sockets.
 
 use std::os::fd::AsFd as _;
 
@@ -14,21 +14,21 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/to_socket.bpf.o"
 /// Queues that the program's map has room for.
 pub(super) const MAX_QUEUES: u32 = 64;
 
-/// It leaves the interface when this is dropped.
+/// It is detached from the interface when this is dropped.
 pub(super) struct PortProgram {
     object: Object,
     attached: Attached,
 }
 
 impl PortProgram {
-    /// Puts it on a port; frames go to the kernel until a queue has a socket.
+    /// Attaches it to a port; frames go to the kernel until a queue has a socket.
     pub(super) fn start(port: &Port, mode: Option<Mode>) -> Result<Self, OpenError> {
         let object = load(opened(OBJECT, None)?)?;
         let attached = Attached::new(program(&object, "to_socket")?.as_fd(), port, mode)?;
         Ok(Self { object, attached })
     }
 
-    /// Where it runs, in words.
+    /// Describes its mode.
     pub(super) fn told(&self) -> String {
         self.attached.told()
     }
@@ -42,7 +42,7 @@ impl PortProgram {
         Some(values.iter().map(number).sum())
     }
 
-    /// Gives the frames of a queue to a socket from now on.
+    /// Passes the frames of a queue to a socket from now on.
     pub(super) fn give(&self, queue: u32, socket: &XdpSocket) -> Result<(), OpenError> {
         Ok(number(&map(&self.object, "sockets")?, queue, socket.raw() as u32)?)
     }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! One of the four rings of an AF_XDP socket: single producer, single consumer, one of them the kernel.
 //!
-//! Producer and consumer are counters that run freely modulo 2^32; an entry's place is its number modulo
-//! the ring's size, a power of two. The layouts are those of `linux/if_xdp.h`.
+//! Producer and consumer are counters modulo 2^32; an entry's index is its number modulo the ring's
+//! size, a power of two. The layouts are those of `linux/if_xdp.h`.
 
 use std::io;
 use std::marker::PhantomData;
@@ -10,13 +10,13 @@ use std::os::fd::{AsRawFd as _, BorrowedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// What a ring has entries of: frame addresses or descriptors.
+/// The entries of a ring: frame addresses or descriptors.
 pub(crate) trait Entry: Copy {}
 
 impl Entry for u64 {}
 impl Entry for libc::xdp_desc {}
 
-/// A mapped ring, whichever side of it we are.
+/// A mapped ring, as producer or as consumer.
 struct Mapped<T> {
     start: NonNull<u8>,
     length: usize,
@@ -29,7 +29,7 @@ struct Mapped<T> {
 unsafe impl<T: Entry> Send for Mapped<T> {}
 
 impl<T: Entry> Mapped<T> {
-    /// Maps a ring of `size` entries, which the socket was asked for before.
+    /// Maps a ring of `size` entries, which was requested of the socket before.
     fn new(
         socket: BorrowedFd<'_>,
         page: i64,
@@ -72,7 +72,7 @@ impl<T: Entry> Mapped<T> {
         self.word(self.offsets.flags).load(Ordering::Relaxed) & libc::XDP_RING_NEED_WAKEUP != 0
     }
 
-    /// Where an entry is: inside, whatever its number.
+    /// The address of an entry: inside the ring for any number.
     fn entry(&self, number: u32) -> *mut T {
         let at = self.offsets.desc as usize + (number & self.mask) as usize * size_of::<T>();
         // SAFETY: the mask keeps it below the size that the mapping was made for.
@@ -87,12 +87,12 @@ impl<T> Drop for Mapped<T> {
     }
 }
 
-/// A ring that we fill: fill and TX.
+/// A ring that the program fills: fill and TX.
 pub(crate) struct Producer<T: Entry> {
     mapped: Mapped<T>,
-    /// Our counter: entries below it are written.
+    /// The program's counter: entries below it are written.
     head: u32,
-    /// The kernel's counter when we last looked.
+    /// The kernel's counter when it was read last.
     seen: u32,
 }
 
@@ -109,7 +109,7 @@ impl<T: Entry> Producer<T> {
         Ok(Self { mapped, head, seen })
     }
 
-    /// Entries that there is room for, `wanted` at most.
+    /// The number of entries that there is room for, at most `wanted`.
     pub(crate) fn room(&mut self, wanted: u32) -> u32 {
         let size = self.mapped.mask + 1;
         let mut free = size - self.head.wrapping_sub(self.seen);
@@ -120,8 +120,8 @@ impl<T: Entry> Producer<T> {
         free.min(wanted)
     }
 
-    /// Writes an entry; the kernel sees it after [`submit`](Self::submit). Says `false`, and writes
-    /// nothing, when there is no room.
+    /// Writes an entry; the kernel sees it after [`submit`](Self::submit). Returns `false`, and
+    /// writes nothing, if there is no room.
     pub(crate) fn push(&mut self, entry: T) -> bool {
         if self.room(1) == 0 {
             return false;
@@ -132,17 +132,17 @@ impl<T: Entry> Producer<T> {
         true
     }
 
-    /// Shows the kernel what was pushed.
+    /// Publishes the pushed entries to the kernel.
     pub(crate) fn submit(&self) {
         self.mapped.producer().store(self.head, Ordering::Release);
     }
 
-    /// Whether the kernel sleeps until it is called.
+    /// Returns true if the kernel sleeps until it is called.
     pub(crate) fn needs_wakeup(&self) -> bool {
         self.mapped.needs_wakeup()
     }
 
-    /// Entries that the kernel has not taken.
+    /// The number of entries that the kernel has not taken.
     pub(crate) fn waiting(&mut self) -> u32 {
         self.seen = self.mapped.consumer().load(Ordering::Acquire);
         self.head.wrapping_sub(self.seen)
@@ -152,7 +152,7 @@ impl<T: Entry> Producer<T> {
 /// A ring that the kernel fills: RX and completion.
 pub(crate) struct Consumer<T: Entry> {
     mapped: Mapped<T>,
-    /// Our counter: entries below it are read.
+    /// The program's counter: entries below it are read.
     tail: u32,
 }
 
@@ -168,7 +168,7 @@ impl<T: Entry> Consumer<T> {
         Ok(Self { mapped, tail })
     }
 
-    /// Takes up to `most` entries and gives them back to the kernel to fill anew; how many they were.
+    /// Takes up to `most` entries and returns their slots to the kernel; returns their number.
     pub(crate) fn take(&mut self, most: u32, mut each: impl FnMut(T)) -> u32 {
         let head = self.mapped.producer().load(Ordering::Acquire);
         let count = head.wrapping_sub(self.tail).min(most).min(self.mapped.mask + 1);

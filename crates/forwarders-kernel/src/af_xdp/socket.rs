@@ -18,23 +18,23 @@ pub(crate) const ENTRIES: u32 = 2048;
 const SO_PREFER_BUSY_POLL: c_int = 69;
 const SO_BUSY_POLL_BUDGET: c_int = 70;
 
-/// How frames get from the driver's memory into ours.
+/// How frames get from the driver's memory into that of the program.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Copying {
-    /// As the driver can.
+    /// As the driver supports.
     Either,
     /// By a copy.
     Copy,
-    /// Without a copy, or not at all.
+    /// Without a copy; binding fails if that is not possible.
     ZeroCopy,
 }
 
-/// How a socket comes by its memory.
+/// How a socket gets its memory.
 #[derive(Clone, Copy)]
 pub(crate) enum Binding<'s> {
-    /// It registered it; frames are copied like this.
+    /// It registered the memory; frames are copied like this.
     First(Copying),
-    /// It uses that of this one, and copies as it does.
+    /// It uses the memory of this socket, and copies as it does.
     With(&'s XdpSocket),
 }
 
@@ -54,8 +54,8 @@ pub(crate) struct Rings {
 }
 
 impl XdpSocket {
-    /// A socket with rings. The first of a memory registers it; the others name that one when they are
-    /// bound.
+    /// A socket with rings. The first socket of a memory registers it; the others refer to that
+    /// socket when they are bound.
     pub(crate) fn new(umem: &Arc<Umem>, first: bool) -> io::Result<(Self, Rings)> {
         // SAFETY: a plain system call; its result is checked.
         let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
@@ -98,8 +98,8 @@ impl XdpSocket {
         Ok((socket, rings))
     }
 
-    /// Binds to a queue of an interface. The first socket of a memory says how frames are copied; the
-    /// others follow it.
+    /// Binds to a queue of an interface. The first socket of a memory decides how frames are
+    /// copied; the others do the same.
     pub(crate) fn bind(&self, index: u32, queue: u32, how: Binding<'_>) -> io::Result<()> {
         let (flags, shared) = match how {
             Binding::First(copying) => {
@@ -124,14 +124,15 @@ impl XdpSocket {
         done(unsafe { libc::bind(self.fd.as_raw_fd(), (&raw const address).cast(), length) })
     }
 
-    /// Has the kernel's polling done by our calls, up to so many frames each (`SO_PREFER_BUSY_POLL`).
+    /// Makes the kernel poll only in the program's calls, up to `budget` frames each
+    /// (`SO_PREFER_BUSY_POLL`).
     pub(crate) fn busy_poll(&self, budget: c_int) -> io::Result<()> {
         self.set(libc::SOL_SOCKET, SO_PREFER_BUSY_POLL, &1 as &c_int)?;
         self.set(libc::SOL_SOCKET, libc::SO_BUSY_POLL, &20 as &c_int)?;
         self.set(libc::SOL_SOCKET, SO_BUSY_POLL_BUDGET, &budget)
     }
 
-    /// Whether frames come without a copy.
+    /// Returns true if frames are received without a copy.
     pub(crate) fn is_zero_copy(&self) -> io::Result<bool> {
         let options: libc::xdp_options = self.get(libc::XDP_OPTIONS)?;
         Ok(options.flags & libc::XDP_OPTIONS_ZEROCOPY != 0)
@@ -145,7 +146,7 @@ impl XdpSocket {
     /// Wakes the kernel to send what is in the TX ring.
     ///
     /// # Errors
-    /// Other than that it is busy or has no room just now.
+    /// An error other than that it is busy or has no room now.
     pub(crate) fn wake_tx(&self) -> io::Result<()> {
         // SAFETY: no memory is read.
         let code = unsafe {
@@ -157,7 +158,7 @@ impl XdpSocket {
     /// Wakes the kernel to fill the RX ring.
     ///
     /// # Errors
-    /// As of [`wake_tx`](Self::wake_tx).
+    /// As for [`wake_tx`](Self::wake_tx).
     pub(crate) fn wake_rx(&self) -> io::Result<()> {
         let null = std::ptr::null_mut();
         // SAFETY: no memory is written.
@@ -180,7 +181,8 @@ impl XdpSocket {
         done(code)
     }
 
-    /// An option of plain numbers, of which zeros are values: kernels that know fewer fields leave those.
+    /// Reads an option of plain numbers, for which zeros are valid: kernels that know fewer fields
+    /// leave the rest unchanged.
     fn get<T: Copy>(&self, option: c_int) -> io::Result<T> {
         let mut value = MaybeUninit::<T>::zeroed();
         let mut length = mem::size_of::<T>() as socklen_t;
@@ -210,7 +212,7 @@ fn done(code: c_int) -> io::Result<()> {
     if code < 0 { Err(io::Error::last_os_error()) } else { Ok(()) }
 }
 
-/// Of a call that only wakes somebody.
+/// Checks the result of a call that only wakes the kernel.
 fn passing(code: isize) -> io::Result<()> {
     if code >= 0 {
         return Ok(());

@@ -5,14 +5,14 @@ use std::io;
 use std::ptr::NonNull;
 use std::sync::Arc;
 
-/// Bytes that a chunk can have: a frame, and the room before it that XDP programs have.
+/// Possible sizes of a chunk, in bytes: a frame, and the headroom of XDP programs before it.
 const CHUNKS: [u32; 2] = [2048, 4096];
 /// Room before a frame that the kernel leaves to XDP programs (`XDP_PACKET_HEADROOM`).
 const HEADROOM: u32 = 256;
 /// Longest frame in bytes that fits in a chunk.
 pub(crate) const LONGEST: usize = (CHUNKS[1] - HEADROOM) as usize;
 
-/// Bytes of chunks for frames of up to so many bytes; none when there are no such chunks.
+/// The chunk size for frames of up to this many bytes; none if they are too long.
 pub(crate) fn chunk_for(longest: usize) -> Option<u32> {
     CHUNKS.into_iter().find(|chunk| longest <= (chunk - HEADROOM) as usize)
 }
@@ -68,7 +68,7 @@ impl Drop for Umem {
     }
 }
 
-/// The chunks of one lane: those it holds, while the others are with the kernel.
+/// The chunks of one lane: those that it holds, while the kernel has the others.
 pub(crate) struct Chunks {
     umem: Arc<Umem>,
     first: u64,
@@ -90,8 +90,8 @@ impl Chunks {
         self.free.pop()
     }
 
-    /// Gives a chunk back by any address in it. One that is not of this lane is a fault of the kernel's,
-    /// and is not taken.
+    /// Returns a chunk, given any address in it. An address outside of this lane's chunks is an
+    /// error of the kernel, and is ignored.
     pub(crate) fn give(&mut self, address: u64) -> bool {
         let chunk = self.chunk_of(address);
         let ours = (self.first..self.end).contains(&chunk);
@@ -105,7 +105,7 @@ impl Chunks {
         self.free.len()
     }
 
-    /// Which of the lane's chunks an address is in, from 0.
+    /// The index of the lane's chunk that contains an address.
     pub(crate) fn number(&self, address: u64) -> Option<usize> {
         let chunk = self.chunk_of(address);
         let ours = (self.first..self.end).contains(&chunk);
@@ -116,11 +116,12 @@ impl Chunks {
         address - address % u64::from(self.umem.chunk)
     }
 
-    /// The bytes of a frame, which the kernel has handed over and we have not handed back. None when they
-    /// do not lie in one chunk of this lane.
+    /// The bytes of a frame that the kernel has passed to the program, and that was not passed
+    /// back. None if they do not lie in one chunk of this lane.
     ///
     /// # Safety
-    /// The frame's descriptor came from an RX ring of this lane, and its chunk was given to no ring since.
+    /// The frame's descriptor came from an RX ring of this lane, and its chunk was put into no ring
+    /// since then.
     pub(crate) unsafe fn frame(&mut self, address: u64, length: u32) -> Option<&mut [u8]> {
         let chunk = self.chunk_of(address);
         let inside = (self.first..self.end).contains(&chunk)

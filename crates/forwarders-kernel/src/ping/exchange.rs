@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! One frame out, one frame back.
+//! Sends one frame and waits until it is back.
 
 use std::collections::HashSet;
 use std::io;
@@ -16,26 +16,26 @@ use crate::af_packet::PacketSocket;
 
 const BUFFER: c_int = 1 << 20;
 
-/// What became of the frames.
+/// Counts of the frames.
 #[derive(Default)]
 pub(super) struct Books {
     pub(super) sent: u64,
-    /// The kernel had no room for them.
+    /// Frames that the kernel had no room for.
     pub(super) not_sent: u64,
-    /// Back in time: round trips in cycles, less the clock's cost.
+    /// Frames back in time: round trips in cycles, without the clock's cost.
     pub(super) round_trips: Distribution,
-    /// Back after their deadline.
+    /// Frames back after their deadline.
     pub(super) late: u64,
-    /// Back once more.
+    /// Frames that came back again.
     pub(super) duplicates: u64,
-    /// Frames that came in and were never sent from here.
+    /// Frames that were received but never sent by this program.
     pub(super) strangers: u64,
-    /// Frames of any kind that found no room in the socket.
+    /// Frames of any kind that the socket had no room for.
     pub(super) dropped: u64,
 }
 
 impl Books {
-    /// Those that never came back.
+    /// Frames that never came back.
     pub(super) fn lost(&self) -> u64 {
         self.sent.saturating_sub(self.round_trips.count() + self.late)
     }
@@ -46,7 +46,7 @@ pub(super) struct Exchange {
     iface: String,
     request: Request,
     buffer: Vec<u8>,
-    /// Those whose deadline has passed.
+    /// Frames whose deadline has passed.
     missing: HashSet<u64>,
     books: Books,
 }
@@ -62,7 +62,7 @@ impl Exchange {
             socket.set_buffers(BUFFER)?;
             socket.set(libc::PACKET_IGNORE_OUTGOING, &1 as &c_int)?;
             rustix::io::ioctl_fionbio(&socket, true)?;
-            // A forwarder may address what it sends to somebody else.
+            // A forwarder may send to another address.
             socket.promiscuous(index)?;
             socket.receive_from(index)
         };
@@ -76,7 +76,7 @@ impl Exchange {
         &self.books
     }
 
-    /// Sends as many as asked for, or until a signal comes.
+    /// Sends as many frames as requested, or until a signal arrives.
     pub(super) fn run(&mut self, options: &Options, stop: &Stop) -> Result<(), PingError> {
         let hz = clock::hz();
         let deadline = (u128::from(hz) * options.deadline.as_nanos() / 1_000_000_000) as u64;
@@ -101,7 +101,8 @@ impl Exchange {
         Ok(())
     }
 
-    /// Cycles until the frame of that number was back; none if it was not sent, or not back in time.
+    /// Cycles until the frame of that number was back; none if it was not sent, or not back in
+    /// time.
     fn one(&mut self, number: u64, deadline: u64) -> Result<Option<u64>, PingError> {
         let frame = self.request.numbered(number);
         let begin = clock::now();
@@ -123,7 +124,7 @@ impl Exchange {
                 Some(length) => self.enter(length),
                 None => std::hint::spin_loop(),
             }
-            // Others' frames do not put it off.
+            // Frames of other senders do not extend the deadline.
             if took > deadline {
                 self.missing.insert(number);
                 return Ok(None);
@@ -131,7 +132,7 @@ impl Exchange {
         }
     }
 
-    /// What came in between; no number up to `next` is under way.
+    /// Reads frames that have arrived meanwhile; no number up to `next` is outstanding.
     fn drain(&mut self, next: u64) -> Result<(), PingError> {
         // Others may send without end.
         for _ in 0..next.clamp(1024, 65_536) {
@@ -141,7 +142,7 @@ impl Exchange {
         Ok(())
     }
 
-    /// A frame that is not the one that is waited for.
+    /// Counts a frame that is not the expected one.
     fn enter(&mut self, length: usize) {
         match self.request.number_of(&self.buffer[..length]) {
             None => self.books.strangers += 1,

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The sender of the published test of PF_PACKET: one frame, one wait for its return, the time stamp
-//! counter before the one and after the other.
+//! The sender of the published test of PF_PACKET: it sends one frame, waits for its return, and
+//! reads the time stamp counter before and after.
 //!
-//! A frame is on its way at a time. What comes back is known by a token in it, whatever became of its
-//! addresses: forwarders that echo are what it is for.
+//! There is one frame at a time. A returned frame is recognised by a token in it, whatever its
+//! addresses: it is meant for forwarders that echo.
 
 mod exchange;
 mod options;
@@ -52,7 +52,7 @@ enum PingError {
     Out(#[from] StatsFileError),
 }
 
-/// Runs `af-packet-ping` on the process's arguments; 1 after any mistake.
+/// Runs `af-packet-ping` with the process's arguments; returns 1 after any error.
 #[must_use]
 pub fn af_packet_ping() -> ExitCode {
     exit_code(NAME, start())

@@ -35,7 +35,7 @@ const OPTIONS: [Opt; 9] = [
     valued("out"),
 ];
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub(super) struct Options {
     pub(super) iface: Option<String>,
@@ -55,7 +55,7 @@ impl Default for Options {
             kind: Kind::Udp,
             to: [0xff; 6],
             count: 1000,
-            // No round number: it would meet every timer in the same phase.
+            // Not a round number, which would meet every timer in the same phase.
             interval: Duration::from_micros(1003),
             deadline: Duration::from_millis(100),
             size: 64,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is told at the end.
+//! The results that are printed at the end.
 
 use forwarders_common::document::{clock as clock_of, dict};
 use forwarders_common::say;
@@ -17,7 +17,7 @@ fn ns(cycles: u64) -> u64 {
     (u128::from(cycles) * 1_000_000_000 / u128::from(clock::hz().max(1))) as u64
 }
 
-/// Least, mean, quantiles and greatest in cycles; what there are too few frames for is absent.
+/// Minimum, mean, quantiles and maximum in cycles; quantiles that need more frames are absent.
 fn figures(books: &Books) -> Vec<(&'static str, u64)> {
     let found = &books.round_trips;
     let quantiles = QUANTILES.iter().filter(|(_, _, needed)| found.count() >= *needed);
@@ -50,7 +50,7 @@ pub(super) fn say(options: &Options, iface: &str, books: &Books) {
         say!("{name:>5} {cycles:>12} cycles {:>12} ns", ns(cycles));
     }
     say!(
-        "clock: {} Hz by CLOCK_MONOTONIC; reading it costs {} cycles, which are taken off",
+        "clock: {} Hz by CLOCK_MONOTONIC; reading it costs {} cycles, which are subtracted",
         clock::hz(),
         clock::cost()
     );

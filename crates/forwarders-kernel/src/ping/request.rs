@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The frame that is sent, and by what its return is known.
+//! The frame that is sent, and how it is recognised when it returns.
 
 use std::ops::Range;
 
@@ -7,11 +7,11 @@ use packet::checksum::checksum;
 
 pub(super) const ETHERNET: usize = 14;
 pub(super) const FCS: usize = 4;
-/// Behind the headers of UDP; of ARP in the padding.
+/// After the headers of UDP; in the padding of ARP.
 const SESSION: Range<usize> = 42..50;
 const NUMBER: Range<usize> = 50..58;
 const ETHER_TYPE: Range<usize> = 12..14;
-/// Of the range for tests of network devices (RFC 2544, RFC 6815).
+/// From the range for tests of network devices (RFC 2544, RFC 6815).
 const SOURCE: [u8; 4] = [198, 18, 0, 1];
 const DESTINATION: [u8; 4] = [198, 19, 0, 1];
 const PORTS: [u8; 4] = [0xc0, 0x00, 0x00, 0x09];
@@ -62,12 +62,12 @@ impl Request {
                 frame[24..26].copy_from_slice(&sum.to_be_bytes());
                 frame.extend(PORTS);
                 frame.extend((length - 20).to_be_bytes());
-                // None, as IPv4 allows.
+                // No checksum, as IPv4 allows.
                 frame.extend([0, 0]);
             }
         }
         frame.resize(size - FCS, 0);
-        // Another sender on the wire has another one.
+        // Another sender on the wire has another token.
         let session = measure::clock::now() ^ u64::from(std::process::id()) << 32;
         frame[SESSION].copy_from_slice(&session.to_be_bytes());
         Self(frame)
@@ -79,7 +79,7 @@ impl Request {
         &self.0
     }
 
-    /// The number of a frame that came back; none of a stranger's.
+    /// The number of a returned frame; none if it is not from this program.
     pub(super) fn number_of(&self, frame: &[u8]) -> Option<u64> {
         let same = |part: Range<usize>| frame.get(part.clone()) == self.0.get(part);
         if frame.len() < self.0.len() || !same(ETHER_TYPE) || !same(SESSION) {
@@ -123,7 +123,7 @@ mod tests {
     fn headers_are_whole() {
         let mut udp = Request::new(Kind::Udp, OWN, [0xff; 6], 64);
         let frame = udp.numbered(0);
-        // Over a header that holds its checksum the sum is 0.
+        // The sum over a header with a correct checksum is 0.
         assert_eq!(checksum(&frame[14..34]), 0);
         assert_eq!((frame[16..18].to_vec(), frame[38..40].to_vec()), (vec![0, 46], vec![0, 26]));
         let mut arp = Request::new(Kind::Arp, OWN, [0xff; 6], 64);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A program on an interface, by a bpf_link that is not pinned: it goes with its process, SIGKILL too.
+//! A program on an interface, through a bpf_link that is not pinned: it is detached when its
+//! process ends, even by SIGKILL.
 
 use std::io;
 use std::mem;
@@ -14,17 +15,17 @@ const BPF_XDP: u32 = 37;
 const XDP_FLAGS_SKB_MODE: u32 = 1 << 1;
 const XDP_FLAGS_DRV_MODE: u32 = 1 << 2;
 
-/// Where on an interface a program runs.
+/// The mode of a program on an interface.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Mode {
-    /// In the driver, before the kernel makes an skb.
+    /// In the driver, before the kernel allocates an skb.
     Native,
     /// In the kernel's stack, on any interface.
     Generic,
 }
 
 impl Mode {
-    /// As `ip link` and xdp-tools call it.
+    /// Its name in `ip link` and xdp-tools.
     #[must_use]
     pub fn name(self) -> &'static str {
         match self {
@@ -41,16 +42,16 @@ impl Mode {
     }
 }
 
-/// Why a program is not on an interface.
+/// Why a program could not be attached to an interface.
 #[derive(Debug, thiserror::Error)]
 pub enum AttachError {
-    /// The process may not.
+    /// The process lacks capabilities.
     #[error("{device}: XDP programs need the capabilities CAP_NET_ADMIN and CAP_BPF; run as root")]
     NotAllowed {
         /// The port's device.
         device: String,
     },
-    /// Somebody else's is there.
+    /// Another program is attached.
     #[error("{device}: {iface} has an XDP program already; see ip link show {iface}")]
     Taken {
         /// The port's device.
@@ -58,15 +59,15 @@ pub enum AttachError {
         /// The interface.
         iface: String,
     },
-    /// The driver has no XDP.
-    #[error("{device}: the driver of {iface} takes no XDP programs; use --mode generic")]
+    /// The driver does not support XDP.
+    #[error("{device}: the driver of {iface} does not support native XDP; use --mode generic")]
     NoNative {
         /// The port's device.
         device: String,
         /// The interface.
         iface: String,
     },
-    /// The driver has XDP, and not like this.
+    /// The driver supports XDP, but not with this configuration.
     #[error(
         "{device}: native XDP on {iface} is refused ({source}): its MTU of {mtu} or, of a veth, the other end's may be too long for it, or its driver wants offloads off; or use --mode generic"
     )]
@@ -77,7 +78,7 @@ pub enum AttachError {
         iface: String,
         /// Its MTU.
         mtu: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: io::Error,
     },
     /// The kernel refused.
@@ -87,9 +88,9 @@ pub enum AttachError {
         device: String,
         /// The interface.
         iface: String,
-        /// Where it was to run.
+        /// The requested mode.
         mode: &'static str,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -97,13 +98,13 @@ pub enum AttachError {
 /// A program that runs on an interface until this is dropped.
 pub struct Attached {
     link: OwnedFd,
-    /// Where it runs.
+    /// The mode that it runs in.
     pub mode: Mode,
-    /// Why it does not run in the driver, where that was tried.
+    /// Why it does not run in the driver, if that was tried.
     refused: Option<io::Error>,
 }
 
-/// The part of `union bpf_attr` that makes links.
+/// The part of `union bpf_attr` that creates links.
 #[repr(C)]
 struct LinkCreate {
     prog_fd: u32,
@@ -113,7 +114,7 @@ struct LinkCreate {
     rest: [u64; 6],
 }
 
-/// The part that gives a link another program.
+/// The part that replaces a link's program.
 #[repr(C)]
 struct LinkUpdate {
     link_fd: u32,
@@ -123,7 +124,8 @@ struct LinkUpdate {
 }
 
 impl Attached {
-    /// Attaches a program as it is wanted; without a wish in the driver, or generic where that cannot be.
+    /// Attaches a program in the requested mode; by default native, or generic if that is not
+    /// possible.
     ///
     /// # Errors
     /// See [`AttachError`].
@@ -144,7 +146,7 @@ impl Attached {
         }
     }
 
-    /// Where it runs, and why, in words.
+    /// Describes its mode and the reason for it.
     #[must_use]
     pub fn told(&self) -> String {
         match &self.refused {
@@ -153,10 +155,10 @@ impl Attached {
         }
     }
 
-    /// Puts another program in the place of the one that runs, between two frames.
+    /// Replaces the running program by another one, between two frames.
     ///
     /// # Errors
-    /// The kernel refused; the old program goes on.
+    /// The kernel's; the old program continues.
     pub fn replace(&self, program: BorrowedFd<'_>) -> io::Result<()> {
         let request = LinkUpdate {
             link_fd: self.link.as_raw_fd() as u32,

@@ -1,42 +1,88 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The file system in which libxdp keeps what is attached by it, and whose of ours that is.
+//! The BPF file system in which libxdp pins what it attaches, and which of these belong to this
+//! project's programs.
 //!
 //! Where none is mounted, the first program of ours mounts one, and the last one that leaves takes it away. In its
 //! directory `linerate` each program on an interface has a directory that its process holds a lock on: whoever
 //! comes next sees by that which are left over from processes that were killed.
+//!
+//! Other users can neither hold these locks nor make such directories: what could be locked by everybody who may read it
+//! would let them keep a program from starting and from ending, and a claim of theirs would have another's program removed.
 
 use std::ffi::OsStr;
-use std::fs::{self, File};
+use std::fs::{self, DirBuilder, File, OpenOptions};
 use std::io;
-use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _, OpenOptionsExt as _};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, flock, statfs};
+use rustix::fs::{FlockOperation, OFlags, flock, statfs};
 use rustix::mount::{MountFlags, UnmountFlags, mount, unmount};
 
-/// Where libxdp looks, and what tells it to look elsewhere.
+/// Where libxdp looks for it, and the environment variable that changes that.
 const PLACE: &str = "/sys/fs/bpf";
 const VARIABLE: &str = "LIBXDP_BPFFS";
 // linux/magic.h.
 const BPF_FS_MAGIC: u32 = 0xcafe_4a11;
+/// What is locked while one of our programs changes anything, in a directory that only root may write to. It is there
+/// only as long as it is locked.
+const LOCK: &str = "/run/linerate-bpffs.lock";
 /// What the kernel itself puts into new ones.
 const KERNELS: [&str; 2] = ["maps.debug", "progs.debug"];
 
-/// A mounted one.
+/// A BPF file system.
 #[derive(Clone, Debug)]
 pub(super) struct Bpffs {
     path: PathBuf,
-    /// The network namespace, by the number of its file: interfaces elsewhere have the same numbers.
+    /// The network namespace, by its inode: interfaces in other namespaces have the same numbers.
     namespace: u64,
 }
 
-/// What keeps others of our programs from changing anything meanwhile.
+/// Keeps other programs of this project from changing anything meanwhile.
 pub(super) struct Locked<'b> {
     bpffs: &'b Bpffs,
-    _lock: File,
+    _lock: Lock,
 }
 
-/// Says, as long as it lives or until it is given up, that this process owns a program on an interface.
+/// A lock on a file that exists as long as it is held, or on a directory.
+struct Lock {
+    /// Of the file.
+    path: Option<PathBuf>,
+    _file: File,
+}
+
+impl Lock {
+    /// Waits until nobody holds it.
+    fn hold(path: &Path) -> io::Result<Self> {
+        loop {
+            // Who may not read it cannot lock it.
+            let file = OpenOptions::new()
+                .write(true)
+                .create(true)
+                .truncate(false)
+                .mode(0o600)
+                .custom_flags(OFlags::NOFOLLOW.bits() as i32)
+                .open(path)?;
+            flock(&file, FlockOperation::LockExclusive)?;
+            // The one before may have removed it since it was opened.
+            let inode = file.metadata()?.ino();
+            if fs::symlink_metadata(path).is_ok_and(|found| found.ino() == inode) {
+                return Ok(Self { path: Some(path.to_owned()), _file: file });
+            }
+        }
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        // Before it is released.
+        if let Some(path) = &self.path {
+            let _ = fs::remove_file(path);
+        }
+    }
+}
+
+/// Claims, as long as it lives or until it is given up, that this process owns a program on an
+/// interface.
 #[derive(Debug)]
 pub(super) struct Claim {
     path: PathBuf,
@@ -44,7 +90,7 @@ pub(super) struct Claim {
 }
 
 impl Bpffs {
-    /// Where libxdp will look.
+    /// Finds where libxdp will look.
     pub(super) fn find() -> io::Result<Self> {
         let path = std::env::var_os(VARIABLE).map_or_else(|| PLACE.into(), PathBuf::from);
         let namespace = fs::metadata("/proc/thread-self/ns/net")?.ino();
@@ -67,28 +113,43 @@ impl Bpffs {
         Ok(statfs(&self.path)?.f_type as u32 == BPF_FS_MAGIC)
     }
 
-    /// Waits until no other program of ours is at it. The lock is on the directory that it is mounted in.
+    /// Waits until no other program of ours is at it.
     pub(super) fn lock(&self) -> io::Result<Locked<'_>> {
-        let lock = File::open(self.path.parent().unwrap_or(&self.path))?;
-        flock(&lock, FlockOperation::LockExclusive)?;
+        let lock = match host::is_root() {
+            true => {
+                let named =
+                    |error: io::Error| io::Error::new(error.kind(), format!("{LOCK}: {error}"));
+                Lock::hold(Path::new(LOCK)).map_err(named)?
+            }
+            // A user with capabilities, who may make no file there.
+            false => {
+                let directory = File::open(self.path.parent().unwrap_or(&self.path))?;
+                flock(&directory, FlockOperation::LockExclusive)?;
+                Lock { path: None, _file: directory }
+            }
+        };
         Ok(Locked { bpffs: self, _lock: lock })
     }
 }
 
 impl Locked<'_> {
-    /// Mounts it, if it is not there.
+    /// Mounts it, if it is not mounted.
     pub(super) fn enter(&self) -> io::Result<()> {
         let bpffs = self.bpffs;
         if !bpffs.is_mounted()? {
-            mount("bpf", &bpffs.path, "bpf", MountFlags::empty(), None)?;
-            fs::create_dir(bpffs.own()).and_then(|()| fs::create_dir(bpffs.mark()))?;
-        } else if !bpffs.own().is_dir() {
-            fs::create_dir(bpffs.own())?;
+            // Otherwise every user could make directories there.
+            mount("bpf", &bpffs.path, "bpf", MountFlags::empty(), Some(c"mode=0700"))?;
+            make(&bpffs.own()).and_then(|()| make(&bpffs.mark()))?;
+        } else if bpffs.own().symlink_metadata().is_err() {
+            make(&bpffs.own())?;
         }
-        Ok(())
+        // Somebody else may have mounted it, for all users. `xdp` is libxdp's.
+        refuse_others(&bpffs.own())?;
+        refuse_others(&bpffs.path.join("xdp"))
     }
 
-    /// Removes the claims in this network namespace of processes that are gone: interfaces and programs.
+    /// Removes the claims in this network namespace of processes that have ended: returns
+    /// interfaces and programs.
     pub(super) fn orphans(&self) -> io::Result<Vec<(u32, u32)>> {
         let mut found = Vec::new();
         for path in entries(&self.bpffs.own()) {
@@ -105,8 +166,8 @@ impl Locked<'_> {
         Ok(found)
     }
 
-    /// Removes what libxdp keeps of a dispatcher whose interface is gone: the one of those with the
-    /// interface's number, which another namespace may use too, that keeps a certain program.
+    /// Removes what libxdp pins for a dispatcher whose interface is gone. Several namespaces may
+    /// use the interface's number: it is the dispatcher that has a certain program.
     pub(super) fn forget(&self, interface: u32, has_it: impl Fn(&Path) -> bool) -> io::Result<()> {
         let start = format!("dispatch-{interface}-");
         for directory in entries(&self.bpffs.path.join("xdp")) {
@@ -127,24 +188,24 @@ impl Locked<'_> {
     /// Claims a program on an interface for this process.
     pub(super) fn claim(&self, interface: u32, id: u32) -> io::Result<Claim> {
         let path = self.claim_path(interface, id);
-        fs::create_dir(&path)?;
+        make(&path)?;
         let lock = File::open(&path)?;
         flock(&lock, FlockOperation::NonBlockingLockExclusive)?;
         Ok(Claim { path, _lock: lock })
     }
 
-    /// Whether a process claims it, after [`Locked::orphans`].
+    /// Returns true if a process claims it, after [`Locked::orphans`].
     pub(super) fn is_claimed(&self, interface: u32, id: u32) -> bool {
         self.claim_path(interface, id).is_dir()
     }
 
-    /// Gives a claim up.
+    /// Gives up a claim.
     pub(super) fn give_up(&self, claim: &Claim) -> io::Result<()> {
         fs::remove_dir(&claim.path)
     }
 
-    /// Takes away what this and others of our programs made, if it was the last one: the directory, and
-    /// the mount unless somebody keeps something there.
+    /// Removes what this and other programs of this project made, if this was the last one: the
+    /// directory, and the mount unless it is used otherwise.
     pub(super) fn leave(&self) -> io::Result<()> {
         let bpffs = self.bpffs;
         let has_claims = entries(&bpffs.own()).any(|path| path != bpffs.mark());
@@ -167,6 +228,25 @@ impl Locked<'_> {
     }
 }
 
+/// Makes a directory that other users cannot open, and so not lock.
+fn make(directory: &Path) -> io::Result<()> {
+    DirBuilder::new().mode(0o700).create(directory)
+}
+
+/// Refuses a directory that other users can change, if it is there.
+fn refuse_others(directory: &Path) -> io::Result<()> {
+    let Ok(found) = directory.symlink_metadata() else { return Ok(()) };
+    let is_own = [0, host::user()].contains(&found.uid());
+    if found.is_dir() && is_own && found.mode() & 0o002 == 0 {
+        return Ok(());
+    }
+    let (path, owner, mode) = (directory.display(), found.uid(), found.mode() & 0o7777);
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        format!("{path}: other users can change it (user {owner}, mode {mode:o}); remove it"),
+    ))
+}
+
 /// The network namespace, the interface and the program of a claim.
 fn claimed(path: &Path) -> Option<(u64, u32, u32)> {
     let mut parts = path.file_name()?.to_str()?.split('-');
@@ -175,7 +255,7 @@ fn claimed(path: &Path) -> Option<(u64, u32, u32)> {
     parts.next().is_none().then_some(claim)
 }
 
-/// What is in a directory; nothing where there is none.
+/// The entries of a directory; none if it does not exist.
 fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
     fs::read_dir(directory).into_iter().flatten().flatten().map(|entry| entry.path())
 }
@@ -183,6 +263,49 @@ fn entries(directory: &Path) -> impl Iterator<Item = PathBuf> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn nobody_else_can_hold_the_lock_and_nothing_stays_of_it() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("lock");
+        let lock = Lock::hold(&path).unwrap();
+        assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+        let second = path.clone();
+        let waiting = std::thread::spawn(move || drop(Lock::hold(&second).unwrap()));
+        std::thread::sleep(std::time::Duration::from_millis(50));
+        assert!(!waiting.is_finished());
+        drop(lock);
+        waiting.join().unwrap();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+        // As after SIGKILL.
+        fs::write(&path, "").unwrap();
+        drop(Lock::hold(&path).unwrap());
+        assert!(!path.exists());
+    }
+
+    #[test]
+    fn directories_of_other_users_are_refused() {
+        use std::os::unix::fs::{PermissionsExt as _, chown, symlink};
+
+        let directory = tempfile::tempdir().unwrap();
+        let own = directory.path().join("linerate");
+        assert!(refuse_others(&own).is_ok(), "there is none");
+        make(&own).unwrap();
+        assert_eq!(fs::metadata(&own).unwrap().mode() & 0o777, 0o700);
+        assert!(refuse_others(&own).is_ok());
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o1777)).unwrap();
+        let error = refuse_others(&own).unwrap_err().to_string();
+        assert!(error.contains("other users can change it") && error.contains("1777"), "{error}");
+        let link = directory.path().join("link");
+        symlink("linerate", &link).unwrap();
+        assert!(refuse_others(&link).is_err());
+        fs::set_permissions(&own, fs::Permissions::from_mode(0o700)).unwrap();
+        if chown(&own, Some(65534), None).is_err() {
+            // Only root gives directories away.
+            return;
+        }
+        assert!(refuse_others(&own).unwrap_err().to_string().contains("user 65534"));
+    }
 
     #[test]
     fn claims_are_told_by_their_names() {

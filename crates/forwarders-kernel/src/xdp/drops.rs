@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Counts what drivers refuse after a program has given it to them, by tracepoints of the kernel.
+//! Counts frames that drivers refuse after a program has passed them on, by tracepoints of the
+//! kernel.
 
 use std::os::unix::fs::MetadataExt as _;
 
@@ -10,7 +11,7 @@ use crate::interface::Port;
 
 const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/drops.bpf.o"));
 
-/// Counts as long as it lives.
+/// Counts as long as this lives.
 pub(super) struct Drops {
     object: Object,
     _links: Vec<Link>,
@@ -41,7 +42,7 @@ impl Drops {
         Ok(Self { object, _links: links })
     }
 
-    /// Frames that were to leave by a port and were refused, so far.
+    /// Frames that were to be sent on a port and were refused, so far.
     pub(super) fn count(&self, port: u16) -> Option<u64> {
         let map = map(&self.object, "port_drops").ok()?;
         let values = map.lookup_percpu(&u32::from(port).to_ne_bytes(), MapFlags::ANY).ok()??;

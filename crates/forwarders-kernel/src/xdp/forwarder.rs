@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A program on each port, and putting others in their places while they run.
+//! A program on each port, and replacing these programs while they run.
 
 use std::io;
 use std::os::fd::AsFd as _;
@@ -23,26 +23,26 @@ const OBJECT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/l2fwd.bpf.o"));
 /// Why a port has no program.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The kernel took no program.
+    /// The kernel refused the program.
     #[error("{0}")]
     Load(String),
-    /// It is not on the interface.
+    /// It could not be attached to the interface.
     #[error("{0}{advice}", advice = if matches!(.0, AttachError::Taken { .. }) { ", or use --shared" } else { "" })]
     Attach(#[from] AttachError),
-    /// It is not beside others.
+    /// It could not be attached beside other programs.
     #[error(transparent)]
     Shared(#[from] SharedError),
-    /// What runs beside others stays as it is.
+    /// The action of programs that run beside others cannot be changed.
     #[error("with --shared the action stays: libxdp puts no program in another's place")]
     Stays,
-    /// The interface receives only what is addressed to it.
+    /// Promiscuous mode is not available.
     #[error("{device}: promiscuous mode of {iface}: {source}")]
     Promiscuous {
         /// The port's device.
         device: String,
         /// The interface.
         iface: String,
-        /// Why.
+        /// The reason.
         source: io::Error,
     },
 }
@@ -56,18 +56,18 @@ impl From<LoadError> for OpenError {
 /// The programs of all ports; they leave the interfaces when this is dropped.
 pub(super) struct Forwarder {
     lanes: Vec<LaneProgram>,
-    /// Keeps the maps that all programs share.
+    /// Owns the maps that all programs share.
     maps: Object,
     action: Mutex<Action>,
 }
 
-/// How a program is on its interface.
+/// How a program is attached to its interface.
 enum Held {
     Alone(Attached),
     Shared(Box<Shared>),
 }
 
-/// Where a port's program runs, and that in words.
+/// The mode of a port's program, and its description.
 pub(super) struct Running {
     pub(super) mode: Mode,
     pub(super) told: String,
@@ -80,10 +80,10 @@ struct LaneProgram {
 }
 
 impl Forwarder {
-    /// Puts programs on the ports of these places.
+    /// Attaches programs to the ports of these places.
     ///
     /// # Errors
-    /// See [`OpenError`]; ports that have a program already lose it again.
+    /// See [`OpenError`]; programs that were attached are detached again.
     pub(super) fn start(
         ports: &[Port],
         places: &[Place],
@@ -127,17 +127,18 @@ impl Forwarder {
         Ok(forwarder)
     }
 
-    /// Tells the programs what may change on the interfaces: their addresses, and whether the kernel routes IPv6. Until they are
-    /// told, they leave all frames to the kernel that are to be routed.
+    /// Updates what may change on the interfaces for the programs: their addresses, and whether the
+    /// kernel routes IPv6. Before the first update, programs leave all frames that are to be routed
+    /// to the kernel.
     ///
     /// # Errors
-    /// The kernel refused.
+    /// The kernel's.
     pub(super) fn refresh(&self) -> Result<(), LoadError> {
         let routes_ipv6 = std::fs::read("/proc/sys/net/ipv6/conf/all/forwarding")
             .is_ok_and(|text| !text.starts_with(b"0"));
         let all = map(&self.maps, "port_facts")?;
         for LaneProgram { pair: Pair { rx_port, .. }, .. } in &self.lanes {
-            // Of an interface that is gone nothing matters.
+            // An interface that is gone is skipped.
             let Some(mac) = rx_port.now().and_then(|now| now.mac) else { continue };
             let facts = Facts { mac, routes_ipv6 }.bytes();
             all.update(&u32::from(rx_port.id).to_ne_bytes(), &facts, MapFlags::ANY)
@@ -151,7 +152,7 @@ impl Forwarder {
         &self.maps
     }
 
-    /// How each port's program runs.
+    /// The mode of each port's program.
     pub(super) fn running(&self) -> impl Iterator<Item = (u16, Running)> {
         self.lanes.iter().map(|lane| {
             let running = match &lane.held {
@@ -162,25 +163,26 @@ impl Forwarder {
         })
     }
 
-    /// Whether the kernel has taken a port out of the map that programs redirect by, as it does when the
-    /// interface is deleted or leaves the namespace. It puts none back.
+    /// Returns true if the kernel has removed a port from the map that programs redirect by, as it
+    /// does when the interface is deleted or leaves the namespace. It never adds it again.
     pub(super) fn has_left(&self, port: u16) -> bool {
         let key = u32::from(port).to_ne_bytes();
         let found = map(&self.maps, "ports").map(|map| map.lookup(&key, MapFlags::ANY));
         matches!(found, Ok(Ok(None)))
     }
 
-    /// What becomes of frames now.
+    /// The present action.
     pub(super) fn action(&self) -> Action {
         self.action.lock().map_or_else(|poisoned| *poisoned.into_inner(), |action| *action)
     }
 
-    /// Puts programs with another action in the place of those that run. Every frame meets the old one or
-    /// the new one, and counters go on. All programs are loaded before the first is put in its place.
+    /// Replaces the running programs by ones with another action. Every frame is processed by the
+    /// old or the new one, and counters continue. All programs are loaded before the first is
+    /// replaced.
     ///
     /// # Errors
-    /// The kernel refused. It does so while loading, and what ran goes on; or a port is gone, and those before it
-    /// have the other action: the program is about to end for that.
+    /// The kernel's. If loading fails, the old programs continue. If a port is gone, those before
+    /// it have the new action: the program is about to end because of that.
     pub(super) fn replace(&self, action: Action) -> Result<(), OpenError> {
         let mut current = match self.action.lock() {
             Ok(current) => current,
@@ -210,7 +212,7 @@ fn promiscuous(port: &Port) -> Result<Promiscuous, OpenError> {
     })
 }
 
-/// An object that is there for its maps; its program is loaded and never runs.
+/// An object that is only used for its maps; its program is loaded but never runs.
 fn shared_maps(ports: &[Port], action: Action) -> Result<Object, LoadError> {
     let object = object::load(opened(OBJECT, Some(action.program()))?)?;
     let (targets, port_of) = (map(&object, "ports")?, map(&object, "port_of")?);
@@ -221,7 +223,7 @@ fn shared_maps(ports: &[Port], action: Action) -> Result<Object, LoadError> {
     Ok(object)
 }
 
-/// Where frames come in, and where those leave that are neither sent back nor routed.
+/// A port that frames arrive on, and the port for those that are neither sent back nor routed.
 struct Pair {
     rx_port: Port,
     tx_port: Port,
@@ -229,7 +231,7 @@ struct Pair {
 }
 
 impl Pair {
-    /// What the program for it is told.
+    /// The constants of its program.
     fn constants(&self, action: Action) -> Vec<u8> {
         let out = if action == Action::Tx { &self.rx_port } else { &self.tx_port };
         let addresses = addresses_of_l2fwd(out.id, out.mac);
@@ -242,7 +244,7 @@ impl Pair {
         constants.bytes()
     }
 
-    /// The program for it, for somebody else to load.
+    /// The program for it, for libxdp to load.
     fn own<'o>(&self, maps: &'o Object, action: Action) -> Own<'o> {
         let (program, constants) = (action.program(), self.constants(action));
         Own { object: OBJECT, program, constants, maps }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a program and its loader tell each other, as `bpf/lane.h` lays it out.
+//! Data that a program and its loader exchange, in the layout of `bpf/lane.h`.
 
 use forwarders_common::ethernet::Addresses;
 
@@ -8,9 +8,9 @@ use forwarders_common::ethernet::Addresses;
 pub(super) struct LaneConstants {
     pub(super) rx_port: u16,
     pub(super) tx_port: u16,
-    /// What is written over both MAC addresses, if anything is.
+    /// The MAC addresses to write, if any.
     pub(super) addresses: Option<Addresses>,
-    /// Whether senders may leave checksums to the interface.
+    /// True if senders may leave checksums to the interface.
     pub(super) is_virtual: bool,
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! libxdp, found when it is asked for: a program that shares no interface runs without it.
+//! libxdp, loaded only when it is needed: a program that shares no interface runs without it.
 //!
-//! It brings a libbpf of its own, so that what it is to load is opened by that one. It is told of our program
-//! by the bytes of an object, and keeps it by pins in a bpffs; all programs that use it find it there.
+//! It has its own libbpf, which must open the programs that libxdp is to load. It gets a program as
+//! the bytes of an object, and pins it in a bpffs; all programs that use libxdp find it there.
 
 use std::ffi::{CStr, CString, c_char, c_int, c_long, c_void};
 use std::io;
@@ -16,10 +16,10 @@ use super::Mode;
 const NAME: &CStr = c"libxdp.so.1";
 const MODE_UNSPECIFIED: c_int = 0;
 
-/// Why there is no libxdp to use.
+/// Why libxdp cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum MissingError {
-    /// The library is not there.
+    /// The library was not found.
     #[error("libxdp is missing ({0}); Debian: apt install libxdp1")]
     Library(String),
     /// It lacks a function.
@@ -27,16 +27,16 @@ pub enum MissingError {
     Function(&'static str),
 }
 
-/// What is to run on an interface.
+/// The program to attach to an interface.
 pub(super) struct Wanted<'w> {
-    /// The object, as clang made it, and the program in it.
+    /// The object file, and the program's name in it.
     pub(super) object: &'static [u8],
     pub(super) program: &'static str,
     /// The first bytes of its read-only data.
     pub(super) constants: &'w [u8],
-    /// Maps that it shares, by their names.
+    /// Maps that it shares, by name.
     pub(super) maps: &'w [(String, BorrowedFd<'w>)],
-    /// The interface's number.
+    /// The interface's index.
     pub(super) interface: u32,
 }
 
@@ -65,7 +65,7 @@ type Pointer = *mut c_void;
 
 macro_rules! functions {
     ($($name:ident: fn($($argument:ty),*) $(-> $result:ty)?;)*) => {
-        /// The functions that are used, of libxdp and of the libbpf that came with it.
+        /// The functions that are used, of libxdp and of its libbpf.
         #[derive(Clone, Copy)]
         #[expect(non_snake_case, reason = "they are called as the library calls them")]
         pub(super) struct Libxdp {
@@ -119,12 +119,12 @@ functions! {
     xdp_multiprog__close: fn(Pointer);
 }
 
-/// What libxdp made of a program.
+/// The result of attaching a program.
 pub(super) enum Attached {
-    /// A dispatcher calls it, under this id.
+    /// A dispatcher calls it; its ID.
     Shared(u32),
-    /// It would have had the interface to itself, and was taken away again: libxdp does so, unasked, where it
-    /// cannot load its dispatcher.
+    /// It would not have shared the interface, and was detached again: libxdp attaches a program
+    /// without a dispatcher, unasked, if it cannot load its dispatcher.
     Alone,
 }
 
@@ -150,10 +150,10 @@ impl Libxdp {
         Ok(found)
     }
 
-    /// Has a program run on an interface, beside those that are there.
+    /// Attaches a program to an interface, beside those that are there.
     ///
     /// # Errors
-    /// What libxdp returned; nothing was changed then.
+    /// libxdp's; nothing was changed then.
     pub(super) fn attach(&self, wanted: &Wanted<'_>, mode: Mode) -> io::Result<Attached> {
         let bytes = wanted.object;
         // SAFETY: the bytes live for ever; no options.
@@ -211,7 +211,7 @@ impl Libxdp {
         done
     }
 
-    /// Gives an object its constants and maps, and has one of its programs loaded.
+    /// Sets an object's constants and maps, and selects one of its programs to be loaded.
     fn prepare(&self, object: Pointer, wanted: &Wanted<'_>) -> io::Result<()> {
         let mut map = ptr::null_mut();
         loop {
@@ -269,10 +269,10 @@ impl Libxdp {
         told.map_or_else(|_| Vec::new(), |()| found)
     }
 
-    /// Takes a program away; the others go on.
+    /// Detaches a program; the others continue.
     ///
     /// # Errors
-    /// What libxdp returned.
+    /// libxdp's.
     pub(super) fn detach(&self, interface: u32, id: u32) -> io::Result<()> {
         self.each(interface, |program| {
             // SAFETY: the program is open.
@@ -286,7 +286,7 @@ impl Libxdp {
         })
     }
 
-    /// The id of a program that is pinned there.
+    /// The ID of a program that is pinned at a path.
     pub(super) fn pinned(&self, path: &Path) -> Option<u32> {
         let path = CString::new(path.as_os_str().as_bytes()).ok()?;
         // SAFETY: the path ends with a zero.
@@ -300,7 +300,7 @@ impl Libxdp {
         }
     }
 
-    /// Looks at the programs that a dispatcher calls.
+    /// Calls a function for each program that a dispatcher calls.
     fn each(
         &self,
         interface: u32,
@@ -327,7 +327,7 @@ impl Libxdp {
         done
     }
 
-    /// A pointer that may be an error.
+    /// Checks a pointer that may be an error.
     fn checked(&self, pointer: Pointer) -> io::Result<Pointer> {
         // SAFETY: it only looks at the pointer's value.
         let code = unsafe { (self.libxdp_get_error)(pointer) };
@@ -342,10 +342,10 @@ fn returned(code: c_int) -> io::Result<()> {
     if code < 0 { Err(io::Error::from_raw_os_error(-code)) } else { Ok(()) }
 }
 
-/// A text of C's; nothing for none.
+/// A C string; empty for null.
 ///
 /// # Safety
-/// It is null, or ends with a zero and stays as it is during the call.
+/// It is null, or NUL-terminated and unchanged during the call.
 unsafe fn text(text: *const c_char) -> String {
     if text.is_null() {
         return String::new();

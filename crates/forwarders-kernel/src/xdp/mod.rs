@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! XDP: programs that the kernel runs for each frame, before it makes an skb or in its place.
+//! XDP: programs that the kernel runs for each frame, before it allocates an skb or instead of
+//! that.
 //!
-//! - [`forwarder`]: one program on each port, which forwards alone; the process only counts and watches.
-//! - [`attach`]: programs go on an interface by a bpf_link that is held by no file, and so they go with
-//!   the process, SIGKILL too.
-//! - [`shared`]: or beside others, by libxdp's dispatcher ([`libxdp`]), which [`bpffs`] keeps.
-//! - [`drops`]: what drivers refuse afterwards is told by tracepoints alone.
+//! - [`forwarder`]: one program on each port, which forwards alone; the process only counts and
+//!   watches.
+//! - [`attach`]: programs are attached by a bpf_link that is not pinned, so they are detached when
+//!   the process ends, even by SIGKILL.
+//! - [`shared`]: or beside others, by libxdp's dispatcher ([`libxdp`]), which is pinned in
+//!   [`bpffs`].
+//! - [`drops`]: frames that drivers refuse afterwards are only visible in tracepoints.
 
 mod attach;
 mod bpffs;

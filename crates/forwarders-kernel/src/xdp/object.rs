@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Loading objects of eBPF, by libbpf.
+//! Loads eBPF objects through libbpf.
 
 use std::ffi::OsStr;
 use std::os::fd::{AsFd as _, OwnedFd};
@@ -7,7 +7,7 @@ use std::sync::Mutex;
 
 use libbpf_rs::{Map, MapCore as _, MapFlags, Object, ObjectBuilder, OpenObject, PrintLevel};
 
-/// Why the kernel has no program of ours.
+/// Why a program could not be loaded into the kernel.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum LoadError {
     #[error(
@@ -16,12 +16,12 @@ pub(crate) enum LoadError {
     NotAllowed,
     #[error("{what}: {why}")]
     Refused { what: &'static str, why: String },
-    /// The program that was built in is not the one that is looked for.
+    /// The built-in object lacks a part.
     #[error("the built-in eBPF object has no {0}")]
     Lacks(&'static str),
 }
 
-/// What libbpf complained about last. Its functions print, and errors say only that there was one.
+/// libbpf's last messages. Its functions print them, and return only that there was an error.
 static COMPLAINTS: Mutex<String> = Mutex::new(String::new());
 
 fn keep(_: PrintLevel, text: String) {
@@ -30,7 +30,7 @@ fn keep(_: PrintLevel, text: String) {
     }
 }
 
-/// An error of libbpf's, with what it complained about.
+/// Converts an error of libbpf, with its last messages.
 pub(crate) fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> LoadError {
     move |error| {
         let complaints =
@@ -45,7 +45,7 @@ pub(crate) fn refused(what: &'static str) -> impl FnOnce(libbpf_rs::Error) -> Lo
     }
 }
 
-/// An object that was built in, not loaded yet, with one of its programs to be loaded, or all.
+/// Opens a built-in object, not loaded yet, with one of its programs to be loaded, or all.
 pub(crate) fn opened(bytes: &[u8], program: Option<&'static str>) -> Result<OpenObject, LoadError> {
     libbpf_rs::set_print(Some((PrintLevel::Warn, keep)));
     let mut object =
@@ -59,12 +59,12 @@ pub(crate) fn opened(bytes: &[u8], program: Option<&'static str>) -> Result<Open
     Ok(object)
 }
 
-/// Loads what was opened.
+/// Loads an opened object.
 pub(crate) fn load(object: OpenObject) -> Result<Object, LoadError> {
     object.load().map_err(refused("an XDP program"))
 }
 
-/// Sets the constants of an object: the variables of its read-only data, as they follow each other.
+/// Sets the constants of an object: the variables of its read-only data, in order.
 pub(crate) fn set_constants(object: &mut OpenObject, bytes: &[u8]) -> Result<(), LoadError> {
     let mut maps = object.maps_mut();
     let Some(mut map) = maps.find(|map| map.name().as_encoded_bytes().ends_with(b".rodata")) else {
@@ -77,7 +77,7 @@ pub(crate) fn set_constants(object: &mut OpenObject, bytes: &[u8]) -> Result<(),
     Ok(())
 }
 
-/// Has an object use the maps of another one that it has by the same name.
+/// Makes an object use the maps of another one with the same names.
 pub(crate) fn share_maps(object: &mut OpenObject, with: &Object) -> Result<(), LoadError> {
     for mut map in object.maps_mut() {
         let is_data = map.name().as_encoded_bytes().ends_with(b".rodata");

@@ -36,13 +36,13 @@ const OPTIONS: [Opt; OWN.len() + l2fwd::OPTIONS.len()] = all(&OWN);
 /// What a program does with a frame.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Action {
-    /// It leaves by the port's partner.
+    /// It is sent on the port's partner.
     Redirect,
-    /// It leaves by the port that it came in on.
+    /// It is sent back on the port that it arrived on.
     Tx,
     /// It is routed between the ports.
     Fib,
-    /// The kernel's stack gets it.
+    /// It is passed to the kernel's stack.
     Pass,
 }
 
@@ -54,12 +54,12 @@ const ACTIONS: [(&str, Action); 4] = [
 ];
 
 impl Action {
-    /// The action of that name.
+    /// The action with that name.
     pub(super) fn named(name: &str) -> Option<Self> {
         ACTIONS.iter().find(|(known, _)| *known == name).map(|(_, action)| *action)
     }
 
-    /// As `--action` takes it.
+    /// Its name for `--action`.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Redirect => "redirect",
@@ -69,7 +69,7 @@ impl Action {
         }
     }
 
-    /// The program in `bpf/l2fwd.bpf.c`.
+    /// Its program in `bpf/l2fwd.bpf.c`.
     pub(super) fn program(self) -> &'static str {
         match self {
             Self::Redirect => "linerate_redirect",
@@ -80,16 +80,16 @@ impl Action {
     }
 }
 
-/// What the program is to do.
+/// The options of the command line.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Options {
-    /// What l2fwd is told. `-q` is accepted and changes nothing: the kernel chooses CPUs.
+    /// The options of l2fwd. `-q` is accepted and changes nothing: the kernel chooses CPUs.
     pub l2fwd: l2fwd::Options,
-    /// What becomes of frames.
+    /// What is done with frames.
     pub action: Action,
-    /// Where programs run; none: in the driver if it can.
+    /// The mode of the programs; none: native if possible.
     pub mode: Option<Mode>,
-    /// Whether programs of others may run beside.
+    /// True if other programs may run on the same interfaces.
     pub shared: bool,
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `--shared`: a program beside others on its interface, by libxdp's dispatcher.
+//! `--shared`: a program that shares its interface with others, by libxdp's dispatcher.
 //!
-//! The dispatcher is one program on the interface that calls the others, each in the place of one of its functions
-//! (BPF_PROG_TYPE_EXT). Such a program stays when its process is killed: the next one of ours that comes to
-//! the interface takes it away, and so does this one when it ends in order.
+//! The dispatcher is one program on the interface that calls the others, each of which replaces one
+//! of its functions (BPF_PROG_TYPE_EXT). Such a program stays when its process is killed: the next
+//! program of this project on the interface removes it. When a process ends normally, it removes
+//! its own.
 
 use std::io;
 use std::os::fd::{AsFd as _, AsRawFd as _};
@@ -18,36 +19,36 @@ use super::libxdp::{self, Libxdp, MissingError, Wanted};
 use super::object::{LoadError, load, opened, program};
 use crate::interface::Port;
 
-/// Asks whether the kernel takes such programs at all.
+/// Tests whether the kernel accepts such programs at all.
 const SLOT: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/slot.bpf.o"));
-/// What all of our programs' names begin with.
+/// The prefix of the names of this project's XDP programs.
 const OURS: &str = "linerate_";
 
-/// Why a program is not beside others.
+/// Why a program cannot share its interface.
 #[derive(Debug, thiserror::Error)]
 pub enum SharedError {
-    /// There is no library to do it.
+    /// There is no libxdp.
     #[error("--shared: {0}")]
     Missing(#[from] MissingError),
     /// The dispatcher cannot work.
     #[error(
-        "--shared: this kernel refuses eBPF programs that take the place of functions (BPF_PROG_TYPE_EXT): {0}. libxdp's dispatcher calls every program by them; without --shared the interface is this program's alone"
+        "--shared: this kernel refuses eBPF programs that replace functions (BPF_PROG_TYPE_EXT), which libxdp's dispatcher needs: {0}. Without --shared this program has the interface for itself"
     )]
     NoExtensions(String),
-    /// Nor can anything be asked.
+    /// The test could not be loaded.
     #[error("--shared: {0}")]
     Load(#[from] LoadError),
-    /// There is no place for what is attached, or what is left there cannot be taken away.
+    /// The BPF file system cannot be used, or what is left there cannot be removed.
     #[error("--shared: the BPF file system at {path}: {source}")]
     Bpffs {
-        /// Where libxdp keeps what is attached.
+        /// Where libxdp pins programs.
         path: String,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
-    /// Somebody's program does not share.
+    /// Another program on the interface does not share it.
     #[error(
-        "{device}: {iface} has an XDP program that no dispatcher of libxdp calls, and so it cannot be shared; see ip link show {iface}"
+        "{device}: {iface} has an XDP program that libxdp's dispatcher did not attach, so it cannot be shared; see ip link show {iface}"
     )]
     Taken {
         /// The port's device.
@@ -55,9 +56,9 @@ pub enum SharedError {
         /// The interface.
         iface: String,
     },
-    /// libxdp would not share either.
+    /// libxdp would not share the interface either.
     #[error(
-        "{device}: --shared: libxdp could not load its dispatcher on this kernel and would have had {iface} for this program alone; a newer libxdp may be able to"
+        "{device}: --shared: libxdp could not load its dispatcher on this kernel and would not have shared {iface}; a newer libxdp may be able to"
     )]
     Alone {
         /// The port's device.
@@ -72,14 +73,14 @@ pub enum SharedError {
         device: String,
         /// The interface.
         iface: String,
-        /// Where it was to run.
+        /// The requested mode.
         mode: &'static str,
-        /// Why not.
+        /// The reason.
         source: io::Error,
     },
 }
 
-/// What all ports of a program share their interfaces by.
+/// How all ports of a program share their interfaces.
 #[derive(Clone)]
 pub(super) struct Sharing {
     libxdp: Libxdp,
@@ -105,7 +106,7 @@ pub(super) struct Own<'o> {
 }
 
 impl Sharing {
-    /// Finds what it takes; changes nothing.
+    /// Finds libxdp and the BPF file system; changes nothing.
     ///
     /// # Errors
     /// See [`SharedError`].
@@ -119,8 +120,8 @@ impl Sharing {
         Ok(Self { libxdp, bpffs })
     }
 
-    /// Has a program run on a port beside others, where it is wanted; without a wish in the driver, or generic
-    /// where that cannot be. What a killed process of ours left there is taken away.
+    /// Attaches a program to a port beside others, in the requested mode; by default native, or
+    /// generic if that is not possible. Removes what a killed process of this project left there.
     ///
     /// # Errors
     /// See [`SharedError`]; nothing is left then.
@@ -136,7 +137,7 @@ impl Sharing {
             Ok(()) => self.attach_in(&locked, own, port, wanted),
         };
         if done.is_err() {
-            // What keeps it from leaving is less than what kept it from coming.
+            // An error here matters less than the one that prevented attaching.
             let _ = locked.leave();
         }
         done
@@ -189,7 +190,8 @@ impl Sharing {
         }
     }
 
-    /// Takes away programs of ours whose processes are gone, and those on this port that none claims.
+    /// Removes this project's programs whose processes have ended, and those on this port that no
+    /// process claims.
     fn remove_leftovers(&self, locked: &Locked<'_>, port: &Port) -> io::Result<()> {
         for (interface, id) in locked.orphans()? {
             self.take_away(locked, interface, id)?;
@@ -202,13 +204,13 @@ impl Sharing {
         Ok(())
     }
 
-    /// Takes a program away, and if its interface is gone, what libxdp keeps of it.
+    /// Detaches a program, and if its interface is gone, removes what libxdp has pinned for it.
     fn take_away(&self, locked: &Locked<'_>, interface: u32, id: u32) -> io::Result<()> {
         if host::interface_by_number(interface, None).is_ok_and(|found| found.is_none()) {
             return locked.forget(interface, |pin| self.libxdp.pinned(pin) == Some(id));
         }
         match self.libxdp.detach(interface, id) {
-            // Somebody else took all programs away.
+            // Another process removed all programs.
             Err(error) if error.raw_os_error() == Some(libc::ENOENT) => Ok(()),
             done => done,
         }
@@ -220,7 +222,7 @@ impl Sharing {
 }
 
 impl Shared {
-    /// Where it runs, and why, in words.
+    /// Describes its mode and the reason for it.
     pub(super) fn told(&self) -> String {
         match &self.refused {
             None => format!("XDP {}, shared", self.mode.name()),
@@ -252,7 +254,7 @@ fn failed(port: &Port, mode: Mode, source: io::Error) -> SharedError {
     SharedError::System { device, iface, mode, source }
 }
 
-/// Loads a program that would take the place of a function of another.
+/// Loads a program that would replace a function of another.
 fn try_extension() -> Result<(), SharedError> {
     let base = load(opened(SLOT, Some("dispatch"))?)?;
     let base = program(&base, "dispatch")?;

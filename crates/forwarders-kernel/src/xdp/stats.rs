@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What programs count, per CPU, and what drivers refused.
+//! The per-CPU counts of programs, and the frames that drivers refused.
 
 use std::sync::Arc;
 
@@ -16,9 +16,9 @@ use crate::stats::Told;
 /// The statistics of all ports.
 pub(super) struct XdpStats {
     pub(super) ports: Vec<u16>,
-    /// Whose programs count; they run as long as this lives.
+    /// Owns the programs that count; they run as long as this lives.
     pub(super) forwarder: Arc<Forwarder>,
-    /// None where the kernel does not tell.
+    /// None if the kernel does not report them.
     pub(super) drops: Option<Drops>,
 }
 
@@ -32,8 +32,8 @@ impl XdpStats {
         Counters::sum(values.iter().filter_map(|value| value.get(..COUNTERS)))
     }
 
-    /// What programs gave to the port's driver, and what of it that refused. Read in this order: a frame
-    /// is given before it is refused.
+    /// The frames that programs passed to the port's driver, and those that the driver refused.
+    /// Read in this order: a frame is passed before it is refused.
     fn sending(&self, port: u16) -> (Counters, Option<u64>) {
         let refused = self.drops.as_ref().and_then(|drops| drops.count(port));
         (self.counters(port), refused)
@@ -44,12 +44,12 @@ impl XdpStats {
     }
 }
 
-/// Bytes of what was sent; none once a frame was refused, for of those nobody tells the length.
+/// Bytes of the sent frames; none once a frame was refused, because its length is unknown.
 fn sent_bytes(counters: &Counters, refused: Option<u64>) -> Option<u64> {
     (refused.unwrap_or(0) == 0).then_some(counters.tx_given_bytes)
 }
 
-/// Given, less what was refused.
+/// Passed frames, without the refused ones.
 fn sent(counters: &Counters, refused: Option<u64>) -> u64 {
     counters.tx_given.saturating_sub(refused.unwrap_or(0))
 }
@@ -63,7 +63,7 @@ impl Told for XdpStats {
                 ("opackets", Some(sent(&counters, refused))),
                 ("ibytes", Some(counters.rx_bytes)),
                 ("obytes", sent_bytes(&counters, refused)),
-                // What finds no room in front of a program, only the interface counts.
+                // Frames that are lost before a program runs are counted only by the interface.
                 ("imissed", Some(0)),
                 ("ierrors", Some(0)),
                 ("oerrors", Some(0)),
@@ -98,7 +98,7 @@ impl Told for XdpStats {
     }
 
     fn refresh(&self) {
-        // What cannot be told goes on as it was; the next look is in a second.
+        // After an error the old values stay; the next attempt is in a second.
         let _ = self.forwarder.refresh();
     }
 

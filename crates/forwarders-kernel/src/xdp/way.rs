@@ -31,7 +31,7 @@ impl Way for Xdp {
     fn read(devices: &[Device], words: Vec<OsString>) -> Result<Self, ProgramError> {
         let mut options = Options::parse(words).inspect_err(|_| say_on!("{}", Options::USAGE))?;
         devices.iter().try_for_each(|device| device.only(&[]))?;
-        // No lcore of ours polls any.
+        // No lcore of the program polls any port.
         options.l2fwd.ports_per_lcore = MAX_PORTS;
         Ok(Self { options })
     }

@@ -2,8 +2,8 @@
 //! Which frames are captured: OTG's capture filters, compiled to comparisons of bytes.
 //!
 //! # What a list of filters means
-//! The OTG model says that all filters of a list must match, and no more than that about how they
-//! are read. This is how they are read here:
+//! The OTG model says that all filters of a list must match, but not how they are interpreted. They
+//! are interpreted like this here:
 //! - A filter names a header and compares fields of it. A frame without that header never matches,
 //!   so that `vlan` without any field selects tagged frames. The n-th `vlan` is the n-th tag. `ipv4`
 //!   and `ipv6` are found behind however many tags there are.
@@ -13,7 +13,8 @@
 //!   value is zero as well: such a field was not given. Some generators take a mask's bits as those
 //!   to *ignore*; a mask of zeros means the same to both, and a value with bits outside of its mask
 //!   is refused, so that no filter is silently read the other way round.
-//! - `negate` holds when the compared bits differ. It never stands for a header that is missing.
+//! - `negate` is true if the compared bits differ. A missing header never matches, even with
+//!   `negate`.
 //! - The `offset` of a `custom` filter counts bits from the end of the filter before it in the list:
 //!   of its header, or of the bits of another custom filter; the first counts from the frame's start.
 //!
@@ -43,11 +44,11 @@ const IPV6_LEN: usize = 40;
 /// What a field is compared with. Numbers are big-endian bytes, of any length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Wanted {
-    /// The value.
+    /// The value to compare with.
     pub value: Vec<u8>,
-    /// Which of its bits are compared; without a bit that is set, all of them.
+    /// The bits that are compared; if none is set, all of them.
     pub mask: Vec<u8>,
-    /// Whether the bits must differ.
+    /// True if the bits must differ.
     pub negate: bool,
 }
 
@@ -58,7 +59,7 @@ impl Wanted {
     }
 }
 
-/// Why a filter cannot be.
+/// Why a filter is invalid.
 #[derive(Clone, Debug, Error, PartialEq, Eq)]
 pub enum FilterError {
     /// A field that the header does not have.
@@ -139,7 +140,7 @@ impl Comparison {
 }
 
 /// A compiled list of filters. The default matches every frame.
-///
+/// A filter, compiled from a list. The default matches every frame.
 /// ```
 /// use generator::capture::filter::{Filter, FilterBuilder, Layer, Wanted};
 ///
@@ -156,21 +157,21 @@ impl Comparison {
 /// ```
 #[derive(Clone, Debug, Default)]
 pub struct Filter {
-    /// Comparisons at fixed places, which are cheapest and come first.
+    /// Comparisons at fixed offsets, which are cheapest and come first.
     fixed: Box<[Comparison]>,
-    /// Comparisons behind the tags.
+    /// Comparisons after the tags.
     layered: Box<[Comparison]>,
     /// Mask and value of every byte.
     patterns: Box<[(u8, u8)]>,
-    /// Least length of a frame.
+    /// Minimum length of a frame.
     least: usize,
-    /// Tags that there must be.
+    /// The number of tags that are required.
     tags: usize,
-    /// The network layer that there must be.
+    /// The network layer that is required.
     network: Option<Layer>,
 }
 
-/// What is behind the addresses of a frame.
+/// The headers after a frame's addresses.
 struct Stack {
     tags: usize,
     ethertype: u16,
@@ -205,7 +206,7 @@ impl Stack {
 }
 
 impl Filter {
-    /// Whether a frame, without FCS even if the capture's file has it, is one of those wanted.
+    /// Returns true if a frame, without FCS even if the capture's file has it, matches.
     #[inline]
     pub fn matches(&self, frame: &[u8]) -> bool {
         if frame.len() < self.least || !self.hold(&self.fixed, frame, [0; 3]) {
@@ -223,7 +224,7 @@ impl Filter {
         self.hold(&self.layered, frame, [0, stack.network, transport])
     }
 
-    /// Whether it matches every frame.
+    /// Returns true if it matches every frame.
     pub fn is_empty(&self) -> bool {
         self.least == 0
     }
@@ -265,7 +266,7 @@ impl Default for FilterBuilder {
 }
 
 impl FilterBuilder {
-    /// Frames must have this header; the fields that follow are its fields.
+    /// Requires this header; the fields that follow are its fields.
     ///
     /// # Errors
     /// [`FilterError::Contradiction`] and [`FilterError::TooManyTags`].
@@ -298,7 +299,7 @@ impl FilterBuilder {
     /// Compares a field of the last header by its name in OTG.
     ///
     /// # Errors
-    /// A field that is not there, or a [`Wanted`] that cannot be.
+    /// A field that does not exist, or an invalid [`Wanted`].
     pub fn field(&mut self, name: &str, wanted: &Wanted) -> Result<(), FilterError> {
         let (layer, base, start) = self.header.ok_or(FilterError::NoHeader)?;
         let Some((_, at, bits)) = layer.table().iter().find(|(field, ..)| *field == name) else {
@@ -308,10 +309,10 @@ impl FilterBuilder {
         self.compare(base, start + at, *bits, wanted)
     }
 
-    /// Compares `bits` bits from `offset` bits behind the filter before.
+    /// Compares `bits` bits that begin `offset` bits after the previous filter.
     ///
     /// # Errors
-    /// [`FilterError::CustomRange`], or a [`Wanted`] that cannot be.
+    /// [`FilterError::CustomRange`], or an invalid [`Wanted`].
     pub fn custom(&mut self, offset: u32, bits: u32, wanted: &Wanted) -> Result<(), FilterError> {
         let (base, before) = self.end;
         let start = before.saturating_add(offset);

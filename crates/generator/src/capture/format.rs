@@ -25,22 +25,22 @@ pub enum Format {
     PcapNg,
 }
 
-/// Most bytes that a record takes besides those in the ring, in either format.
+/// The most bytes of a record besides those in the ring, in either format.
 pub(super) const RECORD_OVERHEAD: usize = 32 + 3 + 16 + FCS_LEN;
 
-/// What is known of a frame in a file besides its bytes.
+/// A frame in a file, except for its bytes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct About {
     /// Since the epoch.
     pub nanoseconds: u64,
-    /// Bytes of the whole frame, with those of its FCS where the file has them.
+    /// Bytes of the whole frame, including its FCS if the file has it.
     pub len: u32,
     /// Frames that were lost before it.
     pub missed: u32,
 }
 
 impl Format {
-    /// What stands before the first record. `fcs`: whether frames have their FCS.
+    /// Writes what precedes the first record. `fcs`: whether frames have their FCS.
     pub(super) fn head(self, out: &mut Vec<u8>, port: &str, snap: usize, fcs: bool) {
         let snap = snap as u32;
         match self {
@@ -85,7 +85,7 @@ impl Format {
         }
     }
 
-    /// What stands behind the last record of a capture that ran from `started` to `ended`, in
+    /// Writes what follows the last record of a capture that ran from `started` to `ended`, in
     /// nanoseconds since the epoch.
     pub(super) fn tail(self, out: &mut Vec<u8>, started: u64, ended: u64, figures: &Figures) {
         if self == Format::Pcap {

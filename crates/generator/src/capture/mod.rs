@@ -2,21 +2,20 @@
 //! Capture of received frames: OTG's `captures`, and a file that is written while frames arrive.
 //!
 //! # Parts and threads
-//! A [`Tap`] belongs to one thread that receives on one port: it filters ([`filter`]), cuts to the
-//! snap length and copies into a ring without waiting. The rings of a port's taps lead to either a
-//! [`Recorder`], which keeps a bounded number of bytes in memory and gives them as a file at any
-//! moment, or a [`Sink`], which writes them to a file. Those two belong to an ordinary thread that
-//! calls their `collect` often enough that rings do not fill.
+//! A [`Tap`] belongs to one thread that receives on one port: it filters ([`filter`]), truncates to
+//! the snap length and copies into a ring without waiting. The rings of a port's taps lead either
+//! to a [`Recorder`], which keeps a bounded number of bytes in memory and returns them as a file at
+//! any time, or to a [`Sink`], which writes them to a file. These two belong to an ordinary thread
+//! that calls their `collect` often enough that rings do not fill.
 //!
 //! # Lifecycle
-//! Starting a capture makes new taps; those of the one before are of no use any more. Taps
-//! dropped before a recorder or a sink collects leave what they captured in their rings.
+//! Starting a capture makes new taps; those of the previous one are not used any more. Taps that
+//! are dropped before a recorder or a sink collects leave their captured frames in their rings.
 //!
 //! # Units
-//! Lengths in rings are bytes without the FCS, which ports do not give. Where files are to have it, it is computed when a
-//! frame is written into one, from the bytes that were received: then lengths and the snap length count it too. Filters do
-//! not see it. Times in rings are TSC cycles; in files
-//! they are nanoseconds since the epoch, by a [`Clock`].
+//! Lengths in rings are bytes without the FCS, which ports do not deliver. If a file is to include the FCS, it is
+//! computed from the received bytes when a frame is written; lengths and the snap length then include it. Filters do not
+//! see it. Times in rings are TSC cycles; in files they are nanoseconds since the epoch, by a [`Clock`].
 
 pub mod filter;
 mod format;
@@ -34,7 +33,7 @@ use capture_file::{FCS_LEN, fcs};
 
 pub use capture_file::ring::MAX_SNAP;
 pub use format::Format;
-pub use recorder::Recorder;
+pub use recorder::{Recorder, Snapshot};
 pub use sink::{Sink, SinkError};
 pub use tap::Tap;
 
@@ -49,13 +48,13 @@ pub struct CapturePlan {
     pub name: String,
     /// Names of the ports that it is for.
     pub ports: Vec<String>,
-    /// Which frames.
+    /// The frames to capture.
     pub filter: Arc<Filter>,
-    /// Most bytes of each frame, up to [`MAX_SNAP`].
+    /// Snap length: the most bytes of each frame, up to [`MAX_SNAP`].
     pub snap: usize,
-    /// Whether frames have their FCS at the end.
+    /// True if captured frames include their FCS.
     pub fcs: bool,
-    /// Whether a full store drops its oldest frames, or takes no more.
+    /// True if a full store drops its oldest frames; otherwise it takes no more.
     pub overwrite: bool,
     /// Format of the file.
     pub format: Format,
@@ -66,20 +65,20 @@ pub struct CapturePlan {
 /// A file that is written while frames arrive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FileTarget {
-    /// Where; what is there is replaced.
+    /// Its path; an existing file is replaced.
     pub path: PathBuf,
-    /// Most bytes of the file.
+    /// Maximum size of the file in bytes.
     pub max_bytes: u64,
 }
 
-/// What may be kept.
+/// Limits of a capture.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Most bytes that a [`Recorder`] keeps: those captured and 24 for each frame.
+    /// The most bytes that a [`Recorder`] keeps: the captured ones and 24 for each frame.
     pub bytes: usize,
     /// Most frames that a [`Recorder`] keeps.
     pub frames: Option<u64>,
-    /// Bytes of each ring; at least two frames of the greatest size fit.
+    /// Bytes of each ring; at least two frames of maximum size fit.
     pub ring: usize,
 }
 
@@ -91,37 +90,38 @@ impl Default for Limits {
 }
 
 impl Limits {
-    /// Those of one of so many ports that are captured: together they keep no more than four with the
-    /// default, 256 MiB.
+    /// The limits of each of this many captured ports: together they keep at most as much as four
+    /// ports with the default, 256 MiB.
     pub fn of_one_of(ports: usize) -> Self {
         let usual = Limits::default();
         Limits { bytes: usual.bytes.min(4 * usual.bytes / ports.max(1)), ..usual }
     }
 }
 
-/// The capture of one port.
+/// The settings of one port's capture.
 #[derive(Clone, Debug)]
 pub struct Settings {
     /// Name of the port, which a pcapng file names as its interface.
     pub port: String,
     /// Which frames.
     pub filter: Arc<Filter>,
-    /// Most bytes of each frame, up to [`MAX_SNAP`].
+    /// Snap length: the most bytes of each frame, up to [`MAX_SNAP`].
     pub snap: usize,
-    /// Whether frames have their FCS at the end.
+    /// True if captured frames include their FCS.
     pub fcs: bool,
-    /// Whether a full recorder drops its oldest frames, or takes no more. A sink ignores it.
+    /// True if a full recorder drops its oldest frames; otherwise it takes no more. A sink ignores
+    /// it.
     pub overwrite: bool,
     /// Format of the file.
     pub format: Format,
-    /// Where the time stamps' TSC stands.
+    /// Converts the TSC of time stamps.
     pub clock: Clock,
     /// What may be kept.
     pub limits: Limits,
 }
 
 impl Settings {
-    /// Everything that `port` receives, whole but for the FCS, in pcap.
+    /// Everything that `port` receives, whole frames without their FCS, in pcap.
     pub fn new(port: &str, clock: Clock) -> Self {
         Settings {
             port: port.to_owned(),
@@ -135,7 +135,7 @@ impl Settings {
         }
     }
 
-    /// What a plan says of one of its ports.
+    /// The settings of a plan for one of its ports.
     pub fn of(plan: &CapturePlan, port: &str, clock: Clock) -> Self {
         Settings {
             filter: Arc::clone(&plan.filter),
@@ -172,27 +172,27 @@ impl Settings {
     }
 }
 
-/// What became of the frames that a port received while it was captured.
+/// Counts of the frames that a port received while it was captured.
 ///
 /// `matched` is the sum of `dropped`, `refused`, `overwritten`, `stored` and those still in rings.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Figures {
-    /// Frames that the taps looked at.
+    /// Frames that the taps have checked.
     pub seen: u64,
     /// Those that the filter matched.
     pub matched: u64,
-    /// Those that found their ring full.
+    /// Frames that found their ring full.
     pub dropped: u64,
-    /// Those that came when the limit was reached, and were left out.
+    /// Frames that arrived when the limit was reached, and were left out.
     pub refused: u64,
-    /// Those that were stored and then made room for newer ones.
+    /// Frames that were stored and later dropped for newer ones.
     pub overwritten: u64,
-    /// Those that are in the file.
+    /// Frames that are in the file.
     pub stored: u64,
 }
 
 impl Figures {
-    /// What the taps have counted; the rest is the collector's.
+    /// The counts of the taps; the others are the collector's.
     fn of(inlets: &[Inlet]) -> Figures {
         let mut figures = Figures::default();
         for inlet in inlets {

@@ -13,13 +13,13 @@ use super::{Figures, Settings, format};
 
 /// Bytes that are written to the file at once.
 const BATCH: usize = 1 << 18;
-/// With several taps: for how many milliseconds a frame waits for older ones of the others.
+/// With several taps: how many milliseconds a frame waits for older ones of other taps.
 const HOLD_MS: u64 = 20;
 
 /// Why a capture file cannot be written.
 #[derive(Debug, Error)]
 pub enum SinkError {
-    /// It cannot be made.
+    /// It cannot be created.
     #[error("the capture file {path} cannot be made: {source}; choose another place")]
     Create {
         /// The file.
@@ -27,7 +27,7 @@ pub enum SinkError {
         /// The reason.
         source: io::Error,
     },
-    /// It cannot be written any more.
+    /// It cannot be written to any more.
     #[error("the capture file {path} holds {frames} frames and takes no more: {source}")]
     Write {
         /// The file.
@@ -39,12 +39,12 @@ pub enum SinkError {
     },
 }
 
-/// Writes what the taps of a port capture to a file, without keeping it in memory.
+/// Writes the captured frames of a port's taps to a file, without keeping them in memory.
 ///
-/// The file holds whole records at every moment between two calls, and everything up to the last
-/// [`collect`](Self::collect), except what the newest 20 ms may still have to wait for when there are
-/// several taps. Called every 50 ms, it is thus never further behind than 100 ms. After an error the
-/// file is cut behind its last whole record, so that it can be read.
+/// Between two calls the file holds whole records. It holds everything up to the last
+/// [`collect`](Self::collect), except frames of the last 20 ms, which may have to wait if there are
+/// several taps. Called every 50 ms, it is never more than 100 ms behind. After an error the file
+/// is truncated after its last whole record, so that it can be read.
 #[derive(Debug)]
 pub struct Sink {
     settings: Settings,
@@ -61,19 +61,19 @@ pub struct Sink {
     stored: u64,
     max_bytes: u64,
     refused: u64,
-    /// Whether the file takes no more frames: it has reached its limit, or cannot be written.
+    /// True if the file takes no more frames: it has reached its limit, or cannot be written to.
     full: bool,
     hold: u64,
     started: u64,
 }
 
 impl Sink {
-    /// Makes the file, in the place of one that was there, and the taps, one for each thread that receives on the port. The
-    /// capture starts at the TSC `now`; the file is never longer than
-    /// `max_bytes`, apart from the statistics at its end.
+    /// Creates the file, or replaces an existing one, and the taps, one for each thread that
+    /// receives on the port. The capture starts at the TSC `now`; the file is never longer than
+    /// `max_bytes`, except for the statistics at its end.
     ///
     /// # Errors
-    /// [`SinkError::Create`]; a file that could not take its first bytes is removed.
+    /// [`SinkError::Create`]; a file whose first bytes could not be written is removed.
     pub fn create(
         path: &Path,
         settings: Settings,
@@ -87,7 +87,7 @@ impl Sink {
         let mut file = host::files::create(path).map_err(create)?;
         file.write_all(&head).map_err(|source| {
             if file.metadata().is_ok_and(|about| about.is_file()) {
-                // The error that matters is the one before.
+                // The earlier error is the one that matters.
                 host::files::remove(path);
             }
             create(source)
@@ -113,20 +113,20 @@ impl Sink {
         Ok((sink, taps))
     }
 
-    /// Writes what waits in the rings at the TSC `now`.
+    /// Writes the frames that wait in the rings at the TSC `now`.
     ///
     /// # Errors
-    /// [`SinkError::Write`], once: what is captured afterwards is refused.
+    /// [`SinkError::Write`], once: frames captured later are refused.
     pub fn collect(&mut self, now: u64) -> Result<(), SinkError> {
         self.drain(now.saturating_sub(self.hold))
     }
 
-    /// Writes what is left, and the statistics, when the capture has ended at the TSC `now`. What became
-    /// of the frames is told also when that fails.
+    /// Writes the remaining frames and the statistics, when the capture has ended at the TSC `now`.
+    /// Returns the counts of the frames even if that fails.
     pub fn finish(mut self, now: u64) -> (Figures, Result<(), SinkError>) {
         let mut result = self.drain(u64::MAX);
         if result.is_err() {
-            // What waits behind the frames that failed is refused, and counted.
+            // Frames after the failed ones are refused, and counted.
             result = self.drain(u64::MAX).and(result);
         }
         let (ended, figures) = (self.settings.clock.nanoseconds(now), self.figures());
@@ -137,7 +137,7 @@ impl Sink {
         (figures, result)
     }
 
-    /// What became of the frames.
+    /// The counts of the frames.
     pub fn figures(&self) -> Figures {
         Figures {
             refused: self.refused,
@@ -146,7 +146,7 @@ impl Sink {
         }
     }
 
-    /// Writes the records up to a TSC in the order of time. Ends even when the taps fill the rings
+    /// Writes the records up to a TSC, in order of time. It ends even if the taps fill the rings
     /// faster.
     fn drain(&mut self, until: u64) -> Result<(), SinkError> {
         let mut left: usize = self.inlets.iter().map(|inlet| inlet.ring.waiting()).sum();
@@ -206,7 +206,8 @@ impl Sink {
             Err(source) => {
                 self.full = true;
                 self.refused += frames;
-                // Part of the batch may be there. What cannot be cut, such as a pipe, stays.
+                // A part of the batch may have been written. A pipe, for example, cannot be
+                // truncated.
                 let _ = self.file.set_len(self.written);
                 Err(SinkError::Write { path: self.path.clone(), frames: self.stored, source })
             }

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Captured frames in memory: one queue for each tap, read in the order of time.
+//! Captured frames in memory: one queue for each tap, read in order of time.
 
 use std::collections::VecDeque;
 
 use capture_file::ring::Record;
 
-/// What a record counts besides its captured bytes.
+/// Bytes that a record counts besides its captured ones.
 const RECORD_COST: usize = size_of::<Record>();
 
 /// The frames of one tap, oldest first.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Lane {
     records: VecDeque<Record>,
     bytes: VecDeque<u8>,
 }
 
 /// The frames of all taps.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Store {
     lanes: Vec<Lane>,
     max_bytes: usize,
@@ -41,13 +41,18 @@ impl Store {
         self.frames
     }
 
+    /// Bytes of these frames.
+    pub(super) fn captured(&self) -> usize {
+        self.bytes - RECORD_COST * usize::try_from(self.frames).unwrap_or_default()
+    }
+
     /// Whether one more record is within the limits.
     pub(super) fn fits(&self, record: &Record) -> bool {
         self.frames < self.max_frames
             && self.bytes + RECORD_COST + record.captured as usize <= self.max_bytes
     }
 
-    /// Drops the oldest frame; false when there is none.
+    /// Drops the oldest frame; returns false if there is none.
     pub(super) fn drop_oldest(&mut self) -> bool {
         let front = |lane: &Lane| lane.records.front().map(|record| record.tsc);
         let oldest = self
@@ -67,7 +72,7 @@ impl Store {
     pub(super) fn push(&mut self, lane: usize, record: Record, one: &[u8], two: &[u8]) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         let captured = one.len() + two.len();
-        // Doubling, but not beyond what will ever be needed.
+        // Doubled, but not beyond the limit.
         if lane.bytes.capacity() - lane.bytes.len() < captured {
             let doubled = (lane.bytes.capacity() * 2).clamp(1 << 16, self.max_bytes.max(1 << 16));
             let wanted = doubled.max(lane.bytes.len() + captured);
@@ -80,7 +85,8 @@ impl Store {
         self.frames += 1;
     }
 
-    /// All frames by time, each with its bytes in two parts; of equal times the first tap's first.
+    /// All frames by time, each with its bytes in two parts; at equal times the first tap's come
+    /// first.
     pub(super) fn iter(&self) -> impl Iterator<Item = (&Record, &[u8], &[u8])> {
         // The next record of each lane and where its bytes start.
         let mut next = vec![(0usize, 0usize); self.lanes.len()];
@@ -101,7 +107,7 @@ impl Store {
     }
 }
 
-/// What of `start..end` lies in `bytes`, whose first byte has the index `base`.
+/// The part of `start..end` that lies in `bytes`, whose first byte has the index `base`.
 fn part_of(bytes: &[u8], base: usize, start: usize, end: usize) -> &[u8] {
     let clip = |at: usize| at.saturating_sub(base).min(bytes.len());
     bytes.get(clip(start)..clip(end)).unwrap_or_default()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The capturing end on the packet path: a filter before a ring.
+//! The capturing end on the packet path: a filter followed by a ring.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use measure::Cell;
 
 use super::filter::Filter;
 
-/// What became of the frames that a tap has looked at. The tap is the only writer.
+/// Counts of the frames that a tap has checked. The tap is the only writer.
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub(super) struct TapBooks {
@@ -16,7 +16,7 @@ pub(super) struct TapBooks {
     pub(super) matched: Cell,
 }
 
-/// Captures what one thread receives on one port. Owned by that thread.
+/// Captures the frames that one thread receives on one port. Owned by that thread.
 #[derive(Debug)]
 pub struct Tap {
     filter: Arc<Filter>,
@@ -25,8 +25,8 @@ pub struct Tap {
 }
 
 impl Tap {
-    /// Looks at a frame (without FCS) received at `tsc`: if the filter matches, its first bytes go
-    /// into the ring. A full ring is counted as `dropped` and nothing waits.
+    /// Checks a frame (without FCS) received at `tsc`: if the filter matches, its first bytes go
+    /// into the ring. If the ring is full, the frame is counted as `dropped`; nothing waits.
     #[inline]
     pub fn look(&mut self, frame: &[u8], tsc: u64) {
         self.books.seen.add(1);

@@ -19,10 +19,15 @@ fn settings(format: Format) -> Settings {
     Settings { format, ..Settings::new("port 1", Clock::new(0, wall, 1_000_000_000)) }
 }
 
+/// With the smallest rings, which have room for what a case captures: touching the usual ones takes most of a case's time.
+fn small() -> Limits {
+    Limits { ring: 0, ..Limits::default() }
+}
+
 /// Nanoseconds since the start, length, and bytes of a frame in a file.
 type Found = (u64, usize, Vec<u8>);
 
-/// Reads a file by a reader that we have not written.
+/// Reads a file with an independent reader.
 fn read_back(file: &[u8]) -> Vec<Found> {
     let mut reader = create_reader(1 << 20, file).unwrap();
     let mut found = Vec::new();
@@ -117,7 +122,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     // Frames that several taps capture at random, collected at random, come back from the file: all
-    // of them, in the order of time, cut to the snap length; from a recorder and from a sink alike.
+    // of them, in time order, cut to the snap length; with a recorder and with a sink.
     #[test]
     fn files_read_back_as_what_was_captured(
         frames in prop::collection::vec((0usize..3, 0usize..2000, 0u64..5_000_000_000), 0..60),
@@ -126,7 +131,7 @@ proptest! {
         first in 0u64..70, count in 0u64..70,
     ) {
         let format = if pcapng { Format::PcapNg } else { Format::Pcap };
-        let settings = Settings { snap, fcs, ..settings(format) };
+        let settings = Settings { snap, fcs, limits: small(), ..settings(format) };
         let taps = if many { 3 } else { 1 };
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("sink");
@@ -149,10 +154,11 @@ proptest! {
             }
         }
         let stable = |mut frames: Vec<Found>| { frames.sort(); frames };
-        let total = expected.len();
+        let total = expected.len() + 1;
         recorder.collect();
         let running = recorder.file(None);
-        prop_assert!(running.len() <= recorder.file_len(None));
+        let before = recorder.snapshot();
+        prop_assert!(running.len() <= before.file_len(None));
         let found = read_back(&running);
         prop_assert!(found.windows(2).all(|pair| pair[0].0 <= pair[1].0));
         prop_assert_eq!(stable(found.clone()), stable(expected));
@@ -164,6 +170,15 @@ proptest! {
             found.iter().skip(first.max(1) as usize - 1).take(count as usize).cloned().collect();
         prop_assert_eq!(read_back(&recorder.file(Some((first, count)))), part);
 
+        // What was asked for is as it was then.
+        tsc += 1;
+        for taps in [&mut taps_a, &mut taps_b] {
+            taps[0].look(&frame(total as u64, 64), tsc);
+        }
+        recorder.collect();
+        prop_assert_eq!(before.file(None), running);
+        let slice = Some((first.max(1), count));
+        prop_assert!(before.file(slice).len() <= before.file_len(slice));
         recorder.stop(tsc);
         let figures = recorder.figures();
         prop_assert_eq!(figures.stored, total as u64);
@@ -176,14 +191,15 @@ proptest! {
         prop_assert_eq!(statistics(&stopped), wanted);
     }
 
-    // Whatever the limits, they hold, the figures close, and an overwriting store keeps the newest.
+    // Any limits are respected, the counters balance, and an overwriting store keeps the newest
+    // frames.
     #[test]
     fn limits_hold(
         lens in prop::collection::vec(0usize..400, 1..80),
         bytes in 0usize..4000, frames in prop::option::of(0u64..20), overwrite in any::<bool>(),
         every in 1usize..20,
     ) {
-        let limits = Limits { bytes, frames, ..Limits::default() };
+        let limits = Limits { bytes, frames, ..small() };
         let settings = Settings { limits, overwrite, ..settings(Format::Pcap) };
         let (mut recorder, mut taps) = Recorder::start(settings, 2, 0);
         for (i, len) in lens.iter().enumerate() {
@@ -201,7 +217,7 @@ proptest! {
         if !overwrite {
             prop_assert_eq!(figures.overwritten, 0);
         }
-        // With one collection at the end of each step, time is the order of arrival.
+        // With one collection at the end of each step, time order is the order of arrival.
         let times: Vec<usize> = found.iter().map(|(time, ..)| *time as usize).collect();
         if every == 1 && overwrite && lens.iter().all(|len| len + 24 <= bytes) && frames != Some(0) {
             prop_assert_eq!(&times, &(lens.len() - times.len()..lens.len()).collect::<Vec<_>>());
@@ -246,9 +262,8 @@ fn only_what_the_filter_matches_is_captured() {
 
 #[test]
 fn frames_lost_before_a_record_are_told_in_pcapng() {
-    let limits = Limits { ring: 0, ..Limits::default() };
     let (mut recorder, mut taps) =
-        Recorder::start(Settings { limits, ..settings(Format::PcapNg) }, 1, 0);
+        Recorder::start(Settings { limits: small(), ..settings(Format::PcapNg) }, 1, 0);
     for i in 0..10 {
         taps[0].look(&frame(i, 30_000), i);
     }
@@ -318,7 +333,7 @@ fn a_sink_stops_at_its_limit_with_whole_records() {
         let file = std::fs::read(&path).unwrap();
         assert!(file.len() <= 5000 && file.len() > 5000 - 300, "{}", file.len());
         assert_eq!(read_back(&file).len() as u64, figures.stored);
-        // What comes later has no place either, be it small.
+        // Later frames do not fit either, even small ones.
         taps[0].look(&[], 41);
         assert_eq!(sink.finish(41).0.stored, figures.stored);
     }
@@ -352,7 +367,7 @@ fn a_file_that_cannot_be_made_says_so() {
     assert!(Path::new("/dev/full").exists());
 }
 
-/// Fills a disk, or what looks like one: a process that may write files of 32 KiB and no more.
+/// Fills a disk, or simulates it: a process that may write files of at most 32 KiB.
 #[test]
 fn a_full_disk_leaves_a_readable_file() {
     const PLACE: &str = "LINERATE_TEST_FULL_DISK";

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What 100 per cent is on a link without a line rate: as many frames as the generator gets through it.
+//! What 100 percent is on a link without a line rate: the highest frame rate that the generator
+//! reaches on it.
 
 use std::thread;
 use std::time::Duration;
@@ -12,25 +13,25 @@ use crate::pacing::FrameRate;
 use crate::plan::{self, Metrics, Plan};
 use crate::telemetry::Subject;
 
-/// Floods of a measurement, of which the best counts, and how long each takes.
+/// The number of floods of a measurement, of which the best counts, and how long each takes.
 const FLOODS: usize = 3;
 const FLOOD: Duration = Duration::from_millis(300);
 
-/// Why there is no ceiling.
+/// Why the rate could not be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum CeilingError {
-    /// The control plane refuses.
+    /// The control plane's error.
     #[error("{}", .0.errors.join("\n"))]
     Refused(#[from] ApiError),
-    /// Not a frame was taken.
+    /// The port accepted no frame.
     #[error(
-        "flow {0:?}: its port took no frame of a flood, so that there is no rate to take per cent of; say one by --line-rate"
+        "flow {0:?}: its port accepted no frame of a flood, so it is unknown what 100 % is: set a rate by --line-rate"
     )]
     Nothing(String),
 }
 
-/// The rate in frames per second at which a plan's flow `index` floods its port, the other flows being
-/// silent.
+/// The rate in frames per second at which a plan's flow `index` floods its port, while the other
+/// flows are silent.
 ///
 /// # Errors
 /// [`CeilingError`].

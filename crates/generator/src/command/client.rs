@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Asks the control plane from an ordinary thread, as any client would.
+//! Calls the control plane from an ordinary thread, like any other client.
 
 use std::sync::mpsc::sync_channel;
 use std::time::Duration;
@@ -15,21 +15,21 @@ use crate::otg::server::{Answer, Call, Message, Ready};
 use crate::plan::Plan;
 use crate::telemetry::{Histogram, Question, Subject};
 
-/// Longest time that a question may take. Starts wait for links longer, and are no questions.
+/// The longest time for a query. Starts wait for links longer, and are not queries.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// The control plane, as a client sees it.
+/// The control plane, as a client uses it.
 pub struct Client {
     calls: mpsc::Sender<Message>,
     questions: mpsc::Sender<Question>,
 }
 
-/// What telemetry says of a port or a flow.
+/// Telemetry of a port or a flow.
 #[derive(Debug, Default)]
 pub struct Figures(Vec<(String, Told)>);
 
 impl Figures {
-    /// A number; `None` where there is none.
+    /// A number; `None` if there is none.
     pub fn number(&self, name: &str) -> Option<u64> {
         match self.0.iter().find(|(known, _)| known == name)? {
             (_, Told::U64(number)) => Some(*number),
@@ -47,15 +47,15 @@ impl Figures {
 }
 
 impl Client {
-    /// A client that calls and asks by these.
+    /// A client that uses these channels for calls and queries.
     pub fn new(calls: mpsc::Sender<Message>, questions: mpsc::Sender<Question>) -> Self {
         Client { calls, questions }
     }
 
-    /// Calls; returns what is answered.
+    /// Makes a call; returns its answer.
     ///
     /// # Errors
-    /// The answer's error; 503 when nobody answers any more.
+    /// The answer's error; 503 if nobody answers any more.
     pub fn call(&self, call: Call) -> Result<Value, ApiError> {
         let gone = || ApiError::request(503, "the generator is ending");
         let (answer, reply) = oneshot::channel();
@@ -66,19 +66,19 @@ impl Client {
         }
     }
 
-    /// Puts a plan in force. Returns warnings.
+    /// Applies a plan. Returns warnings.
     ///
     /// # Errors
-    /// Why it cannot be.
+    /// Why it cannot be applied.
     pub fn load(&self, plan: Plan, config: Value, mode: Mode) -> Result<Vec<String>, ApiError> {
         self.call(Call::Load(Box::new(Ready { plan, config, mode })))
             .map(|answer| warnings(&answer))
     }
 
-    /// Has flows start or stop; no names mean all. Returns warnings.
+    /// Starts or stops flows; no names mean all. Returns warnings.
     ///
     /// # Errors
-    /// Why they cannot.
+    /// Why they cannot be started or stopped.
     pub fn transmit(&self, state: &str, flows: &[&str]) -> Result<Vec<String>, ApiError> {
         let transmit = json!({ "state": state, "flow_names": flows });
         let traffic = json!({ "choice": "flow_transmit", "flow_transmit": transmit });
@@ -86,10 +86,10 @@ impl Client {
         self.call(Call::SetState(state)).map(|answer| warnings(&answer))
     }
 
-    /// Has all captures start or stop.
+    /// Starts or stops all captures.
     ///
     /// # Errors
-    /// Why they cannot.
+    /// Why they cannot be started or stopped.
     pub fn capture(&self, state: &str) -> Result<(), ApiError> {
         let port = json!({ "choice": "capture", "capture": { "state": state } });
         self.call(Call::SetState(json!({ "choice": "port", "port": port }))).map(|_| ())
@@ -105,12 +105,12 @@ impl Client {
         Ok(list.cloned().unwrap_or_default())
     }
 
-    /// What telemetry says of a flow or a port.
+    /// Telemetry of a flow or a port.
     pub fn ask(&self, subject: Subject) -> Figures {
         Figures(self.question(subject, None).unwrap_or_default())
     }
 
-    /// Whether a port of the plan in force transmits.
+    /// Returns true if a port of the current plan transmits.
     pub fn transmitting(&self, plan: &Plan) -> bool {
         let subject = |port: &crate::plan::PortPlan| Subject::Port(port.name.clone());
         plan.ports.iter().any(|port| self.ask(subject(port)).text("transmit") == Some("started"))

@@ -1,49 +1,49 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What can be wrong with a command line's own little languages.
+//! Errors in the syntax of the command line's values.
 
 use std::path::PathBuf;
 
 use crate::replay::ReplayError;
 
-/// Why a flow, a capture, a rate or another value cannot be. Each names its key.
+/// Why a flow, a capture, a rate or another value is invalid. Each error names its key.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
-    /// A key that there is not.
+    /// An unknown key.
     #[error("{key:?} is no key; the keys are {known}")]
     UnknownKey {
         /// The key.
         key: String,
-        /// All that there are.
+        /// All keys.
         known: String,
     },
-    /// A header that there is not.
+    /// An unknown header.
     #[error("{key}: there is no header {header:?}; the headers are {known}")]
     UnknownHeader {
         /// The key.
         key: String,
         /// The header.
         header: String,
-        /// All that there are.
+        /// All headers.
         known: String,
     },
-    /// A field that the header does not have.
+    /// An unknown field of a header.
     #[error("{key}: {header} has no field of this name; its fields are {known}")]
     UnknownField {
         /// The key.
         key: String,
         /// The header.
         header: &'static str,
-        /// All that there are.
+        /// All its fields.
         known: String,
     },
-    /// A value that does not read as what it should be.
+    /// A value that cannot be parsed.
     #[error("{key}: {text:?} is not {wanted}")]
     Value {
         /// The key.
         key: String,
-        /// What was given.
+        /// The given value.
         text: String,
-        /// What it should be.
+        /// What is valid.
         wanted: String,
     },
     /// A key that was given twice.
@@ -58,7 +58,7 @@ pub enum SpecError {
         /// The key.
         key: String,
     },
-    /// Keys that exclude each other.
+    /// Keys that cannot be combined.
     #[error("{key}: does not go with {other}; {advice}")]
     Conflict {
         /// The key.
@@ -76,13 +76,13 @@ pub enum SpecError {
         /// What is missing.
         other: &'static str,
     },
-    /// Nothing where something should be.
+    /// An empty item.
     #[error("there is an empty part between the commas; remove it")]
     Empty,
     /// A capture file that cannot be replayed.
     #[error("pcap: {0}")]
     Replay(#[from] ReplayError),
-    /// A capture file of a kind that is not written.
+    /// A capture file in a format that cannot be written.
     #[error("{path}: give the file a name that ends in .pcapng or .pcap")]
     Ending {
         /// The file.

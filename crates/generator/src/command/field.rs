@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a header's field holds, as people write it: a value, a list, a count, a range, or random.
+//! The values of a header's field, as users write them: a value, a list, a count, a range, or
+//! random.
 //!
 //! | text | meaning |
 //! |---|---|
@@ -19,7 +20,7 @@ use serde_json::{Value, json};
 
 use super::SpecError;
 
-/// How many random values are drawn before the first comes again.
+/// How many random values are drawn before they repeat.
 const DRAWN: u64 = 65_536;
 
 /// The pattern of a field in OTG's model.
@@ -89,7 +90,7 @@ impl Field<'_> {
         }
     }
 
-    /// A number as the model writes values of this field.
+    /// A number in the model's form for this field.
     fn json(&self, number: u128) -> Value {
         match self.kind.format {
             Format::Number => json!(u64::try_from(number).unwrap_or(u64::MAX)),
@@ -199,7 +200,7 @@ impl Field<'_> {
     }
 }
 
-/// A number, decimal or with 0x in front.
+/// Parses a number, decimal or with the prefix 0x.
 fn number(text: &str) -> Option<u128> {
     match text.strip_prefix("0x") {
         Some(digits) if digits.bytes().all(|byte| byte.is_ascii_hexdigit()) => {

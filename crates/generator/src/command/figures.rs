@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is known of flows and ports at a moment, gathered from OTG's metrics and telemetry.
+//! The statistics of flows and ports at one moment, from OTG's metrics and telemetry.
 
 use std::time::Instant;
 
@@ -11,18 +11,18 @@ use crate::otg::ApiError;
 use crate::plan::{Mark, Plan, Source};
 use crate::telemetry::{Histogram, Subject};
 
-/// Everything at one moment.
+/// All statistics at one moment.
 #[derive(Clone, Debug)]
 pub struct Snapshot {
-    /// When.
+    /// The time.
     pub at: Instant,
-    /// In the order of the plan, as many as were asked for.
+    /// In the order of the plan, as many as were requested.
     pub flows: Vec<Flow>,
     /// In the order of the plan.
     pub ports: Vec<Port>,
 }
 
-/// How fast it is just now.
+/// The present rate.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Pace {
     /// Frames per second.
@@ -31,28 +31,28 @@ pub struct Pace {
     pub bits: f64,
 }
 
-/// A flow. What cannot be known of it is `None`.
+/// A flow's statistics. Unknown values are `None`.
 #[derive(Clone, Debug, Default)]
 pub struct Flow {
     /// Its name.
     pub name: String,
     /// The port that sends it.
     pub from: String,
-    /// The ports that it is to arrive at; none means any.
+    /// The ports that it should arrive at; none means any.
     pub to: Vec<String>,
-    /// Whether it is a file's, whose frames nobody knows again.
+    /// True for a replayed file, whose frames are not recognised when they return.
     pub replay: bool,
-    /// By what its frames are known where they arrive.
+    /// How its frames are recognised when they arrive.
     pub mark: Mark,
-    /// Frames that are or were to be sent.
+    /// Frames that are to be sent, or were.
     pub intended: Option<u64>,
     /// Frames offered to the port.
     pub attempted: u64,
-    /// Frames that it took.
+    /// Frames that the port accepted.
     pub accepted: u64,
-    /// Frames that found its ring full.
+    /// Frames lost because the port's ring was full.
     pub lost_at_ingress: u64,
-    /// In a flood: offers that it refused.
+    /// In a flood: offers that the port refused.
     pub refused: u64,
     /// Frames offered too late.
     pub late: u64,
@@ -60,29 +60,29 @@ pub struct Flow {
     pub disturbed: Disturbed,
     /// From the first offer to the last.
     pub duration_s: Option<f64>,
-    /// By how much that missed the schedule, in millionths.
+    /// By how much that differs from the schedule, in millionths.
     pub pacing_error_ppm: Option<u64>,
-    /// Bytes of the frames that the port took, with FCS.
+    /// Bytes of the accepted frames, with FCS.
     pub tx_bytes: u64,
-    /// Frames that came back.
+    /// Frames that were received.
     pub received: Option<u64>,
     /// Their bytes, with FCS.
     pub rx_bytes: Option<u64>,
     /// Those among them whose payload was changed.
     pub corrupt: Option<u64>,
-    /// Those among them that had come before.
+    /// Received frames that had been received before.
     pub duplicates: Option<u64>,
-    /// Those among them that came behind a later one.
+    /// Received frames that arrived after a later one.
     pub reordered: Option<u64>,
-    /// Those among them of which neither can be told.
+    /// Received frames for which neither is known.
     pub unknown: Option<u64>,
-    /// By how many frames the latest was late (RFC 4737).
+    /// The largest extent of a reordered frame, in frames (RFC 4737).
     pub max_extent: Option<u64>,
-    /// Sent just now.
+    /// The present sending rate.
     pub tx: Pace,
-    /// Received just now.
+    /// The present receiving rate.
     pub rx: Option<Pace>,
-    /// Least, mean and largest latency in nanoseconds.
+    /// Minimum, mean and maximum latency in nanoseconds.
     pub latency: Option<[f64; 3]>,
     /// Latency in cycles.
     pub latencies: Option<Summary>,
@@ -94,56 +94,56 @@ pub struct Flow {
     pub jitter_ns: Option<u64>,
 }
 
-/// Frames of a flow that a pause of the generator touched: they left late or soon after a late
-/// frame, or were found late.
+/// Frames of a flow that a pause of the generator affected: they left late or soon after a late
+/// frame, or were received late.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Disturbed {
-    /// Those that the port took.
+    /// Frames that the port accepted.
     pub accepted: u64,
-    /// Those that found its ring full.
+    /// Frames lost because the port's ring was full.
     pub lost_at_ingress: u64,
-    /// Those that came back; they are in no latency.
+    /// Frames that were received; they are in no latency.
     pub received: u64,
-    /// Those that did not come back.
+    /// Frames that were not received.
     pub missing: u64,
 }
 
 impl Flow {
-    /// Frames that the port took and that did not come back, copies not counted.
+    /// Frames that the port accepted and that were not received, not counting copies.
     pub fn lost(&self) -> Option<u64> {
         let once = self.received?.saturating_sub(self.duplicates.unwrap_or(0));
         Some(self.accepted.saturating_sub(once))
     }
 
-    /// The same in per cent; none while nothing was sent.
+    /// The same in percent; none while nothing was sent.
     pub fn loss_percent(&self) -> Option<f64> {
         (self.accepted > 0).then_some(())?;
         Some(self.lost()? as f64 * 100.0 / self.accepted as f64)
     }
 }
 
-/// A port.
+/// A port's statistics.
 #[derive(Clone, Debug, Default)]
 pub struct Port {
     /// Its name.
     pub name: String,
-    /// Where it is.
+    /// Its location.
     pub location: String,
-    /// Whether its link is up.
+    /// True if its link is up.
     pub up: bool,
-    /// Whether one of its flows transmits.
+    /// True if one of its flows transmits.
     pub transmitting: bool,
-    /// What keeps frames from passing there.
+    /// The reason why frames do not pass there.
     pub obstacle: Option<String>,
     /// Frames sent.
     pub sent: u64,
-    /// Frames received, whosever they are.
+    /// Frames received, of any origin.
     pub received: u64,
-    /// Sent just now.
+    /// The present sending rate.
     pub tx: Pace,
-    /// Received just now.
+    /// The present receiving rate.
     pub rx: Pace,
-    /// Frames that are not ours.
+    /// Frames that are not from this generator.
     pub foreign: u64,
     /// Frames of an earlier run.
     pub stale: u64,
@@ -151,26 +151,26 @@ pub struct Port {
     pub misdirected: u64,
     /// Frames that were changed.
     pub corrupt: u64,
-    /// What became of frames that were captured.
+    /// Counts of captured frames.
     pub capture: Option<Capture>,
 }
 
-/// A capture.
+/// A capture's statistics.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Capture {
     /// Frames that the filter matched.
     pub matched: u64,
-    /// Those that are in the file.
+    /// Frames that are in the file.
     pub stored: u64,
-    /// Those that the file's writer was too slow for.
+    /// Frames lost because the file was written too slowly.
     pub dropped: u64,
-    /// Those that came when the file was full.
+    /// Frames that arrived when the file was full.
     pub refused: u64,
-    /// Why the file has not all that it should.
+    /// Why the file is not complete.
     pub error: Option<String>,
 }
 
-/// A number of OTG's, which may be a string.
+/// A number in OTG's metrics, which may be a string.
 fn number(metric: &Value, key: &str) -> f64 {
     match metric.get(key) {
         Some(Value::String(text)) => text.parse().unwrap_or(0.0),
@@ -187,7 +187,7 @@ fn count(metric: &Value, key: &str) -> u64 {
     }
 }
 
-/// A port's or flow's pace in OTG's metrics; bytes there are without layer 1's.
+/// The rate of a port or flow in OTG's metrics; bytes there do not include layer 1.
 fn port_pace(metric: &Value, way: &str) -> Pace {
     let frames = number(metric, &format!("frames_{way}_rate"));
     let bytes = number(metric, &format!("bytes_{way}_rate"));
@@ -201,26 +201,26 @@ fn flow_pace(metric: &Value, way: &str) -> Pace {
     }
 }
 
-/// What there is to see.
+/// Collects statistics.
 pub struct Observer<'a> {
     client: &'a Client,
     plan: &'a Plan,
     hz: u64,
-    /// What was sent of replayed flows when they were looked at last.
+    /// The sent frames of replayed flows at the previous time.
     before: Option<(Instant, Vec<u64>)>,
 }
 
 impl<'a> Observer<'a> {
-    /// Looks at a plan in force, where a second has `hz` cycles.
+    /// For a plan in force, with `hz` cycles per second.
     pub fn new(client: &'a Client, plan: &'a Plan, hz: u64) -> Self {
         Observer { client, plan, hz, before: Some((Instant::now(), vec![0; plan.flows.len()])) }
     }
 
-    /// Looks at the ports and the first `most` flows. Distributions of gaps and of variation are only
-    /// `all`'s.
+    /// Collects the statistics of the ports and the first `most` flows. Distributions of gaps and
+    /// IPDV are only included if `all` is true.
     ///
     /// # Errors
-    /// The control plane's, when it does not answer.
+    /// The control plane's, if it does not answer.
     pub fn look(&mut self, most: usize, all: bool) -> Result<Snapshot, ApiError> {
         let at = Instant::now();
         let metrics = self.client.metrics("flow")?;
@@ -231,10 +231,10 @@ impl<'a> Observer<'a> {
         Ok(Snapshot { at, flows, ports: self.ports()? })
     }
 
-    /// Looks at the ports only.
+    /// Collects the statistics of the ports only.
     ///
     /// # Errors
-    /// The control plane's, when it does not answer.
+    /// The control plane's, if it does not answer.
     pub fn ports(&self) -> Result<Vec<Port>, ApiError> {
         let metrics = self.client.metrics("port")?;
         let ports = self.plan.ports.iter().zip(&metrics);
@@ -330,7 +330,7 @@ impl<'a> Observer<'a> {
         flow
     }
 
-    /// The pace of a replayed flow, of which OTG has no metrics.
+    /// The rate of a replayed flow, for which OTG has no metrics.
     fn replay_pace(&self, index: usize, accepted: u64, mean_with_fcs: f64, at: Instant) -> Pace {
         let Some((before, counts)) = &self.before else { return Pace::default() };
         let passed = at.saturating_duration_since(*before).as_secs_f64();

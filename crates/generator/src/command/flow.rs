@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `--flow`: one flow, as `key=value` with commas between them.
+//! `--flow`: one flow, as `key=value` items separated by commas.
 
 use std::path::PathBuf;
 use std::str::FromStr;
@@ -12,7 +12,7 @@ use super::quantity::{self, Rate, Span};
 use super::stack::{self, Stack};
 use crate::replay::Timing;
 
-/// All keys but those of header fields.
+/// All keys except header fields.
 const KEYS: [&str; 18] = [
     "name",
     "from",
@@ -34,59 +34,59 @@ const KEYS: [&str; 18] = [
     "truncated",
 ];
 
-/// Words that mean something alone.
+/// Words that are valid without a value.
 const WORDS: [&str; 2] = ["latency", "integrity"];
 
-/// A flow as it was given. What is `None` was not.
+/// A flow as given on the command line. `None` means not given.
 #[derive(Clone, Debug, Default)]
 pub struct FlowSpec {
     /// Its name.
     pub name: Option<String>,
     /// Name of the port that sends it.
     pub from: Option<String>,
-    /// Names of the ports that it is to arrive at; none means any.
+    /// Names of the ports that it should arrive at; none means any.
     pub to: Vec<String>,
     /// Sizes of its frames, in OTG's model.
     pub size: Option<Value>,
-    /// How fast.
+    /// Its rate.
     pub rate: Option<Rate>,
-    /// How long.
+    /// Its duration.
     pub duration: Option<Span>,
-    /// In bursts.
+    /// Its bursts.
     pub burst: Option<Burst>,
-    /// Whether frames carry time stamps.
+    /// True if frames carry time stamps.
     pub latency: Option<bool>,
-    /// Whether payloads carry a checksum.
+    /// True if payloads carry a checksum.
     pub integrity: bool,
-    /// What is in the payload, in OTG's model.
+    /// The payload, in OTG's model.
     pub payload: Option<Value>,
     /// The headers, in OTG's model.
     pub packet: Value,
-    /// Frames of a file instead.
+    /// Frames of a file, instead of headers.
     pub replay: Option<ReplaySpec>,
 }
 
 /// Bursts of frames at the flow's rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Burst {
-    /// Frames of each.
+    /// Frames of each burst.
     pub frames: u64,
-    /// Nanoseconds between them, beside the flow's own interval.
+    /// Nanoseconds between bursts, in addition to the flow's own interval.
     pub gap: u64,
-    /// How many, if not for the flow's duration.
+    /// The number of bursts, if not given by the flow's duration.
     pub bursts: Option<u64>,
 }
 
-/// A capture file that is sent again.
+/// A capture file that is replayed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ReplaySpec {
     /// The file.
     pub path: PathBuf,
-    /// With which times, if that was said.
+    /// Its timing, if given.
     pub speed: Option<Timing>,
-    /// How many times over.
+    /// The number of loops.
     pub loops: Option<u64>,
-    /// Whether frames that were captured in part are filled up.
+    /// True if truncated frames are padded.
     pub pad: bool,
 }
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Takes `key=value,word,key=value,more` apart.
+//! Splits `key=value,word,key=value,more`.
 //!
-//! A part without `=` that is no word of its own belongs to the value before it, so that lists need
-//! no quotes: `size=64:7,594:4,udp.dst_port=53,80`.
+//! A part without `=` that is not a word of its own belongs to the value before it, so that lists
+//! need no quotes: `size=64:7,594:4,udp.dst_port=53,80`.
 
 use super::SpecError;
 
-/// A key with its value, or a word alone.
+/// A key with its value, or a single word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Item {
     /// The key, or the word.
@@ -19,15 +19,15 @@ impl Item {
     /// The value.
     ///
     /// # Errors
-    /// [`SpecError::NoValue`] when there is none.
+    /// [`SpecError::NoValue`] if there is none.
     pub fn value(&self) -> Result<&str, SpecError> {
         let value = self.value.as_deref().filter(|value| !value.is_empty());
         value.ok_or_else(|| SpecError::NoValue { key: self.key.clone() })
     }
 }
 
-/// The items of a text; `is_word` knows the words that stand alone, `lists_names` the keys whose
-/// lists have names.
+/// The items of a text; `is_word` returns true for words without a value, `lists_names` for keys
+/// whose lists contain names.
 ///
 /// # Errors
 /// [`SpecError::Empty`].
@@ -48,7 +48,7 @@ pub fn split(
         }
         let before = items.last_mut().filter(|_| !is_word(part));
         let more = before.and_then(|item| {
-            // A word that is only misspelt has no digits: it is to be named as unknown.
+            // A misspelt word has no digits: it is reported as unknown.
             let belongs = lists_names(&item.key) || part.contains(|c: char| c.is_ascii_digit());
             item.value.as_mut().filter(|_| belongs)
         });

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From a command line to what the control plane is given: one OTG configuration, read by the one
-//! reader that there is, and what OTG cannot say put into the plan behind it.
+//! Turns a command line into a plan for the control plane: an OTG configuration, read by the usual
+//! reader, to which anything that OTG cannot express is added afterwards.
 
 use serde_json::{Value, json};
 
@@ -15,47 +15,47 @@ use crate::pacing::FrameRate;
 use crate::plan::{self, FlowPlan, MAX_FLOWS, Metrics, Plan, Source, Wait};
 use crate::replay::{Frames, Limits, Timing, Truncated};
 
-/// What a flow has that does not say itself.
+/// Defaults for flows.
 #[derive(Clone, Debug)]
 pub struct Defaults {
-    /// How fast; a file has its own times if this was not given.
+    /// The rate; if not given, a file has its own times.
     pub rate: Option<Rate>,
-    /// How long; a file is sent once if this was not given.
+    /// The duration; if not given, a file is sent once.
     pub duration: Option<Span>,
     /// Sizes in OTG's model.
     pub size: Value,
 }
 
-/// How fast flows are if nobody says.
+/// The default rate.
 const RATE: Rate = Rate::Frames(10_000);
-/// How long flows last if nobody says.
+/// The default duration.
 const DURATION: Span = Span::Nanoseconds(10_000_000_000);
 
-/// What is to be done.
+/// What is to be sent and captured.
 #[derive(Clone, Debug)]
 pub struct Job {
     /// Ports, flows and captures.
     pub plan: Plan,
-    /// The same as OTG has it, without what it has no words for.
+    /// The same in OTG's form, without what that cannot express.
     pub config: Value,
-    /// By flow: nanoseconds after which it is to be stopped, when it does not end by itself.
+    /// By flow: nanoseconds after which it must be stopped, if it does not end by itself.
     pub stops: Vec<Option<u64>>,
-    /// Whether anything is captured.
+    /// True if anything is captured.
     pub captures: bool,
 }
 
-/// Why there is no job.
+/// Why the command line is invalid.
 #[derive(Debug, thiserror::Error)]
 pub enum JobError {
-    /// A flow is at fault.
+    /// An error in a flow.
     #[error("--flow {flow:?}: {source}")]
     Flow {
         /// Its name.
         flow: String,
-        /// Why.
+        /// The reason.
         source: SpecError,
     },
-    /// A flow names no port.
+    /// A flow names an unknown port.
     #[error("--flow {flow:?}: {key}: there is no port {port:?}; the ports are {known}")]
     NoPort {
         /// The flow's name.
@@ -64,7 +64,7 @@ pub enum JobError {
         key: &'static str,
         /// The port that it names.
         port: String,
-        /// All that there are.
+        /// All ports.
         known: String,
     },
     /// A file has frames that are too long.
@@ -72,24 +72,24 @@ pub enum JobError {
     TooLong {
         /// The flow's name.
         flow: String,
-        /// How long, and what to do.
+        /// Their length, and what to do.
         what: String,
     },
     /// Two flows of one name.
     #[error("--flow {0:?}: another flow has this name; give one of them another by name=")]
     SameName(String),
-    /// More flows than there can be.
+    /// Too many flows.
     #[error("--flow: {0} flows; at most {MAX_FLOWS} are supported")]
     TooMany(usize),
-    /// A capture is at fault.
+    /// A capture names an unknown port.
     #[error("--capture {port:?}: there is no port of this name; the ports are {known}")]
     Capture {
         /// The port that it names.
         port: String,
-        /// All that there are.
+        /// All ports.
         known: String,
     },
-    /// The reader of configurations says so.
+    /// An error of the configuration's reader.
     #[error("{}", .0.join("\n"))]
     Config(Vec<String>),
 }
@@ -169,14 +169,14 @@ pub fn job(
 }
 
 impl FlowSpec {
-    /// The flow when none is given: as one that is given without any key.
+    /// The flow if none is given: the same as a flow without any key.
     fn default_flow() -> Self {
         let packet = super::stack::Stack::default().to_otg().unwrap_or_default();
         FlowSpec { packet, ..FlowSpec::default() }
     }
 }
 
-/// Puts the flow's name in the place of its index in the configuration.
+/// Replaces the flow's index in an error by its name.
 fn named(error: &str, name: impl Fn(usize) -> Option<String>) -> String {
     let split = error.strip_prefix("flows[").and_then(|rest| rest.split_once("]."));
     let flow = split.and_then(|(index, rest)| Some((name(index.parse().ok()?)?, rest)));
@@ -280,7 +280,7 @@ fn otg_flow(
     flow
 }
 
-/// How long, in OTG's model, and when to stop the flow if that does not say.
+/// The duration in OTG's model, and when to stop the flow if the model cannot express that.
 fn duration(spec: &FlowSpec, defaults: &Defaults) -> Result<(Value, Option<u64>), SpecError> {
     let span = spec.duration.or(defaults.duration).unwrap_or(DURATION);
     let Some(burst) = spec.burst else {
@@ -299,7 +299,7 @@ fn duration(spec: &FlowSpec, defaults: &Defaults) -> Result<(Value, Option<u64>)
             return Err(SpecError::value("frames", &frames.to_string(), wanted));
         }
         (None, Span::Continuous) => (0, None),
-        // The model's bursts have no end in time.
+        // The model's bursts cannot be limited by time.
         (None, Span::Nanoseconds(time)) => (0, Some(time)),
     };
     let gap = json!({ "choice": "nanoseconds", "nanoseconds": burst.gap });
@@ -307,7 +307,7 @@ fn duration(spec: &FlowSpec, defaults: &Defaults) -> Result<(Value, Option<u64>)
     Ok((json!({ "burst": burst }), stop))
 }
 
-/// A flow of a file, which OTG has no word for.
+/// A flow of a file, which OTG cannot express.
 fn replay_plan(
     name: &str,
     (tx, rx): (usize, Vec<usize>),

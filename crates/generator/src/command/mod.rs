@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The generator as a command of its own: flows on the command line, a live table, `--self-test`.
+//! The generator as a command: flows on the command line, a live table, `--self-test`.
 //!
-//! What is given becomes an OTG configuration, which the one reader of configurations checks
-//! ([`job`]); a [`session`] runs engine and control plane, and the command is their client as any
-//! script is.
+//! The options become an OTG configuration, which the usual reader checks ([`job`]); a [`session`]
+//! runs engine and control plane, and the command is their client like any script.
 
 pub mod ceiling;
 pub mod client;

@@ -10,12 +10,12 @@ use serde_json::{Map, Value, json};
 use super::items::{self, Item};
 use super::{SpecError, field, quantity, stack};
 
-/// A port as it was given: `[NAME=]LOCATION`.
+/// A port on the command line: `[NAME=]LOCATION`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PortSpec {
     /// Its name.
     pub name: Option<String>,
-    /// Where it is.
+    /// Its location.
     pub location: String,
 }
 
@@ -23,7 +23,7 @@ impl FromStr for PortSpec {
     type Err = std::convert::Infallible;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        // What stands before a location's own `=` has a colon or a comma.
+        // The text before a location's own `=` contains a colon or a comma.
         let is_name = |name: &&str| {
             !name.is_empty() && name.chars().all(|c| c.is_alphanumeric() || "_-.".contains(c))
         };
@@ -37,16 +37,16 @@ impl FromStr for PortSpec {
     }
 }
 
-/// A file that what a port receives is written to: `PORT=FILE[,filter...]`.
+/// A capture on the command line: `PORT=FILE[,filter...]`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CaptureSpec {
     /// Name of the port.
     pub port: String,
     /// The file.
     pub path: PathBuf,
-    /// Most bytes of each frame.
+    /// Snap length.
     pub snap: Option<u64>,
-    /// Which frames, in OTG's model; all must match.
+    /// The filters, in OTG's model; all must match.
     pub filters: Value,
 }
 
@@ -71,7 +71,7 @@ impl FromStr for CaptureSpec {
                 _ => filter(item, &mut headers)?,
             }
         }
-        // Tags are counted, so that they stand in order.
+        // Tags are counted, so that they stay in order.
         headers
             .sort_by_key(|(name, _)| FILTERS.iter().position(|(known, _)| name.starts_with(known)));
         let entries = headers.into_iter().map(|(name, fields)| {
@@ -121,13 +121,14 @@ const FILTERS: [(&str, &[&str]); 4] = [
     ),
 ];
 
-/// The name of a header that captures filter by: `vlan` of `vlan2` too.
+/// The name of a header that captures filter by; `vlan` for `vlan2` too.
 fn header(word: &str) -> Option<&'static str> {
     let (kind, _) = stack::named(word)?;
     FILTERS.iter().map(|(name, _)| *name).find(|name| *name == kind.name)
 }
 
-/// Adds a comparison: `HEADER.FIELD=VALUE[/MASK]`, with `!=` for "differs", or a header alone.
+/// Adds a comparison: `HEADER.FIELD=VALUE[/MASK]`, with `!=` for "differs", or a header without a
+/// field.
 fn filter(item: &Item, headers: &mut Vec<(String, Map<String, Value>)>) -> Result<(), SpecError> {
     let key = item.key.as_str();
     let unknown = || SpecError::UnknownKey {
@@ -161,7 +162,7 @@ fn filter(item: &Item, headers: &mut Vec<(String, Map<String, Value>)>) -> Resul
         };
     };
     let name = match stack::field_name(kind, name) {
-        // The model's filter has the byte as a whole.
+        // The model's filter has only the whole byte.
         "priority.raw" => "priority",
         name => name,
     };
@@ -173,7 +174,7 @@ fn filter(item: &Item, headers: &mut Vec<(String, Map<String, Value>)>) -> Resul
     let field = kind.field(name).unwrap_or(&whole);
     let (value, mask) = match item.value()?.split_once('/') {
         Some((value, mask)) => (value, field::single(key, field, mask)?),
-        // A mask of zeros would be none: a field that is to be zero needs all bits.
+        // A mask of zeros means no mask: to compare with 0, all bits must be set.
         None => (item.value()?, field.max()),
     };
     let value = field::single(key, field, value)?;
@@ -185,7 +186,7 @@ fn filter(item: &Item, headers: &mut Vec<(String, Map<String, Value>)>) -> Resul
     }
 }
 
-/// What a byte without a table of its own is like.
+/// The field kind of a byte that has no table of its own.
 const IPV4_PRIORITY: FieldKind = FieldKind {
     name: "priority",
     offset_bits: 8,

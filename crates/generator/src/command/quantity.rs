@@ -1,28 +1,28 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Rates, times, counts and sizes as people write them.
+//! Rates, times, counts and sizes as users write them.
 
 use serde_json::{Value, json};
 
 use super::SpecError;
 
-/// How fast.
+/// A rate.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Rate {
     /// Frames per second.
     Frames(u64),
     /// Bits per second.
     Bits {
-        /// So many.
+        /// The number of bits.
         bits: u64,
-        /// Whether preamble, delimiter and gap count, 20 bytes a frame.
+        /// True if preamble, delimiter and gap count, 20 bytes a frame.
         layer1: bool,
     },
-    /// Per cent of the line rate.
+    /// Percent of the line rate.
     Percent(f64),
 }
 
 impl Rate {
-    /// The rate in OTG's model, which has bits on layer 1 only.
+    /// The rate in OTG's model, which has bits only on layer 1.
     pub fn to_otg(self) -> Value {
         match self {
             Rate::Frames(frames) => json!({ "choice": "pps", "pps": frames.to_string() }),
@@ -32,26 +32,26 @@ impl Rate {
     }
 }
 
-/// How long.
+/// A duration.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Span {
     /// Until it is stopped.
     Continuous,
-    /// So many frames.
+    /// This many frames.
     Frames(u64),
-    /// So many nanoseconds.
+    /// This many nanoseconds.
     Nanoseconds(u64),
 }
 
 const RATES: &str = "a rate such as 10kpps, 1.5Mpps, 2Gbps (on layer 1), 2Gbps/l2 or 50%";
 const SPANS: &str =
-    "a duration such as 10s, 500ms, 2min, 1000000frames, or continuous for until Ctrl-C";
+    "a duration such as 10s, 500ms, 2min, 1000000frames, or continuous (until Ctrl-C)";
 const TIMES: &str = "a time such as 10s, 500ms, 20us or 2min";
 const SIZES: &str = "a size such as 64, 64-1518 (random), 64-1518/1 (counting up by 1), imix \
     (or ipsec_imix, ipv6_imix, standard_imix, tcp_imix), or sizes with weights such as \
     64:7,594:4,1518:1";
 
-/// A number without a sign or an exponent, times what `k`, `M` or `G` behind it says.
+/// Parses a number without a sign or an exponent, multiplied by a suffix `k`, `M` or `G`.
 fn scaled(text: &str) -> Option<f64> {
     let (number, unit) = match text.bytes().last()? {
         b'k' => (text.get(..text.len() - 1)?, 1e3),
@@ -71,10 +71,10 @@ fn whole(value: f64, max: f64) -> Option<u64> {
         .then_some(rounded as u64)
 }
 
-/// Reads a rate. Letters may be of either case.
+/// Parses a rate. Upper and lower case are equal.
 ///
 /// # Errors
-/// [`SpecError::Value`] with the forms that there are.
+/// [`SpecError::Value`] with the valid forms.
 pub fn rate(key: &str, text: &str) -> Result<Rate, SpecError> {
     let bad = || SpecError::value(key, text, RATES);
     let lower = text.trim().to_ascii_lowercase();
@@ -100,10 +100,10 @@ pub fn rate(key: &str, text: &str) -> Result<Rate, SpecError> {
     scaled(number).and_then(|frames| whole(frames, most)).map(Rate::Frames).ok_or_else(bad)
 }
 
-/// Reads a time, in nanoseconds.
+/// Parses a time, in nanoseconds.
 ///
 /// # Errors
-/// [`SpecError::Value`] with the forms that there are.
+/// [`SpecError::Value`] with the valid forms.
 pub fn time(key: &str, text: &str) -> Result<u64, SpecError> {
     nanoseconds(&text.trim().to_ascii_lowercase()).ok_or_else(|| SpecError::value(key, text, TIMES))
 }
@@ -113,17 +113,17 @@ fn nanoseconds(text: &str) -> Option<u64> {
         [("ns", 1.0), ("us", 1e3), ("ms", 1e6), ("min", 60e9), ("h", 3600e9), ("s", 1e9)];
     let unit = UNITS.iter().find_map(|(unit, size)| Some((text.strip_suffix(unit)?, *size)));
     let (number, size) = unit.unwrap_or((text, 1e9));
-    // A letter that is left would be a scale.
+    // A remaining letter would be a suffix.
     let digits = number.bytes().last().is_some_and(|byte| byte.is_ascii_digit());
     let value = scaled(number).filter(|_| digits)? * size;
-    // A century is enough.
+    // The limit is a century.
     (1.0..=3.2e18).contains(&value).then_some(value.round() as u64)
 }
 
-/// Reads a duration. A number alone is of seconds.
+/// Parses a duration. A number without a unit is in seconds.
 ///
 /// # Errors
-/// [`SpecError::Value`] with the forms that there are.
+/// [`SpecError::Value`] with the valid forms.
 pub fn span(key: &str, text: &str) -> Result<Span, SpecError> {
     let lower = text.trim().to_ascii_lowercase();
     let frames = lower.strip_suffix("frames").or_else(|| lower.strip_suffix("frame"));
@@ -143,7 +143,7 @@ fn number(text: &str) -> Option<u64> {
     }
 }
 
-/// Reads a count of at least 1, such as 1000, 10k or 1.5M.
+/// Parses a count of at least 1, such as 1000, 10k or 1.5M.
 ///
 /// # Errors
 /// [`SpecError::Value`].
@@ -152,10 +152,10 @@ pub fn count(key: &str, text: &str) -> Result<u64, SpecError> {
     number(text).ok_or_else(|| SpecError::value(key, text, wanted))
 }
 
-/// Reads sizes, in OTG's model. Whether frames can have them is for the model's reader to say.
+/// Parses sizes, in OTG's model. The model's reader checks whether frames can have them.
 ///
 /// # Errors
-/// [`SpecError::Value`] with the forms that there are.
+/// [`SpecError::Value`] with the valid forms.
 pub fn size(key: &str, text: &str) -> Result<Value, SpecError> {
     sizes(text.trim()).ok_or_else(|| SpecError::value(key, text, SIZES))
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The final figures: tables, and one JSON document (schema `linerate/generator-1`).
+//! The final statistics: tables, and one JSON document (schema `linerate/generator-1`).
 
 use measure::histogram::Summary;
 use serde_json::{Map, Value, json};
@@ -21,21 +21,21 @@ pub enum Ended {
     Signal(i32),
 }
 
-/// Everything that is told at the end.
+/// The content of the final report.
 pub struct Report<'a> {
-    /// The last figures.
+    /// The last statistics.
     pub snapshot: &'a Snapshot,
-    /// How the engine worked.
+    /// The engine's settings.
     pub settings: &'a Settings,
-    /// What ended it.
+    /// What ended the traffic.
     pub ended: Ended,
-    /// By flow: what 100 per cent was measured to be, in frames per second.
+    /// By flow: the measured rate of 100 percent, in frames per second.
     pub ceilings: &'a [Option<f64>],
     /// Warnings.
     pub warnings: &'a [String],
 }
 
-/// Share and name of the percentiles.
+/// Quantiles and names of the percentiles.
 const PERCENTILES: [(f64, &str); 3] = [(0.5, "p50"), (0.99, "p99"), (0.999, "p99_9")];
 
 impl Report<'_> {
@@ -67,7 +67,7 @@ impl Report<'_> {
             let left_out: u64 = timed.map(|flow| flow.disturbed.received).sum();
             if left_out > 0 {
                 lines.push(format!(
-                    "{left_out} frames are not in it: the generator was kept from its CPU when they were due or came back."
+                    "{left_out} frames have no latency: the generator had lost its CPU when they were due or came back."
                 ));
             }
         }
@@ -215,7 +215,7 @@ impl Report<'_> {
         Value::Object(object)
     }
 
-    /// Count, least, mean, percentiles and largest, in nanoseconds; `range` has exact ones.
+    /// Count, minimum, mean, percentiles and maximum, in nanoseconds; `range` has exact values.
     fn distribution(&self, all: &Summary, range: Option<[f64; 3]>) -> Value {
         let read = [all.min() as f64, all.mean(), all.max() as f64].map(|n| self.nanoseconds(n));
         let [min, mean, max] = range.unwrap_or(read);
@@ -227,7 +227,7 @@ impl Report<'_> {
     }
 }
 
-/// The frames of each flow, with mean rates: over the time from the first offer to the last.
+/// The frames of each flow, with mean rates over the time from the first offer to the last.
 fn frames(flows: &[Flow]) -> Table {
     let mean = |flow: &Flow| {
         let mut flow = flow.clone();
@@ -247,7 +247,7 @@ fn frames(flows: &[Flow]) -> Table {
     table::frames(&flows.iter().map(mean).collect::<Vec<_>>(), table::LOST)
 }
 
-/// Which flows have no full mark, and what therefore is not known of them.
+/// Flows without a full mark, and what is not known about them therefore.
 fn marks(flows: &[Flow]) -> Vec<String> {
     let kinds = [
         (
@@ -267,13 +267,13 @@ fn marks(flows: &[Flow]) -> Vec<String> {
     kinds.into_iter().filter_map(line).collect()
 }
 
-/// What a port received that belongs to nobody.
+/// Frames that a port received and that belong to no flow.
 fn strangers(port: &Port) -> Vec<String> {
     let mut lines = Vec::new();
     for (count, what) in [
         (port.stale, "frames from before the start, or of another generator"),
-        (port.misdirected, "frames of ours that were to arrive elsewhere"),
-        (port.corrupt, "frames of ours that were changed"),
+        (port.misdirected, "frames of this generator that belong to other ports"),
+        (port.corrupt, "frames of this generator that were altered"),
     ] {
         if count > 0 {
             lines.push(format!("port {}: {count} {what}", port.name));
@@ -282,7 +282,7 @@ fn strangers(port: &Port) -> Vec<String> {
     if let Some(Capture { matched, stored, dropped, refused, .. }) = &port.capture {
         if dropped + refused > 0 {
             lines.push(format!(
-                "port {}: of {matched} frames to capture {stored} are in the file; {dropped} came too fast, {refused} found it full",
+                "port {}: {matched} frames to capture: {stored} are in the file, {dropped} were dropped because writing was too slow, {refused} because the file was full",
                 port.name
             ));
         }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sends what the command line says, shows it while it runs, and tells what came of it.
+//! Sends the traffic of a command line, shows it while it runs, and reports the result.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -25,35 +25,35 @@ use crate::otg::{ApiError, config};
 use crate::pacing::FrameRate;
 use crate::plan::{Plan, Rate};
 
-/// From look to look whether it is over.
+/// Time between two checks whether it has ended.
 const LOOK: Duration = Duration::from_millis(20);
-/// From table to table.
+/// Time between two tables.
 const SHOW: Duration = Duration::from_secs(1);
 
-/// Why the traffic could not be sent, or its figures not be kept.
+/// Why the traffic could not be sent, or its statistics not be written.
 #[derive(Debug, thiserror::Error)]
 pub enum RunError {
-    /// The command line is at fault.
+    /// An error in the command line.
     #[error(transparent)]
     Job(#[from] JobError),
-    /// There is nothing to take per cent of.
+    /// It is unknown what 100 percent is.
     #[error(transparent)]
     Ceiling(#[from] CeilingError),
     /// The session failed.
     #[error(transparent)]
     Session(#[from] SessionError),
-    /// The control plane refuses.
+    /// The control plane's error.
     #[error("{}", .0.errors.join("\n"))]
     Refused(#[from] ApiError),
     /// The JSON document cannot be written.
     #[error("--json {0}: {1}")]
     Json(PathBuf, std::io::Error),
-    /// A capture file has not all that it should.
+    /// A capture file is not complete.
     #[error("--capture: {0}")]
     Capture(String),
 }
 
-/// What the command line asks for, checked as far as can be without opening a port.
+/// Checks the command line, as far as possible without opening a port.
 ///
 /// # Errors
 /// [`JobError`].
@@ -64,7 +64,7 @@ pub fn prepare(options: &CommandOptions, limits: &config::Limits) -> Result<Job,
     job(ports, flows, &options.capture, options.capture_limit, &defaults, limits)
 }
 
-/// Sends a job's flows until all are sent or `signal` is not 0.
+/// Sends a job's flows until all frames are sent or `signal` is not 0.
 ///
 /// # Errors
 /// [`RunError`].
@@ -77,7 +77,7 @@ pub fn run(
 ) -> Result<Ended, RunError> {
     let json = |path: &PathBuf, error| RunError::Json(path.clone(), error);
     if let Some(path) = &options.json {
-        // Not when the traffic is over.
+        // Checked now, not when the traffic has ended.
         files::check(path).map_err(|error| json(path, error))?;
     }
     let sent = session(eal, rules.clone(), |client| {
@@ -105,8 +105,8 @@ pub fn run(
     }
 }
 
-/// Puts frames per second in the place of per cents, where the port has no line rate. Returns what
-/// 100 per cent was measured to be, by flow; `None` after a signal.
+/// Replaces percentages by frames per second, if the port has no line rate. Returns the measured
+/// rate of 100 percent, by flow; `None` after a signal.
 fn resolve_percents(
     client: &Client,
     rules: &Rules,
@@ -114,7 +114,7 @@ fn resolve_percents(
     signal: &AtomicUsize,
 ) -> Result<Option<Vec<Option<f64>>>, CeilingError> {
     let mut ceilings = vec![None; plan.flows.len()];
-    // Those measured so far: port, mean size and frames per second.
+    // Rates measured so far: port, mean size and frames per second.
     let mut known: Vec<(usize, f64, f64)> = Vec::new();
     for index in 0..plan.flows.len() {
         let Some(flow) = plan.flows.get(index) else { continue };
@@ -122,7 +122,7 @@ fn resolve_percents(
         let (tx, mean) = (flow.tx, flow.source.mean_with_fcs());
         let Some(port) = plan.ports.get(tx) else { continue };
         if rules.settings.mode == Mode::Flood {
-            // Rates are of no use there.
+            // Rates are not used in a flood.
             set_rate(plan, index, 1.0);
             continue;
         }
@@ -133,13 +133,13 @@ fn resolve_percents(
         let frames = match known.iter().find(same) {
             Some((.., frames)) => *frames,
             None => {
-                // Each takes a second.
+                // Each measurement takes a second.
                 if signal.load(Ordering::Relaxed) != 0 {
                     return Ok(None);
                 }
                 let frames = ceiling(client, rules.settings.hz, plan, index)?;
                 print(&format!(
-                    "100 % of port {} is {:.3} Mpps with frames of {mean:.0} bytes: the best of three floods of 0.3 s (--line-rate says another)\n",
+                    "100 % of port {} is {:.3} Mpps with frames of {mean:.0} bytes: the best of three floods of 0.3 s (--line-rate sets another)\n",
                     plan.ports.get(tx).map_or("", |port| &port.name),
                     frames / 1e6
                 ));
@@ -159,7 +159,7 @@ fn ended_by(signal: &AtomicUsize) -> Ended {
     Ended::Signal(i32::try_from(signal.load(Ordering::Relaxed)).unwrap_or_default())
 }
 
-/// Gives a flow a rate in frames per second, to a thousandth.
+/// Sets a flow's rate in frames per second, to a thousandth.
 fn set_rate(plan: &mut Plan, index: usize, frames: f64) {
     let rate = FrameRate::new((frames * 1000.0).round().max(1.0) as u64, 1000);
     if let (Some(flow), Some(rate)) = (plan.flows.get_mut(index), rate) {
@@ -167,7 +167,7 @@ fn set_rate(plan: &mut Plan, index: usize, frames: f64) {
     }
 }
 
-/// What came of it.
+/// The result.
 struct Sent {
     ceilings: Vec<Option<f64>>,
     snapshot: Snapshot,
@@ -202,7 +202,7 @@ fn send(
     Ok(Sent { ceilings, snapshot, ended, warnings })
 }
 
-/// Shows figures until all is sent or a signal has come.
+/// Shows statistics until all frames are sent or a signal has arrived.
 fn watch(
     client: &Client,
     job: &Job,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An engine with its control plane, for as long as some work takes.
+//! An engine with its control plane, for the duration of some work.
 //!
-//! The engine works on the caller's thread, which is the main lcore; control plane, configurator and work have a
-//! thread each, bound to the same CPU.
+//! The engine runs on the caller's thread, which is the main lcore; control plane, configurator and
+//! work have a thread each, bound to the same CPU.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -15,30 +15,30 @@ use crate::control::{Control, Rules};
 use crate::engine::{self, Desk};
 use crate::telemetry;
 
-/// Calls and questions that may wait.
+/// The most calls and queries that may wait.
 const BACKLOG: usize = 64;
 
-/// Why a session cannot be, or did not end as it should.
+/// Why a session could not be started, or failed.
 #[derive(Debug, thiserror::Error)]
 pub enum SessionError {
-    /// An lcore cannot be started.
+    /// An lcore could not be started.
     #[error(transparent)]
     Launch(#[from] dpdk::LaunchError),
-    /// DPDK does not take our telemetry commands.
+    /// DPDK refused the telemetry commands.
     #[error(transparent)]
     Telemetry(#[from] dpdk::telemetry::RegisterError),
-    /// A thread cannot be made.
+    /// A thread could not be created.
     #[error("a thread cannot be made: {0}")]
     Thread(std::io::Error),
-    /// Nobody serves.
+    /// The control plane has ended.
     #[error("the control plane ended early: {0}")]
     Control(std::io::Error),
-    /// A panic, whose message was printed.
+    /// A thread panicked; its message was printed.
     #[error("the thread {0:?} has failed")]
     Panicked(&'static str),
 }
 
-/// Runs `work` beside an engine of these rules. Telemetry answers while it lasts.
+/// Runs `work` beside an engine with these rules. Telemetry is answered meanwhile.
 ///
 /// # Errors
 /// [`SessionError`]; what `work` returns is its own.
@@ -88,7 +88,8 @@ pub fn session<T: Send>(
             }
         };
         let ran = engine::run(eal, settings, &desk, stop);
-        // Who waits for an engine that could not run is told so by the control plane's end.
+        // A caller that waits for an engine that could not run learns it from the control plane's
+        // end.
         let end = match &ran {
             Ok(()) => Some(end),
             Err(_) => None,
@@ -104,7 +105,7 @@ pub fn session<T: Send>(
     })
 }
 
-/// Ends the engine when its thread's work ends, by a panic too.
+/// Ends the engine when the work on its thread ends, even by a panic.
 struct Ends<'a>(&'a AtomicBool);
 
 impl Drop for Ends<'_> {

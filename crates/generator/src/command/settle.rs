@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Waits until nothing arrives any more.
+//! Waits until no more frames arrive.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,11 +8,11 @@ use super::client::Client;
 use crate::plan::Plan;
 use crate::telemetry::Subject;
 
-/// How long nothing must have arrived.
+/// How long no frame must have arrived.
 const QUIET: Duration = Duration::from_millis(200);
-/// Longest wait: strangers may send for ever.
+/// The longest wait: other senders may send for ever.
 const LONGEST: Duration = Duration::from_secs(3);
-/// From look to look.
+/// Time between two checks.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Waits until the ports of a plan have received nothing for 0.2 s, at most 3 s.

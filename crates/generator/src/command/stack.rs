@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The headers of a flow: given by their fields, in the usual order, or by a list.
+//! The headers of a flow: implied by their fields, in the usual order, or given by a list.
 
 use packet::headers::{self, HeaderKind};
 use serde_json::{Map, Value, json};
 
 use super::{SpecError, field};
 
-/// The order in which headers stand that are given by their fields alone. What is not here needs
-/// `headers=`.
+/// The order of headers that are only implied by their fields. Others need `headers=`.
 const ORDER: [&str; 14] = [
     "ethernet",
     "vlan",
@@ -25,15 +24,15 @@ const ORDER: [&str; 14] = [
     "vxlan",
 ];
 
-/// Headers behind which no others have to follow.
+/// Headers that need no further header after them.
 const ENDS: [&str; 8] =
     ["arp", "ethernetpause", "pfcpause", "icmp", "icmpv6", "igmpv1", "tcp", "udp"];
 
-/// Other names of headers.
+/// Aliases of headers.
 const HEADERS: [(&str, &str); 5] =
     [("eth", "ethernet"), ("dot1q", "vlan"), ("ip", "ipv4"), ("ip4", "ipv4"), ("ip6", "ipv6")];
 
-/// Other names of fields.
+/// Aliases of fields.
 const FIELDS: [(&str, &str, &str); 22] = [
     ("ethernet", "type", "ether_type"),
     ("vlan", "pcp", "priority"),
@@ -59,8 +58,8 @@ const FIELDS: [(&str, &str, &str); 22] = [
     ("tcp", "ack", "ack_num"),
 ];
 
-/// What fields hold that nobody gives: addresses of RFC 2544 and RFC 5180, which are for such tests,
-/// locally administered Ethernet addresses, and the port of the discard service.
+/// Defaults of fields: addresses of RFC 2544 and RFC 5180, which are reserved for such tests,
+/// locally administered MAC addresses, and the port of the discard service.
 const DEFAULTS: [(&str, &str, &str); 10] = [
     ("ethernet", "src", "02:00:00:00:00:01"),
     ("ethernet", "dst", "02:00:00:00:00:02"),
@@ -74,7 +73,7 @@ const DEFAULTS: [(&str, &str, &str); 10] = [
     ("tcp", "dst_port", "9"),
 ];
 
-/// A header and which of its kind it is, from 1.
+/// A header, and its number among those of its kind, from 1.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Place {
     kind: &'static HeaderKind,
@@ -98,7 +97,7 @@ pub struct Stack {
     fields: Vec<Given>,
 }
 
-/// A header by its name, or another name.
+/// A header by its name or alias.
 fn kind(name: &str) -> Option<&'static HeaderKind> {
     let lower = name.to_ascii_lowercase();
     let other = HEADERS.iter().find(|(other, _)| *other == lower);
@@ -117,22 +116,22 @@ fn place(name: &str) -> Option<Place> {
     };
     let own = headers::KINDS.iter().map(|kind| kind.name);
     let names = own.chain(HEADERS.iter().map(|(other, _)| *other));
-    // Names have digits themselves: `ipv42` is the second ipv4.
+    // Names may end in digits themselves: `ipv42` is the second ipv4.
     names.filter_map(numbered).max_by_key(|(len, _)| *len).map(|(_, place)| place)
 }
 
-/// The header of a name, and which of its kind it is, from 1.
+/// The header with that name, and its number among those of its kind, from 1.
 pub fn named(word: &str) -> Option<(&'static HeaderKind, usize)> {
     place(word).map(|place| (place.kind, place.nth))
 }
 
-/// The name in the model of a field that may have another.
+/// The model's name of a field, which may have an alias.
 pub fn field_name<'a>(kind: &HeaderKind, name: &'a str) -> &'a str {
     let other = FIELDS.iter().find(|(header, other, _)| *header == kind.name && *other == name);
     other.map_or(name, |(.., name)| name)
 }
 
-/// Whether a word alone is a header.
+/// Returns true if a single word is a header.
 pub fn is_header(word: &str) -> bool {
     place(word).is_some()
 }
@@ -144,12 +143,12 @@ pub fn names() -> String {
 }
 
 impl Stack {
-    /// Whether anything was given.
+    /// Returns true if nothing was given.
     pub fn is_empty(&self) -> bool {
         self.listed.is_none() && self.alone.is_empty() && self.fields.is_empty()
     }
 
-    /// A header of a word alone.
+    /// Adds a header given by a single word.
     pub fn add(&mut self, word: &str) {
         self.alone.extend(place(word).map(|place| (word.to_owned(), place)));
     }
@@ -170,7 +169,7 @@ impl Stack {
         Ok(())
     }
 
-    /// A field, whose key is HEADER.FIELD. `None` when there is no such header.
+    /// Sets a field, whose key is HEADER.FIELD. `None` if there is no such header.
     ///
     /// # Errors
     /// [`SpecError`] that names the key.
@@ -197,7 +196,7 @@ impl Stack {
     /// The list in OTG's model.
     ///
     /// # Errors
-    /// [`SpecError`] when headers do not go together.
+    /// [`SpecError`] if headers cannot be combined.
     pub fn to_otg(&self) -> Result<Value, SpecError> {
         let kinds = match &self.listed {
             Some(listed) => {
@@ -256,7 +255,7 @@ impl Stack {
                 return Err(SpecError::Conflict {
                     key: "ipv6".to_owned(),
                     other: "ipv4".to_owned(),
-                    advice: "say which comes first by headers=",
+                    advice: "give their order by headers=",
                 });
             }
             (None, Some(_)) => "ipv6",
@@ -301,7 +300,7 @@ impl Stack {
     }
 }
 
-/// Sets a field whose path has dots.
+/// Sets a field whose path contains dots.
 fn insert(object: &mut Map<String, Value>, path: &str, value: Value) {
     match path.split_once('.') {
         None => {

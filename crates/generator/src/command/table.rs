@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Tables of text, and a place where they are drawn anew each second.
+//! Text tables, and a place where they are redrawn each second.
 
 use std::io::{self, IsTerminal};
 
 use super::figures::{Flow, Port, Snapshot};
 
-/// Most flows that are shown while traffic runs.
+/// The most flows that are shown while traffic runs.
 pub const MOST_FLOWS: usize = 8;
 
-/// Columns with a head; the first is text, the others are numbers.
+/// Columns with a heading; the first is text, the others are numbers.
 #[derive(Clone, Debug)]
 pub struct Table {
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
-    /// An empty one with this head.
+    /// An empty table with this heading.
     pub fn new(head: &[&str]) -> Self {
         Table { rows: vec![head.iter().map(|text| (*text).to_owned()).collect()] }
     }
@@ -25,7 +25,7 @@ impl Table {
         self.rows.push(cells.into_iter().collect());
     }
 
-    /// Whether there is a row beside the head.
+    /// Returns true if there is a row besides the heading.
     pub fn has_rows(&self) -> bool {
         self.rows.len() > 1
     }
@@ -50,7 +50,7 @@ impl Table {
     }
 }
 
-/// A number, or a dash where there is none.
+/// A number, or a dash if there is none.
 pub fn or_dash<T>(value: Option<T>, text: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| "-".to_owned(), text)
 }
@@ -60,7 +60,7 @@ pub fn micros(nanoseconds: f64) -> String {
     format!("{:.2}", nanoseconds / 1e3)
 }
 
-/// A share in per cent that is never shown as 0 when it is not.
+/// A percentage, which is never shown as 0 if it is not.
 pub fn percent(percent: f64) -> String {
     match percent {
         0.0 => "0".to_owned(),
@@ -69,7 +69,7 @@ pub fn percent(percent: f64) -> String {
     }
 }
 
-/// The figures of a moment as tables; of times where a second has `hz` cycles.
+/// The statistics of a moment as tables, with `hz` cycles per second.
 pub fn tables(snapshot: &Snapshot, hz: u64, more: usize) -> Vec<String> {
     let mut lines = frames(&snapshot.flows, UNDER_WAY).lines();
     if more > 0 {
@@ -85,13 +85,13 @@ pub fn tables(snapshot: &Snapshot, hz: u64, more: usize) -> Vec<String> {
     lines
 }
 
-/// What frames are called that were sent and have not come back: while traffic runs they may still be
-/// under way, and only at the end are they lost.
+/// The headings for frames that were sent and not received: while traffic runs they may still be in
+/// transit, and are lost only at the end.
 const UNDER_WAY: [&str; 2] = ["missing", "missing %"];
-/// The same at the end.
+/// The same headings at the end.
 pub const LOST: [&str; 2] = ["lost", "lost %"];
 
-/// What was sent and came back.
+/// Sent and received frames.
 pub fn frames(flows: &[Flow], [lost, share]: [&str; 2]) -> Table {
     let mut table = Table::new(&[
         "flow",
@@ -169,7 +169,7 @@ pub fn ports(ports: &[Port]) -> Table {
     table
 }
 
-/// One line about a flow, for who reads no tables.
+/// One line about a flow, for output that is not a terminal.
 fn plain(flow: &Flow, seconds: f64, hz: u64) -> String {
     let mut line = format!(
         "{seconds:.0} s {}: tx {} ({:.4} Mpps, {:.4} Gbit/s)",
@@ -205,7 +205,7 @@ fn plain(flow: &Flow, seconds: f64, hz: u64) -> String {
     line
 }
 
-/// Where tables are drawn: over the last ones on a terminal, below each other elsewhere.
+/// Where tables are printed: on a terminal over the last ones, elsewhere one after the other.
 pub struct Screen {
     terminal: bool,
     drawn: usize,
@@ -217,14 +217,14 @@ impl Screen {
         Screen { terminal: io::stdout().is_terminal(), drawn: 0 }
     }
 
-    /// Draws the figures of a moment, `seconds` after the start.
+    /// Prints the statistics of a moment, `seconds` after the start.
     pub fn draw(&mut self, snapshot: &Snapshot, seconds: f64, hz: u64, more: usize) {
         if self.terminal {
             let mut lines = vec![format!("{seconds:.0} s; Ctrl-C ends it")];
             lines.extend(tables(snapshot, hz, more));
             self.clear();
             self.drawn = lines.len();
-            // Lines that are too long must not become two.
+            // Lines that are too long must not wrap.
             print(&format!("\x1b[?7l{}\n\x1b[?7h", lines.join("\n")));
         } else {
             let lines = snapshot.flows.iter().map(|flow| plain(flow, seconds, hz) + "\n");
@@ -232,7 +232,7 @@ impl Screen {
         }
     }
 
-    /// Takes the last figures away, where that can be.
+    /// Removes the last statistics, if possible.
     pub fn clear(&mut self) {
         if self.drawn > 0 {
             print(&format!("\x1b[{}A\x1b[J", self.drawn));
@@ -247,7 +247,7 @@ impl Default for Screen {
     }
 }
 
-/// Prints. What cannot be written is no reason to end early.
+/// Prints text. If it cannot be written, the program continues.
 pub fn print(text: &str) {
     host::console::print(format_args!("{text}"));
 }

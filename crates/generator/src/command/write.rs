@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Frames into a file instead of out of a port: no DPDK, no time passes.
+//! Writes frames to a file instead of sending them on a port: without DPDK and without waiting.
 //!
-//! The file has what the port's flows would send, in the order of their slots and with these as time stamps: pcap
-//! with nanoseconds, from the epoch on. Flows must end by themselves.
+//! The file contains what the port's flows would send, in the order of their slots, with these as
+//! time stamps: pcap with nanoseconds, from the epoch on. Flows must end by themselves.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,17 +22,17 @@ use crate::pacing::LineRate;
 use crate::plan::Plan;
 use crate::replay::Limits;
 
-/// pcap's magic number where times have nanoseconds.
+/// pcap's magic number for nanosecond time stamps.
 const MAGIC: u32 = 0xa1b2_3c4d;
 const VERSION: (u16, u16) = (2, 4);
 const ETHERNET: u32 = 1;
-/// Most bytes of a frame that readers must expect.
+/// The most bytes of a frame that readers must expect.
 const SNAP: u32 = 65_535;
 const NANOSECONDS: u64 = 1_000_000_000;
-/// Most bytes of a configuration in a file. A device may have no end.
+/// The most bytes of a configuration file. A device may have no end.
 const MOST_CONFIGURATION: u64 = 64 << 20;
 
-/// A file that a port's frames are written to: `PORT=FILE`.
+/// A file for a port's frames: `PORT=FILE`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct WriteSpec {
     /// Name of the port.
@@ -62,23 +62,23 @@ impl FromStr for WriteSpec {
 /// Why nothing was written.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// The file is for a port that there is not.
+    /// The port does not exist.
     #[error("--write {port}: there is no port of this name; the ports are {known}")]
     NoPort {
         /// The port that was named.
         port: String,
-        /// All that there are.
+        /// All ports.
         known: String,
     },
-    /// No flow is sent there.
+    /// No flow sends on the port.
     #[error("--write {0}: no flow is sent from this port")]
     NoFlow(String),
-    /// A flow goes on for ever.
+    /// A flow does not end.
     #[error(
         "flow {0:?} has no end; give it a number of frames or a time (--duration 100000frames)"
     )]
     Endless(String),
-    /// One file for two ports, or two for one.
+    /// One file for two ports, or two files for one.
     #[error("--write {port}={path}: the port or the file is given twice")]
     Twice {
         /// The port.
@@ -86,7 +86,7 @@ pub enum WriteError {
         /// The file.
         path: PathBuf,
     },
-    /// Too much for a file.
+    /// Too many frames or bytes.
     #[error(
         "--write {port}: more than {limit} {what}, which is the limit; --write-limit cuts flows there"
     )]
@@ -98,10 +98,10 @@ pub enum WriteError {
         /// What it counts.
         what: &'static str,
     },
-    /// Rates, patterns.
+    /// Errors in rates or patterns.
     #[error("{}", .0.errors.join("\n"))]
     Plan(#[from] ApiError),
-    /// The kernel's.
+    /// The kernel's error.
     #[error("{path}: {source}")]
     Io {
         /// The file.
@@ -126,8 +126,8 @@ pub fn read_plan(file: &Path, limits: &config::Limits) -> Result<Plan, WriteErro
     Ok(plan)
 }
 
-/// Writes files, each whole or not at all; with a `limit` no more than so many frames into each. Returns how many
-/// frames each has.
+/// Writes files, each as a whole or not at all; with a `limit` at most that many frames into each.
+/// Returns the number of frames in each.
 ///
 /// # Errors
 /// [`WriteError`].
@@ -164,16 +164,16 @@ pub fn write(
     Ok(contents.into_iter().map(|(_, frames)| frames).collect())
 }
 
-/// A flow and when it is due.
+/// A flow and when its next frame is due.
 struct Due<'a> {
     setup: &'a mut FlowSetup,
     slots: Timetable,
-    /// Frames that are left, and when the last may be due.
+    /// Frames that are left, and the latest due time.
     left: u64,
     end: u64,
 }
 
-/// A capture file of what these flows send, and how many frames it has.
+/// A capture file of the frames that these flows send, and their number.
 fn capture(
     plan: &Plan,
     port: &str,
@@ -247,7 +247,7 @@ fn header() -> Vec<u8> {
     bytes.extend(MAGIC.to_le_bytes());
     bytes.extend(VERSION.0.to_le_bytes());
     bytes.extend(VERSION.1.to_le_bytes());
-    // The time zone and the accuracy of times, which nobody writes.
+    // The time zone and the accuracy of times, which are always 0.
     bytes.extend([0; 8]);
     bytes.extend(SNAP.to_le_bytes());
     bytes.extend(ETHERNET.to_le_bytes());

@@ -1,39 +1,41 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! net_af_xdp takes buffers and ports that it never gives back. They are counted and limited here, so that
+//! net_af_xdp never releases some buffers and ports. They are counted and limited here, so that
 //! clients can always open other locations.
 //!
-//! The driver keeps buffers of each receive queue that it sets up. Where it cannot set one up, it can
-//! neither use nor remove the port any more.
+//! The driver keeps the buffers of each receive queue that it sets up. If the setup fails, it can
+//! neither use the port nor remove it.
 
 use std::time::{Duration, Instant};
 
-/// Receive queues that may be set up in the life of the process. Each takes a pool.
+/// Most receive queues that may be set up during the life of the process. Each takes a pool.
 const MOST_QUEUES: u16 = 32;
-/// Ports that could not be set up, and that stay, before no more are made.
+/// Most ports that could not be set up, and therefore stay, before AF_XDP is refused.
 const MOST_STUCK: usize = 4;
-/// How long the kernel may take to give a queue free after its socket has been closed: it does so later, on
-/// a thread of its own, and until then refuses another socket. Some milliseconds are usual, a busy machine may take longer.
-/// Waited for where the kernel does not say which queues have sockets.
+/// How long the kernel may take to release a queue after its socket was closed: it does so later,
+/// on a thread of its own, and until then refuses another socket. Some milliseconds are usual; a
+/// busy machine may take longer. This is also the time to wait if the kernel does not report which
+/// queues have sockets.
 const RELEASE: Duration = Duration::from_secs(1);
-/// How long another socket may have a queue before it counts as another program's.
+/// How long a queue may have another socket before that counts as another program's.
 const TAKEN: Duration = Duration::from_secs(5);
-/// How often the kernel is asked meanwhile.
+/// How often the kernel is asked while waiting.
 const LOOK: Duration = Duration::from_millis(2);
 
-/// What has been taken so far.
+/// What AF_XDP ports have taken so far.
 #[derive(Debug, Default)]
 pub(super) struct AfXdp {
     /// Arguments of the devices that could not be set up, and cannot be removed.
     stuck: Vec<String>,
     queues: u16,
-    /// When a port was closed last of whose queues the kernel does not say whether they are free.
+    /// When a port was last closed for which the kernel does not report whether its queues are
+    /// free.
     closed: Option<Instant>,
 }
 
-/// Why no port is opened.
+/// Why no AF_XDP port is opened.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum AfXdpError {
-    /// Too many ports stay.
+    /// Too many ports could not be removed.
     #[error(
         "AF_XDP is not opened any more: {MOST_STUCK} interfaces or queues could not be set up, and DPDK's driver (net_af_xdp) can neither use nor remove their ports; restart the generator to free them, or use another kind of location such as af_packet:"
     )]
@@ -51,7 +53,7 @@ pub(super) enum AfXdpError {
 }
 
 impl AfXdp {
-    /// Whether another device may be made or tried again.
+    /// Checks that another device may be made or tried again.
     ///
     /// # Errors
     /// [`AfXdpError::Stuck`].
@@ -59,7 +61,7 @@ impl AfXdp {
         if self.stuck.len() < MOST_STUCK { Ok(()) } else { Err(AfXdpError::Stuck) }
     }
 
-    /// Takes receive queues, which are set up now whether that succeeds or not.
+    /// Counts receive queues that are about to be set up; they count whether that succeeds or not.
     ///
     /// # Errors
     /// [`AfXdpError::Queues`].
@@ -73,7 +75,7 @@ impl AfXdp {
         }
     }
 
-    /// Receive queues so far.
+    /// Receive queues taken so far.
     pub fn queues(&self) -> u16 {
         self.queues
     }
@@ -90,13 +92,14 @@ impl AfXdp {
         self.stuck.retain(|stuck| stuck != arguments);
     }
 
-    /// Notes that a port was closed of whose queues the kernel does not say whether they are free.
+    /// Notes that a port was closed for which the kernel does not report whether its queues are
+    /// free.
     pub fn closed(&mut self, now: Instant) {
         self.closed = Some(now);
     }
 
-    /// Waits until the first receive queues of an interface have no socket any more. With one, DPDK's driver fails, and its
-    /// port stays for ever.
+    /// Waits until the first receive queues of an interface have no socket any more. If one still
+    /// has, DPDK's driver fails, and its port can never be removed.
     ///
     /// # Errors
     /// [`AfXdpError::Taken`].
@@ -112,15 +115,15 @@ impl AfXdp {
         Ok(())
     }
 
-    /// How long to wait where the kernel does not say which queues have sockets.
+    /// How long to wait if the kernel does not report which queues have sockets.
     fn rest(&self, now: Instant) -> Duration {
         let since = |closed| RELEASE.saturating_sub(now.saturating_duration_since(closed));
         self.closed.map_or(Duration::ZERO, since)
     }
 }
 
-/// The lowest of the first `queues` receive queues of an interface that has an AF_XDP socket; `None` if none has, or if the
-/// kernel does not say.
+/// The lowest of the first `queues` receive queues of an interface that has an AF_XDP socket;
+/// `None` if none has, or if the kernel does not report it.
 pub(super) fn taken(interface: Option<u32>, queues: u16) -> Option<u32> {
     let interface = interface?;
     (0..u32::from(queues)).find(|queue| host::queue_has_af_xdp(interface, *queue).unwrap_or(false))

@@ -4,18 +4,21 @@
 use std::time::SystemTime;
 
 use measure::clock;
+use serde_json::Value;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
 
 use super::keeper::Keeper;
 use super::{Control, no_warnings};
-use crate::capture::{self, CapturePlan, Clock, Limits};
+use crate::capture::{self, CapturePlan, Clock, Limits, Snapshot};
 use crate::engine::Order;
 use crate::otg::ApiError;
-use crate::otg::capture::Request;
-use crate::otg::sending::{File, Sending};
+use crate::otg::capture::{self as otg_capture, Request};
+use crate::otg::sending::Room;
 use crate::otg::server::Answer;
 use crate::plan::Plan;
 
-/// What is captured, or was, by port.
+/// What is or was captured, by port.
 #[derive(Default)]
 pub(super) struct Captures(Vec<Slot>);
 
@@ -42,37 +45,34 @@ impl Captures {
         self.0.get(port).is_some_and(Slot::is_running)
     }
 
-    /// What each port may keep: the configuration's captures share the memory.
+    /// The limits of each port: the configuration's captures share the memory.
     fn limits(&self) -> Limits {
         let kept = |slot: &&Slot| slot.plan.as_ref().is_some_and(|plan| plan.file.is_none());
         Limits::of_one_of(self.0.iter().filter(kept).count())
     }
 
-    /// Takes over what the lcores have seen.
+    /// Takes over what the lcores have captured.
     pub fn collect(&mut self) {
         for keeper in self.0.iter_mut().filter_map(|slot| slot.keeper.as_mut()) {
             keeper.collect();
         }
     }
 
-    /// What became of the frames of a port that is or was captured.
+    /// Counts of stored and dropped frames of a port that is or was captured.
     pub fn figures(&self, port: usize) -> Option<capture::Figures> {
         Some(self.0.get(port)?.keeper.as_ref()?.figures())
     }
 
-    /// Why the file of a port has not all that it should.
+    /// Why a port's file is incomplete.
     pub fn error(&self, port: usize) -> Option<String> {
         self.0.get(port)?.keeper.as_ref()?.error()
     }
 
-    /// The file of a port, as far as it is and if there is room for a copy.
-    pub fn file(&self, request: &Request, sending: &Sending) -> Result<File, ApiError> {
+    /// What a port has captured, as far as it is.
+    pub fn snapshot(&self, request: &Request) -> Result<Snapshot, ApiError> {
         let slot = self.0.get(request.port);
         match slot.and_then(|slot| slot.keeper.as_ref()) {
-            Some(Keeper::Memory(recorder)) => {
-                let most = recorder.file_len(request.slice);
-                sending.file(most, || recorder.file(request.slice))
-            }
+            Some(Keeper::Memory(recorder)) => Ok(recorder.snapshot()),
             Some(Keeper::File(_)) => {
                 Err(ApiError::request(400, "port_name: is captured into a file"))
             }
@@ -93,13 +93,77 @@ impl Slot {
     }
 }
 
+/// The file of a capture that is being made, on a thread of its own: that may take a second, and others are answered
+/// meanwhile.
+pub(super) struct Making {
+    file: JoinHandle<Vec<u8>>,
+    room: Room,
+    answer: oneshot::Sender<Result<Answer, ApiError>>,
+}
+
+impl Making {
+    /// Waits for the file. The wait may be given up and begun again.
+    pub async fn made(making: &mut Option<Making>) -> Result<Vec<u8>, ApiError> {
+        match making {
+            Some(making) => (&mut making.file)
+                .await
+                .map_err(|error| ApiError::internal(format!("the file was not made: {error}"))),
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Answers.
+    pub fn send(self, made: Result<Vec<u8>, ApiError>) {
+        let file = made.map(|bytes| Answer::File(self.room.file(bytes)));
+        // The client may have gone.
+        let _ = self.answer.send(file);
+    }
+}
+
 impl Control<'_, '_> {
+    /// Has a file made when it is its turn. The request is a good one, and so not large.
+    pub(super) fn queue_file(
+        &mut self,
+        request: Value,
+        answer: oneshot::Sender<Result<Answer, ApiError>>,
+    ) {
+        self.files.retain(|(_, answer)| !answer.is_closed());
+        self.files.push_back((request, answer));
+        self.make_files();
+    }
+
+    /// Makes the next file that is asked for, unless one is being made: each may need a copy of all that is captured.
+    pub(super) fn make_files(&mut self) {
+        while self.making.is_none()
+            && let Some((value, answer)) = self.files.pop_front()
+        {
+            // Who has gone meanwhile wants it no more.
+            if answer.is_closed() {
+                continue;
+            }
+            match self.make_file(&value) {
+                Ok((file, room)) => self.making = Some(Making { file, room, answer }),
+                Err(error) => drop(answer.send(Err(error))),
+            }
+        }
+    }
+
+    fn make_file(&mut self, value: &Value) -> Result<(JoinHandle<Vec<u8>>, Room), ApiError> {
+        // The configuration may be another one than when the request came.
+        let request = otg_capture::request(value, &self.port_names())?;
+        self.active.captures.collect();
+        let snapshot = self.active.captures.snapshot(&request)?;
+        let room = self.sending.room(snapshot.file_len(request.slice))?;
+        let slice = request.slice;
+        Ok((tokio::task::spawn_blocking(move || snapshot.file(slice)), room))
+    }
+
     pub(super) async fn set_captures(
         &mut self,
         start: bool,
         ports: &[usize],
     ) -> Result<Answer, ApiError> {
-        // A list of all ports means those that have a capture.
+        // An empty list of ports means all ports that have a capture.
         let all = ports.len() == self.active.captures.0.len();
         let planned = |port: &&usize| {
             self.active.captures.0.get(**port).is_some_and(|slot| slot.plan.is_some())

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Sets configurations on a thread of its own, one after the other: that may take seconds, and the control plane answers
-//! other requests meanwhile.
+//! Sets configurations one after the other on a separate thread: that may take seconds, and the
+//! control plane answers other requests meanwhile.
 //!
-//! A configuration is read, its ports are opened and its frames prepared here. Then the control plane puts it in force, and
-//! what it replaces comes back here to be closed. All calls of DPDK that change ports are made on this thread.
+//! A configuration is read, its ports are opened and its frames prepared here. Then the control
+//! plane puts it in force, and returns what it replaced to this thread, which closes it. All DPDK
+//! calls that change ports are made on this thread.
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, mpsc};
@@ -27,15 +28,15 @@ use crate::plan::{self, FlowPlan, Plan, PortPlan};
 /// A request that is handled on this thread.
 pub(super) struct Job<'eal> {
     pub task: Task<'eal>,
-    /// Whether the job frees much memory, because it replaces or sets a large configuration.
+    /// True if the job frees much memory, because it replaces or sets a large configuration.
     pub large: bool,
 }
 
-/// The work of a job.
+/// What a job does.
 pub(super) enum Task<'eal> {
-    /// Set another configuration, in place of these ports.
+    /// Set another configuration, in place of one with these ports.
     Set(Wanted, Vec<Entry<'eal>>),
-    /// Give flows of the configuration in force another rate or size.
+    /// Change rates or sizes of flows of the configuration in force.
     Update(Value, Current<'eal>),
 }
 
@@ -43,7 +44,7 @@ pub(super) enum Task<'eal> {
 pub(super) enum Wanted {
     /// As it was posted.
     Posted(Value),
-    /// One that was read already.
+    /// Already read.
     Ready(Box<Ready>),
 }
 
@@ -56,11 +57,11 @@ pub(super) struct Current<'eal> {
     pub homes: Vec<usize>,
 }
 
-/// How a job goes on.
+/// What a job reports to the control plane.
 pub(super) enum Report<'eal> {
-    /// A configuration is ready to be put in force.
+    /// A configuration that is ready to be put in force.
     Next(Box<Next<'eal>>),
-    /// Flows of the configuration in force are to change.
+    /// Changes to flows of the configuration in force.
     Changed(Box<Changed>),
     /// The job has ended.
     Ended(Result<Answer, ApiError>),
@@ -69,11 +70,11 @@ pub(super) enum Report<'eal> {
 /// A configuration that is ready.
 pub(super) struct Next<'eal> {
     pub active: Active<'eal>,
-    /// What holds for the engine from now on.
+    /// The engine's settings from now on.
     pub settings: Settings,
     pub sources: Vec<Source<'eal>>,
     pub stations: Vec<Station>,
-    /// Gets what it replaced.
+    /// Receives what it replaced.
     pub replaced: oneshot::Sender<Replaced<'eal>>,
 }
 
@@ -89,11 +90,12 @@ pub(super) struct Changed {
     pub plan: Arc<Plan>,
     /// By lcore.
     pub changes: Vec<Vec<Change>>,
-    /// Gets what came of it.
+    /// Receives the result.
     pub done: oneshot::Sender<Result<(), ApiError>>,
 }
 
-/// How far a job is. Shared with the control plane, which tells whoever has to wait.
+/// The current step of a job. Shared with the control plane, which reports it to clients that have
+/// to wait.
 #[derive(Clone)]
 pub(super) struct Progress(Arc<Mutex<(Instant, String)>>);
 
@@ -106,24 +108,25 @@ impl Progress {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A job begins.
+    /// Starts a job.
     pub fn begin(&self) {
         *self.lock() = (Instant::now(), "reading the request".to_owned());
     }
 
-    /// What is done now.
+    /// Sets the current step.
     pub fn step(&self, step: impl Into<String>) {
         self.lock().1 = step.into();
     }
 
-    /// In words.
+    /// Describes the step and the time since the request.
     pub fn describe(&self) -> String {
         let (begin, step) = &*self.lock();
         format!("{step}, {:.1} s after its request", begin.elapsed().as_secs_f64())
     }
 }
 
-/// Sets configurations. Made together with the control plane ([`super::Control::new`]), and started on a thread of its own ([`Self::start`]).
+/// Sets configurations. It is made together with the control plane ([`super::Control::new`]) and
+/// runs on its own thread ([`Self::start`]).
 pub struct Configurator<'eal> {
     rules: Rules,
     ports: Ports<'eal>,
@@ -147,10 +150,10 @@ impl<'eal> Configurator<'eal> {
         self.progress.clone()
     }
 
-    /// Starts its thread, which works until the control plane has ended.
+    /// Starts its thread, which runs until the control plane has ended.
     ///
     /// # Errors
-    /// The system makes no thread.
+    /// The system cannot create a thread.
     pub fn start<'scope>(
         self,
         scope: &'scope Scope<'scope, '_>,
@@ -167,7 +170,7 @@ impl<'eal> Configurator<'eal> {
                 Task::Set(wanted, now) => self.set(wanted, &now),
                 Task::Update(request, current) => self.update(request, current),
             };
-            // All that the task had is freed.
+            // All that the task used is freed now.
             if large {
                 dpdk::trim_heap();
             }
@@ -177,7 +180,7 @@ impl<'eal> Configurator<'eal> {
         }
     }
 
-    /// Puts a configuration in force.
+    /// Reads a configuration and puts it in force.
     fn set(&mut self, wanted: Wanted, now: &[Entry<'eal>]) -> Result<Answer, ApiError> {
         let (plan, config, mode, mut warnings) = match wanted {
             Wanted::Posted(value) => {
@@ -190,7 +193,7 @@ impl<'eal> Configurator<'eal> {
         let (replaced, kept, marks) = self.put_in_force(plan, config.into(), settings, now)?;
         warnings.extend(marks);
         self.rules.settings = settings;
-        self.progress.step("closing the ports before");
+        self.progress.step("closing the previous ports");
         let Replaced { active, given_up } = replaced;
         let gone = active.ports.iter().enumerate().filter(|(index, _)| !kept.contains(index));
         let gone: Vec<&Entry<'eal>> = gone.map(|(_, entry)| entry).collect();
@@ -261,7 +264,7 @@ impl<'eal> Configurator<'eal> {
         let limits = self.rules.limits();
         let mut update = update::validate(&request, &config, &current.plan, &limits)?;
         drop((request, config));
-        // What was to be said was said when the configuration came.
+        // Warnings were given when the configuration was set.
         self.rules.replays.put_into(&mut update.plan)?;
         let lines = line_rates(&update.plan, &current.ports, self.rules.line_rate);
         let changes = changes(&update, &lines, &current.homes)?;

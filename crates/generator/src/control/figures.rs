@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The figures of ports and flows, for OTG's metrics and for telemetry.
+//! Counters and rates of ports and flows, for OTG's metrics and for telemetry.
 
 use std::time::Instant;
 
@@ -17,7 +17,7 @@ use crate::telemetry::{Histogram, Question, Subject};
 /// (frames and bytes received).
 const PER_FLOW: usize = 4;
 const PER_PORT: usize = 2;
-/// Most bytes of histograms in one answer: DPDK cuts an answer off behind 16 KiB.
+/// Most bytes of histograms in one answer: DPDK truncates an answer after 16 KiB.
 const MAX_HISTOGRAMS: usize = 12_000;
 
 /// Packet delay variation (RFC 5481): a quantile of the latency less its minimum.
@@ -26,13 +26,13 @@ const PDV: [(&str, f64); 3] = [("pdv_p50_ns", 0.5), ("pdv_p99_ns", 0.99), ("pdv_
 type Entries = Vec<(&'static str, Value)>;
 
 impl Active<'_> {
-    /// Looks at all counters, for the rates.
+    /// Samples all counters, for the rates.
     pub(super) fn sample(&mut self) {
         let counters = self.counters();
         self.sampler.look(Instant::now(), counters);
     }
 
-    /// The counters whose rates are told.
+    /// The counters whose rates are reported.
     pub(super) fn counters(&self) -> Vec<u64> {
         let books = &self.books;
         let flows = books.tx.iter().enumerate().flat_map(|(flow, tx)| {
@@ -58,7 +58,7 @@ impl Active<'_> {
         }
     }
 
-    /// The books of a flow on the threads that have received any of it.
+    /// The books of a flow from the threads that have received frames of it.
     fn rx_books(&self, flow: usize) -> Vec<&RxBooks> {
         let books = self.books.rx.iter().filter_map(|books| books.flows.get(flow));
         books.filter(|books| books.received.get() > 0).collect()
@@ -114,7 +114,8 @@ impl Active<'_> {
         own.map(|flow| flow.source.max_with_fcs()).max()
     }
 
-    /// Dates changes of links that nobody asks about. Not while flows send: each look would delay frames.
+    /// Looks at all links, so that changes get a time even if no client asks. Not while flows are sending: each look
+    /// would delay frames.
     pub(super) fn note_links(&self) {
         if self.books.tx.iter().any(|books| books.state() == State::Started) {
             return;
@@ -166,7 +167,7 @@ impl Active<'_> {
         })
     }
 
-    /// The answer to a telemetry question; `None` when there is no such port or flow.
+    /// The answer to a telemetry question; `None` if there is no such port or flow.
     pub(super) fn telemetry(&self, question: &Question, settings: &Settings) -> Option<Value> {
         let entries = match (&question.subject, question.histogram) {
             (Subject::Flow(name), histogram) => {
@@ -195,7 +196,7 @@ impl Active<'_> {
         entries.push(("received", sum(|rx| rx.received.get())));
         let mark = flow.mark();
         entries.push(("mark", mark.name().into()));
-        // Damage is seen by a full signature only.
+        // Only a full signature shows damage.
         if !matches!(mark, Mark::Short | Mark::Fields) {
             entries.push(("corrupt", sum(|rx| rx.corrupt.get())));
         }
@@ -204,7 +205,7 @@ impl Active<'_> {
             entries.push(("missing_disturbed", sum(|rx| rx.missing_disturbed.get())));
         }
         if flow.metrics.enable && mark.is_numbered() {
-            // Of frames that came to several lcores nobody knows the order.
+            // The order of frames that several lcores received is unknown.
             if let [] | [_] = *rx.as_slice() {
                 entries.push(("duplicates", sum(|rx| rx.sequence.duplicates.get())));
                 entries.push(("reordered", sum(|rx| rx.sequence.reordered.get())));
@@ -248,7 +249,8 @@ impl Active<'_> {
         let counters: Vec<&Counters> = match kind {
             Histogram::Gap => vec![tx.gaps.counters()],
             Histogram::Latency => delays().map(|delays| delays.latency.counters()).collect(),
-            // Of frames that came to different lcores nobody knows the order, nor who were neighbours.
+            // The order of frames that several lcores received is unknown, and so are their
+            // neighbours.
             Histogram::Ipdv | Histogram::ReorderingExtent if rx.len() > 1 => vec![],
             Histogram::ReorderingExtent => {
                 rx.iter().filter_map(|rx| rx.sequence.extents()).collect()
@@ -340,7 +342,7 @@ fn with_fcs(bytes: u64, frames: u64) -> u64 {
     bytes + frames * packet::FCS_LEN as u64
 }
 
-/// Frames per second from the first one to the last.
+/// Frames per second, from the first frame to the last.
 fn pace(books: &TxBooks, settings: &Settings) -> Option<f64> {
     let gaps = books.accepted.get().checked_sub(1).filter(|gaps| *gaps > 0)?;
     let cycles = books.tx_duration_tsc();
@@ -373,7 +375,7 @@ fn latency(rx: &[&RxBooks], settings: &Settings) -> Option<Latency> {
     })
 }
 
-/// What is known about the sending of some flows, together, and of earlier runs.
+/// The sending of some flows in total, earlier runs included.
 fn sending<'a>(
     earlier: Earlier,
     flows: impl Iterator<Item = (&'a FlowPlan, &'a TxBooks)>,
@@ -393,7 +395,7 @@ fn sending<'a>(
         late += books.late.get();
         disturbed.0 += books.accepted_disturbed.get();
         disturbed.1 += books.lost_disturbed.get();
-        // A flood without a number of frames intends as many as go.
+        // A flood without a number of frames has no intended number.
         let counted = settings.mode == Mode::Paced || matches!(flow.duration, Duration::Packets(_));
         intended = intended.filter(|_| counted).map(|sum| sum + books.intended.get());
         state = match (state, books.state()) {
@@ -406,7 +408,7 @@ fn sending<'a>(
         }
         first = first.min(books.first_tsc.get());
         last = last.max(books.last_tsc.get());
-        // Of several flows, that of the worst.
+        // Of several flows, the worst.
         error = books.pacing_error_ppm().map(f64::abs).into_iter().chain(error).reduce(f64::max);
     }
     let mut entries: Entries = Vec::new();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where captured frames go: memory, from which OTG's clients fetch them, or a file.
+//! Stores captured frames: in memory, from which OTG clients fetch them, or in a file.
 
 use measure::clock;
 
 use crate::capture::{Figures, FileTarget, Recorder, Settings, Sink, SinkError, Tap};
 
-/// Keeps what the taps of a port capture.
+/// Stores the frames that a port's taps capture.
 pub(super) enum Keeper {
     /// In memory.
     Memory(Recorder),
@@ -24,7 +24,7 @@ impl Keeper {
     /// Starts a capture, with its taps.
     ///
     /// # Errors
-    /// [`SinkError`] when the file cannot be made.
+    /// [`SinkError`] if the file cannot be created.
     pub fn start(
         settings: Settings,
         file: Option<&FileTarget>,
@@ -40,7 +40,7 @@ impl Keeper {
         Ok((Keeper::File(written), taps))
     }
 
-    /// Takes over what the lcores have seen.
+    /// Takes over what the lcores have captured.
     pub fn collect(&mut self) {
         match self {
             Keeper::Memory(recorder) => recorder.collect(),
@@ -51,7 +51,7 @@ impl Keeper {
         }
     }
 
-    /// Ends the capture, when the lcores have given their taps back.
+    /// Ends the capture, after the lcores have returned the taps.
     pub fn stop(&mut self) {
         match self {
             Keeper::Memory(recorder) => recorder.stop(clock::now()),
@@ -78,7 +78,7 @@ impl Keeper {
         }
     }
 
-    /// Why the file has not all that it should.
+    /// Why the file is incomplete.
     pub fn error(&self) -> Option<String> {
         match self {
             Keeper::Memory(_) => None,
@@ -91,7 +91,7 @@ impl Written {
     fn note(&mut self, result: Result<(), SinkError>) {
         if let Err(error) = result {
             tracing::error!("{error}");
-            // The first one matters.
+            // Only the first error is kept.
             self.error.get_or_insert(error);
         }
     }
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_file_that_fails_at_the_end_tells_what_became_of_the_frames_and_why() {
-        // A pipe whose reader has gone takes nothing, as a disk that is full.
+        // A pipe without a reader takes nothing, like a full disk.
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("pipe");
         assert!(Command::new("mkfifo").arg(&path).status().unwrap().success());

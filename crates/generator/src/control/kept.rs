@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What was found out a moment ago, for those who ask often.
+//! Caches an answer for a second, because it is asked for often.
 
 use std::cell::RefCell;
 use std::time::{Duration, Instant};
 
-/// How long it is good.
+/// How long an answer is valid.
 const GOOD: Duration = Duration::from_secs(1);
 
 /// The latest answer to a question, and when it was found.
@@ -18,7 +18,8 @@ impl<Q, A> Default for Kept<Q, A> {
 }
 
 impl<Q: PartialEq, A: Clone> Kept<Q, A> {
-    /// The answer at `now`: asked for unless the one to the same question is less than a second old.
+    /// The answer at `now`: the cached one if it is to the same question and less than a second
+    /// old, otherwise a new one from `ask`.
     pub fn get(&self, now: Instant, question: Q, ask: impl FnOnce(&Q) -> A) -> A {
         let mut kept = self.0.borrow_mut();
         let (.., answer) = match kept.take() {
@@ -33,7 +34,7 @@ impl<Q: PartialEq, A: Clone> Kept<Q, A> {
         answer.clone()
     }
 
-    /// The next answer is asked for.
+    /// Drops the cached answer.
     pub fn forget(&self) {
         self.0.replace(None);
     }

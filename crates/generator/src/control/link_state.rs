@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! When a link last went up or down, as far as the control plane has looked.
+//! When a link last went up or down, as the control plane has seen it.
 //!
-//! Most of DPDK's virtual drivers report no change by themselves. So a change is dated when it is seen: at the next look.
+//! Most of DPDK's virtual drivers do not report changes. So the time of a change is that of the next look at the link.
 
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -16,7 +16,7 @@ impl LinkState {
         LinkState(Cell::new((up, nanoseconds(now))))
     }
 
-    /// What a look at `now` has found. Returns it.
+    /// Records the state that was found at `now`, and returns it.
     pub fn note(&self, up: bool, now: SystemTime) -> bool {
         if self.0.get().0 != up {
             self.0.set((up, nanoseconds(now)));
@@ -24,7 +24,7 @@ impl LinkState {
         up
     }
 
-    /// When its latest change was seen, or it itself for the first time, in nanoseconds since the epoch.
+    /// When its latest change was seen, or else the link itself for the first time, in nanoseconds since the epoch.
     pub fn last_change(&self) -> u64 {
         self.0.get().1
     }

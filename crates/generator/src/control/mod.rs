@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The control plane: owns the configuration and speaks for the engine.
+//! The control plane: owns the configuration, and answers requests about the engine.
 //!
-//! One task on the HTTP thread handles one call after another, so that nothing of it needs a lock. What may take long, it
-//! leaves to the [`Configurator`], one job at a time: configurations are read, ports opened and closed there. Meanwhile the
-//! configuration in force is told, measured, stopped and paused at once. Another configuration waits for its turn. What
-//! would need the next one, such as a start, waits a second, and then is told how far the job is. A call that fails leaves
-//! the configuration and running traffic as they were.
+//! One task on the HTTP thread handles one call after another, so that its state needs no lock.
+//! Work that may take long is left to the [`Configurator`], one job at a time: it reads
+//! configurations, and opens and closes ports. During a job, the configuration in force can still
+//! be read, measured, stopped and paused at once. Another configuration waits for its turn. A call
+//! that depends on the next configuration, such as a start, waits for a second; then it fails with
+//! a message that says how far the job is. A call that fails leaves the configuration and running
+//! traffic unchanged.
 
 mod af_xdp;
 mod captures;
@@ -40,7 +42,7 @@ use crate::otg::{ApiError, LARGE_BODY, capture, config, metrics, state};
 use crate::pacing::LineRate;
 use crate::plan::Plan;
 use crate::telemetry::Question;
-use captures::Captures;
+use captures::{Captures, Making};
 pub use configurator::Configurator;
 use configurator::{Changed, Current, Job, Next, Progress, Replaced, Report, Task, Wanted};
 use ports::Entry;
@@ -48,10 +50,11 @@ pub use ports::PortRules;
 use rates::Sampler;
 use traffic::Pending;
 
-/// A plan's flows as one lcore would send them, where a second has `hz` cycles and `line` is the line rate of every port.
+/// A plan's flows as a single lcore would send them, with a clock of `hz` cycles per second and the
+/// line rate `line` on every port.
 ///
 /// # Errors
-/// A 400 that names each flow which cannot be sent so, and why.
+/// A 400 that names each flow which cannot be sent at its rate, and why.
 pub fn flow_setups(
     plan: &Plan,
     line: Option<LineRate>,
@@ -64,13 +67,16 @@ pub fn flow_setups(
     Ok(setup.work.into_iter().flat_map(|work| work.flows).collect())
 }
 
-/// How often the control plane looks while something goes on: a start that waits, a capture.
+/// How often the control plane checks for progress while a start waits or a capture runs.
 const LOOK: Duration = Duration::from_millis(5);
 
-/// How long a request waits for a configuration that is being set, before it is told so.
+/// How long a request waits for a configuration that is being set, before it fails.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// How often it looks at links while nothing is sent.
+/// How often it checks links while nothing is sent.
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
+
+/// Most configurations that wait for the one that is being set: each is in memory, forty times as large as its text.
+const MAX_WAITING: usize = 16;
 
 /// A configuration in force.
 #[derive(Default)]
@@ -81,40 +87,41 @@ struct Active<'eal> {
     ports: Vec<Entry<'eal>>,
     /// The queues of each lcore.
     shares: Vec<Share>,
-    /// By index of a flow the lcore that sends it.
+    /// By index of a flow: the lcore that sends it.
     homes: Vec<usize>,
     books: Arc<Books>,
     /// By index of the port.
     earlier: Vec<Earlier>,
-    /// Whether each flow was started since traffic last started from rest: then the port's books have it.
+    /// True for each flow that was started since traffic last started from rest: then the port's
+    /// books include it.
     since_rest: Vec<bool>,
     sampler: Sampler,
     captures: Captures,
 }
 
-/// What holds for every configuration, but for the mode of sending: a plan of the program's own command
-/// brings its own ([`Call::Load`]).
+/// Rules for every configuration. The mode of sending may differ: a plan of the command line brings
+/// its own ([`Call::Load`]).
 #[derive(Clone, Debug)]
 pub struct Rules {
     /// The engine's.
     pub settings: Settings,
     /// The ports'.
     pub ports: PortRules,
-    /// What 100 per cent is on ports without a line rate of their own.
+    /// What 100 per cent means on ports without a line rate of their own.
     pub line_rate: Option<crate::pacing::LineRate>,
     /// Where a configuration may have its ports.
     pub locations: Policy,
-    /// Whether captures have the FCS of frames.
+    /// True if captures include the FCS of frames.
     pub capture_fcs: bool,
-    /// Frames that flows send in place of their own, from the command line.
+    /// Frames from the command line that flows send instead of their own.
     pub replays: Replays,
-    /// The number of the first start's run. Where it is any, frames of another generator, or of one that was
-    /// here before, are most likely of another run.
+    /// The run number of the first start. If it is random, frames of another generator, or of an
+    /// earlier one, most likely have another run number.
     pub first_run: u8,
 }
 
 impl Rules {
-    /// What a configuration may have.
+    /// The limits of a configuration.
     pub fn limits(&self) -> config::Limits {
         config::Limits {
             locations: self.locations.clone(),
@@ -133,24 +140,29 @@ pub struct Control<'run, 'eal> {
     jobs: std_mpsc::Sender<Job<'eal>>,
     reports: mpsc::Receiver<Report<'eal>>,
     progress: Progress,
-    /// The job that goes on.
+    /// The job in progress.
     setting: Option<Setting>,
-    /// Calls that wait for its end, with the time until which they do. In the order in which they came.
+    /// Calls that wait for its end, each with its deadline, in order of arrival.
     waiting: VecDeque<(Option<Instant>, Message)>,
-    /// Files of captures, of earlier configurations too.
+    /// Capture files that are being sent to clients, those of earlier configurations included.
     sending: Sending,
+    /// The one that is being made.
+    making: Option<Making>,
+    /// Calls for others.
+    files: VecDeque<(Value, oneshot::Sender<Result<Answer, ApiError>>)>,
     /// The next start's.
     run: u8,
 }
 
-/// A job of the configurator's, as long as it goes on.
+/// A job of the configurator that is in progress.
 struct Setting {
     answer: oneshot::Sender<Result<Answer, ApiError>>,
     _alone: Option<OwnedSemaphorePermit>,
 }
 
 impl<'run, 'eal> Control<'run, 'eal> {
-    /// A control plane without a configuration, and the thread's part that sets them: [`Configurator::start`].
+    /// Returns a control plane without a configuration, and the configurator, whose thread
+    /// [`Configurator::start`] starts.
     pub fn new(
         eal: &'eal dpdk::Eal,
         desk: &'run Desk<'eal>,
@@ -169,13 +181,15 @@ impl<'run, 'eal> Control<'run, 'eal> {
             setting: None,
             waiting: VecDeque::new(),
             sending: Sending::default(),
+            making: None,
+            files: VecDeque::new(),
             run: rules.first_run,
             rules,
         };
         (control, configurator)
     }
 
-    /// Serves until nobody can call any more.
+    /// Serves calls until all callers are gone.
     pub async fn serve(
         mut self,
         mut calls: mpsc::Receiver<Message>,
@@ -197,7 +211,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     None => return,
                 },
                 Some(question) = questions.recv() => {
-                    // Who asked may have stopped waiting.
+                    // The client may have stopped waiting.
                     let answer = self.active.telemetry(&question, &self.rules.settings);
                     let _ = question.answer.try_send(answer);
                 }
@@ -207,23 +221,42 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     self.look_at_links().await;
                 }
                 () = sleep_until(waits), if waits.is_some() => self.refuse_late(),
+                made = Making::made(&mut self.making), if self.making.is_some() => {
+                    if let Some(making) = self.making.take() {
+                        making.send(made);
+                    }
+                    self.make_files();
+                }
             }
         }
     }
 
-    /// Handles a call now, or when the configuration is set on which it depends.
+    /// Handles a call now, or after the configuration on which it depends has been set.
     async fn take(&mut self, message: Message) {
         if self.setting.is_none() || self.is_for_now(&message.call) {
             return self.handle(message).await;
         }
+        // A client that has gone keeps no memory, and no turn.
+        self.waiting.retain(|(_, waiting)| !waiting.answer.is_closed());
         let until = match message.call {
             Call::SetConfig(_) | Call::Load(_) => None,
             _ => Some(Instant::now() + PATIENCE),
         };
+        let configurations = self.waiting.iter().filter(|(until, _)| until.is_none()).count();
+        if until.is_none() && configurations >= MAX_WAITING {
+            let _ = message.answer.send(Err(ApiError::request(
+                503,
+                format!(
+                    "{MAX_WAITING} configurations wait for one that is being set ({}): ask again later",
+                    self.progress.describe()
+                ),
+            )));
+            return;
+        }
         self.waiting.push_back((until, message));
     }
 
-    /// Whether a call is about the configuration in force, whatever the next one is.
+    /// Returns true if a call is about the configuration in force, whatever the next one is.
     fn is_for_now(&self, call: &Call) -> bool {
         match call {
             Call::GetConfig | Call::Metrics(_) | Call::Capture(_) => true,
@@ -238,7 +271,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         }
     }
 
-    /// Tells those who have waited long enough how far the configuration is.
+    /// Refuses calls that have waited long enough, with the progress of the configuration.
     fn refuse_late(&mut self) {
         let now = Instant::now();
         let (late, waiting): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
@@ -256,7 +289,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         }
     }
 
-    /// Gives up starts that wait for a configuration: another request says that nothing is to be sent.
+    /// Gives up starts that wait for a configuration, because another request stops traffic.
     fn forget_waiting_starts(&mut self) {
         let (starts, waiting): (VecDeque<_>, _) = std::mem::take(&mut self.waiting)
             .into_iter()
@@ -292,7 +325,10 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 return self.begin(task, message.answer, message.alone);
             }
             Call::Metrics(value) => self.metrics(&value),
-            Call::Capture(value) => self.capture_file(&value),
+            Call::Capture(value) => match capture::request(&value, &self.port_names()) {
+                Ok(_) => return self.queue_file(value, message.answer),
+                Err(error) => Err(error),
+            },
             Call::SetState(value) => match self.wanted_state(&value) {
                 Ok(state::Wanted::Transmit { state: state::Transmit::Start, flows }) => {
                     return self.start(flows, message.answer).await;
@@ -301,18 +337,19 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 Err(error) => Err(error),
             },
         };
-        // The client may have gone.
+        // The client may be gone.
         let _ = message.answer.send(result);
     }
 
-    /// Has the configurator do something. It has nothing else to do.
+    /// Gives the configurator a job. It must have no other one.
     fn begin(
         &mut self,
         task: Task<'eal>,
         answer: oneshot::Sender<Result<Answer, ApiError>>,
         alone: Option<OwnedSemaphorePermit>,
     ) {
-        let large = alone.is_some() || self.active.config.len() > LARGE_BODY;
+        let large =
+            alone.is_some() || self.active.config.len() > LARGE_BODY || !self.waiting.is_empty();
         self.progress.begin();
         match self.jobs.send(Job { task, large }) {
             Ok(()) => self.setting = Some(Setting { answer, _alone: alone }),
@@ -320,7 +357,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         }
     }
 
-    /// Does what the configurator has prepared.
+    /// Continues with the configurator's result.
     async fn go_on(&mut self, report: Report<'eal>) {
         match report {
             Report::Next(next) => self.put_in_force(*next).await,
@@ -332,20 +369,24 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 while self.setting.is_none()
                     && let Some((_, message)) = self.waiting.pop_front()
                 {
-                    self.handle(message).await;
+                    // Who has gone meanwhile wants it no more.
+                    if !message.answer.is_closed() {
+                        self.handle(message).await;
+                    }
                 }
             }
         }
     }
 
-    /// Puts a configuration in force. Whoever gets what it replaced has it dropped elsewhere.
+    /// Puts a configuration in force. What it replaced is sent back, to be dropped on another
+    /// thread.
     async fn put_in_force(&mut self, next: Next<'eal>) {
         self.forget_pending();
         self.rules.settings = next.settings;
         let active = std::mem::replace(&mut self.active, next.active);
         let (done, old) = oneshot::channel();
         self.desk.load(Load { ports: next.sources, stations: next.stations, done });
-        // Without an answer the engine has ended.
+        // No answer means that the engine has ended.
         if let Ok(given_up) = old.await {
             let _ = next.replaced.send(Replaced { active, given_up });
         }
@@ -379,7 +420,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
         }
     }
 
-    /// Gives an order to every lcore and waits until all have obeyed. What they replaced is dropped here.
+    /// Gives an order to every lcore and waits until all have carried it out. What they replaced is
+    /// dropped here.
     async fn order(&self, mut order: impl FnMut() -> Order) -> Result<(), ApiError> {
         let post = |orders: &crate::mailbox::Mailbox<Command>| {
             let (done, reply) = oneshot::channel();
@@ -427,12 +469,6 @@ impl<'run, 'eal> Control<'run, 'eal> {
         }))
     }
 
-    fn capture_file(&mut self, value: &Value) -> Result<Answer, ApiError> {
-        let request = capture::request(value, &self.port_names())?;
-        self.active.captures.collect();
-        self.active.captures.file(&request, &self.sending).map(Answer::File)
-    }
-
     fn set_links(&mut self, up: bool, ports: &[usize]) -> Result<Answer, ApiError> {
         let mut errors = Vec::new();
         for &index in ports {
@@ -460,7 +496,7 @@ fn ending() -> ApiError {
     ApiError::request(503, "the generator is ending")
 }
 
-/// Sleeps until then, if there is a time.
+/// Sleeps until that time, if there is one.
 async fn sleep_until(time: Option<Instant>) {
     if let Some(time) = time {
         tokio::time::sleep_until(time.into()).await;
@@ -470,7 +506,7 @@ async fn sleep_until(time: Option<Instant>) {
 /// How long a start waits for links to come up.
 const LINK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// When something that begins now gives up.
+/// The deadline of a wait for links that starts now.
 fn link_deadline() -> Instant {
     Instant::now() + LINK_TIMEOUT
 }

@@ -19,31 +19,33 @@ use crate::obstacle::{Obstacle, obstacle};
 use crate::otg::ApiError;
 use crate::plan::PortPlan;
 
-/// Buffers of a queue: four times the usual ring.
+/// Buffers of a queue: four times the usual size of a ring.
 const BUFFERS: u32 = 4095;
-/// Free buffers without which a pool is not used again: a usual ring, and what lcores keep and work on.
+/// Fewest free buffers with which a pool is used again: a ring of the usual size, and what lcores
+/// hold.
 const LEAST_BUFFERS: usize = 1536;
 /// Bytes in front of a frame, as DPDK's drivers expect them.
 const HEADROOM: usize = 128;
-/// Bytes of a frame that are not its MTU: addresses, type and FCS.
+/// Bytes of a frame beyond its MTU: addresses, type and FCS.
 const NOT_MTU: usize = 18;
-/// Bytes of a buffer of net_memif when nothing is said.
+/// net_memif's default buffer size in bytes.
 const MEMIF_BUFFER: usize = 2048;
 
-/// What all ports have in common.
+/// Rules for all ports.
 #[derive(Clone, Copy, Debug)]
 pub struct PortRules {
-    /// Whether the user gave the EAL options.
+    /// True if the user gave the EAL options.
     pub own_eal_options: bool,
     /// Lcores that share the work.
     pub lcores: usize,
-    /// Receive queues of a port, where its driver has them.
+    /// Receive queues of a port, if its driver supports them.
     pub rx_queues: u16,
     /// Size of the largest frame in bytes, FCS included.
     pub max_frame: usize,
 }
 
-/// The pools of a port, by queue. They outlive it and are used again, for DPDK keeps pools until the end.
+/// The pools of a port, by queue. They outlive the port and are used again, because DPDK never
+/// frees pools.
 #[derive(Clone)]
 struct Pools<'eal> {
     rx: Vec<Mempool<'eal>>,
@@ -54,30 +56,30 @@ struct Pools<'eal> {
 #[derive(Clone)]
 pub struct Entry<'eal> {
     location: Location,
-    /// Number of the interface that it is at, if it is at one.
+    /// Index of its network interface, if it has one.
     interface: Option<u32>,
     control: PortControl<'eal>,
     pools: Pools<'eal>,
     most: MostQueues,
-    /// Whether its link was up when it was looked at last, and its speed in Mbit/s.
+    /// Whether its link was up at the last look, and its speed in Mbit/s.
     link: Cell<(bool, Option<u32>)>,
-    /// When the link was first seen as it is.
+    /// When the link was first seen in its present state.
     changes: LinkState,
-    /// What kept frames of this length from passing a moment ago.
+    /// The latest answer to what keeps frames of this length from passing.
     obstacle: Kept<Option<usize>, Option<Obstacle>>,
 }
 
 impl Entry<'_> {
-    /// What keeps frames of up to `longest` bytes from passing, as the kernel knew it a second ago or
-    /// later: figures are asked for often, and each look takes several calls of the kernel.
+    /// What keeps frames of up to `longest` bytes from passing, at most a second old: metrics are
+    /// read often, and each look takes several system calls.
     pub fn obstacle(&self, longest: Option<usize>) -> Option<Obstacle> {
         let ask = |longest: &Option<usize>| self.obstacle_now(*longest);
         self.obstacle.get(Instant::now(), longest, ask)
     }
 
-    /// Whether frames can pass, with what the kernel says against it.
+    /// Returns true if frames can pass, given the kernel's `obstacle`.
     pub fn link_is_up(&self, obstacle: Option<&Obstacle>) -> bool {
-        // Drivers that know no better call it up.
+        // Some drivers always report the link as up.
         let down = obstacle.is_some_and(Obstacle::is_link_down);
         let up = !down && self.link().0;
         self.changes.note(up, SystemTime::now())
@@ -88,8 +90,8 @@ impl Entry<'_> {
         self.changes.last_change()
     }
 
-    /// Whether the link is up, and its speed; as they were a moment ago while another port is being opened or closed, for
-    /// that may take seconds.
+    /// Returns whether the link is up, and its speed. While another port is being opened or closed,
+    /// which may take seconds, these are the last known values.
     fn link(&self) -> (bool, Option<u32>) {
         match self.control.try_link() {
             Ok(Some(link)) => self.link.set((link.up, link.speed_mbps)),
@@ -99,23 +101,23 @@ impl Entry<'_> {
         self.link.get()
     }
 
-    /// Looks at the link, when that is possible.
+    /// Reads the link's state, if that is possible now.
     pub fn look_at_link(&self) {
         let link = self.control.link().ok();
         self.link.set(link.map_or((false, None), |link| (link.up, link.speed_mbps)));
     }
 
-    /// The same, as the kernel knows it now.
+    /// Like [`Self::obstacle`], without the cache.
     pub fn obstacle_now(&self, longest: Option<usize>) -> Option<Obstacle> {
         obstacle(&self.location, longest, self.interface)
     }
 
-    /// Whether its interface is there no more, so that it will never work again.
+    /// Returns true if its interface is gone, so that it will never work again.
     fn is_dead(&self) -> bool {
         matches!(self.obstacle_now(None), Some(Obstacle::Gone(_) | Obstacle::Replaced(_)))
     }
 
-    /// The line rate in Mbit/s. Only hardware has one: virtual devices claim any number.
+    /// The line rate in Mbit/s. Only hardware has one: virtual devices report arbitrary numbers.
     pub fn speed_mbps(&self) -> Option<u32> {
         match self.location {
             Location::Pci(_) => self.link().1,
@@ -123,15 +125,15 @@ impl Entry<'_> {
         }
     }
 
-    /// The queues that its driver has.
+    /// The number of queues that its driver supports.
     pub fn most_queues(&self) -> MostQueues {
         self.most
     }
 
-    /// Takes the link up or down.
+    /// Sets the link up or down.
     ///
     /// # Errors
-    /// What the driver says.
+    /// The driver's error.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
         self.obstacle.forget();
         self.control.set_link(up).map_err(|error| error.to_string())?;
@@ -140,25 +142,25 @@ impl Entry<'_> {
         Ok(())
     }
 
-    /// Has the port receive frames for other addresses too, or not.
+    /// Switches promiscuous mode on or off.
     pub fn set_promiscuous(&self, on: bool) {
-        // A driver without the mode shows all frames anyway or never can.
+        // Without this mode, a driver either always receives all frames or never can.
         if let Err(error) = self.control.set_promiscuous(on) {
             tracing::debug!("{}: promiscuous mode: {error}", self.location);
         }
     }
 }
 
-/// Ports that have been opened for a configuration which is not in force yet.
+/// Ports that have been opened for a configuration that is not in force yet.
 pub struct Opened<'eal> {
-    /// The ports, in order, kept ones and new ones.
+    /// The ports in order, kept and new ones.
     pub entries: Vec<Entry<'eal>>,
     /// The same for the engine.
     pub sources: Vec<Source<'eal>>,
 }
 
 impl Opened<'_> {
-    /// The indices of the ports that are kept, as they were before.
+    /// The previous indices of the ports that are kept.
     pub fn kept(&self) -> Vec<usize> {
         let kept = |source: &Source<'_>| match source {
             Source::Keep(index) => Some(*index),
@@ -174,15 +176,15 @@ pub struct Ports<'eal> {
     rules: PortRules,
     free: Vec<Mempool<'eal>>,
     af_xdp: AfXdp,
-    /// The ports whose devices we made, as long as they are there, with the devices' arguments.
+    /// The ports whose devices we made and that still exist, with the devices' arguments.
     made: Vec<(PortId, String)>,
-    /// Numbers for names of devices and pools.
+    /// Number for the next name of a device or pool.
     devices: u32,
     pools: u32,
 }
 
 impl<'eal> Ports<'eal> {
-    /// No ports yet.
+    /// Returns a set without ports.
     pub fn new(eal: &'eal Eal, rules: PortRules) -> Self {
         Ports {
             eal,
@@ -195,11 +197,11 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// Opens the planned ports; those that are open now at the same location are kept, unless their
-    /// interfaces have gone. Tells by `progress` which one is being opened.
+    /// Opens the planned ports. Ports that are open at the same location are kept, unless their
+    /// interfaces are gone. Reports to `progress` which one is being opened.
     ///
     /// # Errors
-    /// A 400 that names the location; then nothing new stays open.
+    /// A 400 that names the location; then no new port stays open.
     pub fn open(
         &mut self,
         plans: &[PortPlan],
@@ -251,13 +253,13 @@ impl<'eal> Ports<'eal> {
             let name = location.device_name(arguments);
             self.eal.ports().into_iter().find(|id| id.name().as_ref() == Some(&name))
         };
-        // A device of EAL's own options may have a name that ours would get: it is another link.
+        // A device from the EAL options may have a name that ours would get: it is another link.
         while location.is_numbered() && find(&location.device_arguments(self.devices)).is_some() {
             self.devices += 1;
         }
         let mut arguments = location.device_arguments(self.devices);
         arguments.push_str(&self.buffers(location));
-        // One that the location names is there already, and comes again by its arguments.
+        // The named device may exist already: then it must have the same arguments.
         let there = match find(&arguments) {
             Some(id) => self.reusable(id, location, &arguments, &others)?,
             None => None,
@@ -268,7 +270,7 @@ impl<'eal> Ports<'eal> {
             location.probe(&ours).map_err(|error| error.to_string())?;
         }
         if matches!(location, Location::Pci(_)) && !self.rules.own_eal_options {
-            return Err("PCI devices are off when the generator chooses its EAL options; give some: generator -l CPU -a ADDRESS -- ...".to_owned());
+            return Err("the generator's default EAL options disable PCI devices; give EAL options: generator -l CPU -a ADDRESS -- ...".to_owned());
         }
         self.devices += 1;
         let attach = || self.eal.attach(&arguments).map_err(|error| error.to_string());
@@ -276,7 +278,8 @@ impl<'eal> Ports<'eal> {
             Some(id) => vec![id],
             None => location.attach(attach)?,
         };
-        // Where the kernel does not allow it, a port of net_af_packet works, and its sender may wait.
+        // If the kernel does not allow it, a port of net_af_packet still works, but its sender may
+        // block.
         let _ = host::widen_packet_sockets();
         if there.is_none() {
             self.made.extend(ids.iter().map(|id| (*id, arguments.clone())));
@@ -311,8 +314,9 @@ impl<'eal> Ports<'eal> {
         Ok((entry, Link { port, tx_pools: pools.tx }))
     }
 
-    /// The port of a device that has the location's name, if it is what the location says: one that EAL options
-    /// have made, or one of the same arguments. One that is left of a location which could not be opened goes.
+    /// Returns the existing port whose device has the location's name, if it matches the location:
+    /// one that EAL options made, or one with the same arguments. Removes a device left over from a
+    /// location that could not be opened.
     fn reusable(
         &mut self,
         id: PortId,
@@ -324,7 +328,7 @@ impl<'eal> Ports<'eal> {
         let is_open = others.iter().any(|entry| entry.control.id() == id);
         let made = self.made.iter().find(|(made, _)| *made == id).map(|(_, made)| made.clone());
         match made {
-            // Its arguments are the starter's, and not known here.
+            // Its arguments came from the EAL options and are unknown here.
             None if location.is_clients_device() && arguments != name => Err(format!(
                 "there is a device {name:?} of the generator's EAL options already; name it without arguments, or give this one another name"
             )),
@@ -352,7 +356,7 @@ impl<'eal> Ports<'eal> {
             false => MostQueues { rx: info.max_rx_queues, tx: info.max_tx_queues },
         };
         let (rx, tx) = layout::queues(self.rules.lcores, &most, self.rules.rx_queues);
-        // What comes to a queue that nobody polls would be lost without a trace.
+        // Frames in a queue that nobody polls would be lost without being counted.
         if location.queues() > rx {
             return Err(format!(
                 "queues={}: {rx} would be polled; start the generator with more --cpus and --rx-queues, or leave it out",
@@ -386,9 +390,11 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// What is added to a device's arguments for long frames. net_memif does not take back the mark that a frame goes on in
-    /// the next buffer, so that it joins others to it later; with buffers as long as frames it makes none. The client
-    /// decides, and only 22.11 may be told: newer releases believe that the other end's are as long.
+    /// Additional device arguments for long frames. net_memif does not clear the flag that a frame
+    /// continues in the next buffer, so that it later joins other frames to it; with buffers as
+    /// large as frames it never sets the flag. The memif client chooses the size, and only DPDK
+    /// 22.11 may be given it: newer releases assume that the other end's buffers have the same
+    /// size.
     fn buffers(&self, location: &Location) -> String {
         let client = matches!(location, Location::Memif { role: Role::Client, .. });
         match client
@@ -400,17 +406,18 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// The MTU to ask for; none when the usual one will do.
+    /// The MTU to set; none if the default is sufficient.
     fn mtu(&self, info: &PortInfo) -> Result<Option<u16>, String> {
         let mtu = self.rules.max_frame.saturating_sub(NOT_MTU);
-        // memif has no MTU: it carries frames of any length, and its driver takes only the usual one.
+        // memif has no MTU: it carries frames of any length, and its driver accepts only the
+        // default.
         if mtu <= 1500 || info.driver == "net_memif" {
             return Ok(None);
         }
         match u16::try_from(mtu) {
             Ok(mtu) if mtu <= info.max_mtu => Ok(Some(mtu)),
             _ => Err(format!(
-                "its driver ({}) has frames of at most {} bytes; start the generator with a smaller --max-frame than {}",
+                "its driver ({}) supports frames of at most {} bytes; start the generator with a smaller --max-frame than {}",
                 info.driver,
                 usize::from(info.max_mtu) + NOT_MTU,
                 self.rules.max_frame
@@ -418,7 +425,7 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// Pools of so many receive and transmit queues, used ones first.
+    /// Pools for that many receive and transmit queues, unused existing ones first.
     fn pools(&mut self, rx: u16, tx: u16, is_af_xdp: bool) -> Result<Pools<'eal>, String> {
         let mut pools = Pools { rx: Vec::new(), tx: Vec::new() };
         match self.fill(&mut pools, rx, tx, is_af_xdp) {
@@ -438,8 +445,9 @@ impl<'eal> Ports<'eal> {
         is_af_xdp: bool,
     ) -> Result<(), String> {
         for _ in 0..rx {
-            // net_af_xdp shares less memory with the kernel than a pool on huge pages has: what is sent from the pool's last
-            // buffers is lost without a count. In a new pool these are the last to be taken.
+            // net_af_xdp shares less memory with the kernel than a pool on huge pages has: frames
+            // sent from the pool's last buffers are lost without being counted. In a new pool,
+            // these are used last.
             pools.rx.push(if is_af_xdp { self.new_pool()? } else { self.pool(LEAST_BUFFERS)? });
         }
         for _ in 0..tx {
@@ -448,8 +456,8 @@ impl<'eal> Ports<'eal> {
         Ok(())
     }
 
-    /// A pool that nobody uses, with so many free buffers: the fullest, or a new one. Drivers may have
-    /// kept some of a pool that was used before.
+    /// A pool that is not in use and has at least so many free buffers: the one with most, or a new
+    /// one. Drivers may have kept some buffers of a pool that was used before.
     fn pool(&mut self, least: usize) -> Result<Mempool<'eal>, String> {
         let fullest = (0..self.free.len())
             .map(|index| (self.free[index].available(), index))
@@ -480,7 +488,7 @@ impl<'eal> Ports<'eal> {
         self.free.extend(pools.tx);
     }
 
-    /// Closes what was opened for a configuration that will not be.
+    /// Closes what was opened for a configuration that was given up.
     pub fn undo(&mut self, opened: Opened<'eal>) {
         for (source, entry) in opened.sources.into_iter().zip(opened.entries) {
             if let Source::New(link) = source {
@@ -489,7 +497,7 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// Closes ports that the engine has let go of. Returns what the client should know.
+    /// Closes ports that the engine has released. Returns warnings for the client.
     pub fn close(&mut self, links: Vec<Link<'eal>>, entries: &[&Entry<'eal>]) -> Vec<String> {
         let mut warnings = Vec::new();
         for link in links {
@@ -511,7 +519,7 @@ impl<'eal> Ports<'eal> {
     ) -> Option<String> {
         let is_af_xdp = entry.location.is_af_xdp();
         let queues = u16::try_from(entry.pools.rx.len()).unwrap_or(u16::MAX);
-        // A kernel that says nothing of ours will not say when they are free.
+        // If the kernel does not report our queues now, it will not report later that they are free.
         let is_unknown = is_af_xdp && af_xdp::taken(entry.interface, queues).is_none();
         let stopped =
             port.stop().map(dpdk::Port::unconfigure).and_then(|port| self.eal.detach(port));
@@ -528,7 +536,7 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// Removes a port that is not open, and says whether that could be done.
+    /// Removes a port that is not open, and returns true if that succeeded.
     fn remove(&mut self, id: PortId) -> bool {
         let removed = self.eal.take_port(id).and_then(|port| self.eal.detach(port));
         if let Err(error) = &removed {
@@ -540,7 +548,7 @@ impl<'eal> Ports<'eal> {
         removed.is_ok()
     }
 
-    /// The device has gone, and DPDK may give its number to another.
+    /// Forgets the port: its device is gone, and DPDK may give its number to another.
     fn forget(&mut self, id: PortId) {
         self.made.retain(|(made, _)| *made != id);
     }

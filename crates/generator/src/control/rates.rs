@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Rates of counters, from two looks at least a fifth of a second apart.
+//! Rates of counters, from two samples at least a fifth of a second apart.
 
 use std::time::{Duration, Instant};
 
-/// Looks that are closer than this give the rate of the looks before.
+/// Samples closer together than this keep the previous rate.
 const SPACING: Duration = Duration::from_millis(200);
 
 /// Remembers counters and their rates.
@@ -15,19 +15,19 @@ pub struct Sampler {
 }
 
 impl Default for Sampler {
-    /// Counters that were all zero just now.
+    /// Counters that are all zero now.
     fn default() -> Self {
         Sampler { at: Instant::now(), last: Vec::new(), rates: Vec::new() }
     }
 }
 
 impl Sampler {
-    /// Counters that are so now.
+    /// Counters with these values now.
     pub fn new(counters: Vec<u64>) -> Self {
         Sampler { at: Instant::now(), last: counters, rates: Vec::new() }
     }
 
-    /// Looks at the counters, always the same ones in the same order.
+    /// Takes a sample of the counters, which must always be the same ones in the same order.
     pub fn look(&mut self, now: Instant, counters: Vec<u64>) {
         let passed = now.saturating_duration_since(self.at);
         if passed < SPACING {
@@ -40,7 +40,7 @@ impl Sampler {
         (self.at, self.last) = (now, counters);
     }
 
-    /// The rate of a counter, per second; 0 before there is one.
+    /// The rate of a counter, per second; 0 before the second sample.
     pub fn rate(&self, index: usize) -> f64 {
         self.rates.get(index).copied().unwrap_or(0.0)
     }

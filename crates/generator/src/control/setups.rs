@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From planned flows to what the lcores want: rates resolved, frames ready to be written.
+//! Turns planned flows into what the lcores need: resolved rates, and frames that are ready to be
+//! written.
 
 use std::sync::Arc;
 
@@ -15,11 +16,11 @@ use crate::otg::ApiError;
 use crate::pacing::{FrameRate, Interval, LineRate};
 use crate::plan::{Duration, FlowPlan, Plan, Rate, Source, Wait};
 
-/// Who does what for a plan.
+/// The work for a plan, by lcore.
 pub struct Setup {
     /// The work of each lcore.
     pub work: Vec<Work>,
-    /// What receivers expect.
+    /// Which frames the receivers expect.
     pub expected: Expectations,
     /// Threads that receive.
     pub receivers: usize,
@@ -29,10 +30,10 @@ pub struct Setup {
     pub warnings: Vec<String>,
 }
 
-/// Deals a plan's flows out to the lcores, whose queues are `shares`.
+/// Distributes a plan's flows over the lcores, whose queues are `shares`.
 ///
 /// # Errors
-/// A 400 that names each flow which cannot be sent so, and why.
+/// A 400 that names each flow which cannot be sent that way, and why.
 pub fn setup(
     plan: &Plan,
     shares: Vec<Share>,
@@ -46,7 +47,7 @@ pub fn setup(
         work.receiver = Some(receivers);
         receivers += 1;
     }
-    // Which of its port's flows this is, by port.
+    // The flow's position among the flows of its port.
     let mut turns = vec![0usize; plan.ports.len()];
     let mut errors = Vec::new();
     let mut homes = vec![0; plan.flows.len()];
@@ -137,7 +138,7 @@ fn flow_setup(
     })
 }
 
-/// The writer of a flow's frames.
+/// Returns the writer of a flow's frames.
 ///
 /// # Errors
 /// What is wrong, with the field's path in the flow.
@@ -150,7 +151,7 @@ fn number(flow: usize) -> Result<u16, String> {
     u16::try_from(flow).map_err(|_| "name: too many flows".to_owned())
 }
 
-/// Where the model has a duration's delay.
+/// Path of the delay in the model's duration.
 fn path(duration: Duration) -> &'static str {
     match duration {
         Duration::Continuous => "duration.continuous",
@@ -160,11 +161,11 @@ fn path(duration: Duration) -> &'static str {
     }
 }
 
-/// Why [`frame_rate`] has no rate on the port of this name, with the field's path in the flow.
+/// Why [`frame_rate`] returned no rate on the port of this name, with the field's path in the flow.
 pub fn no_rate(rate: Rate, line: Option<LineRate>, port: &str) -> String {
     match (rate, line) {
         (Rate::Percent(_), None) => format!("rate.percentage: {}", no_line_rate(port)),
-        _ => "rate: is no rate that frames can be sent at".to_owned(),
+        _ => "rate: frames cannot be sent at this rate".to_owned(),
     }
 }
 
@@ -174,7 +175,8 @@ fn no_line_rate(port: &str) -> String {
     )
 }
 
-/// A rate in frames of `mean_with_fcs` bytes on average; `None` when it cannot be had.
+/// The rate for frames of `mean_with_fcs` bytes on average; `None` if there is none: see
+/// [`no_rate`].
 pub fn frame_rate(rate: Rate, mean_with_fcs: f64, line: Option<LineRate>) -> Option<FrameRate> {
     let bits = |overhead: usize| (mean_with_fcs + overhead as f64) * 8.0;
     match rate {
@@ -185,7 +187,7 @@ pub fn frame_rate(rate: Rate, mean_with_fcs: f64, line: Option<LineRate>) -> Opt
     }
 }
 
-/// A wait in cycles; bytes take as long as at `speed` bits per second.
+/// A wait in cycles; bytes take their time at `speed` bits per second.
 fn wait(wait: Wait, speed: Option<f64>, settings: &Settings) -> Option<Interval> {
     let nanoseconds = match wait {
         Wait::Nanoseconds(nanoseconds) => nanoseconds,

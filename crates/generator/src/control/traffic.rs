@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Flows that start, stop, wait, go on and change.
+//! Starts, stops, pauses, resumes and changes flows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -25,7 +25,7 @@ pub(super) struct Pending {
 }
 
 impl Control<'_, '_> {
-    /// Starts flows as soon as their links are up; answers then.
+    /// Starts flows as soon as their links are up, and answers then.
     pub(super) async fn start(
         &mut self,
         flows: Vec<usize>,
@@ -45,7 +45,7 @@ impl Control<'_, '_> {
         }
     }
 
-    /// Starts what waits if nothing hinders it, and gives up when it is time.
+    /// Starts the waiting flows if nothing prevents it, and gives up at the deadline.
     pub(super) async fn look_at_links(&mut self) {
         let Some(pending) = self.pending.take() else { return };
         let (certain, possible) = self.hindrances(&pending.flows);
@@ -61,8 +61,8 @@ impl Control<'_, '_> {
         let _ = pending.answer.send(result);
     }
 
-    /// Empties the flows' books while all lcores leave them alone. Then all receivers expect the new run,
-    /// and after that all senders begin, at one time.
+    /// Clears the flows' books while no lcore uses them. Then all receivers expect the new run, and
+    /// after that all senders begin at the same time.
     async fn start_now(&mut self, flows: Vec<usize>) -> Result<(), ApiError> {
         let flows: Arc<[usize]> = flows.into();
         self.order(|| Order::Forget(flows.clone())).await?;
@@ -73,14 +73,15 @@ impl Control<'_, '_> {
         self.run = run.wrapping_add(1);
         self.order(|| Order::Expect { flows: flows.clone(), run, from_rest }).await?;
         let senders = self.active.shares.iter().filter(|share| !share.sends.is_empty()).count();
-        // Several lcores do not read their orders at the same moment: a thousandth of a second is enough.
+        // Lcores do not read their orders at the same moment: a millisecond is enough for all.
         let at = (senders > 1).then(|| clock::now() + self.rules.settings.hz / 1000);
         self.order(|| Order::Start { flows: flows.clone(), run, at }).await?;
         self.active.sampler = Sampler::new(self.active.counters());
         Ok(())
     }
 
-    /// Keeps in the ports' books what the flows' own are about to forget; from rest all begin anew.
+    /// Adds the flows' own books, which are about to be cleared, to those of the ports; from rest,
+    /// all start at zero.
     fn keep_earlier(&mut self, flows: &[usize], from_rest: bool) {
         let active = &mut self.active;
         if from_rest {
@@ -88,7 +89,7 @@ impl Control<'_, '_> {
             active.since_rest.fill(false);
         }
         for &flow in flows {
-            // What was sent before the rest is in no port's book any more.
+            // The ports' books no longer include what was sent before the rest.
             let known =
                 active.since_rest.get_mut(flow).is_some_and(|known| std::mem::replace(known, true));
             if !known {
@@ -123,10 +124,10 @@ impl Control<'_, '_> {
         Ok(no_warnings())
     }
 
-    /// Why these flows cannot pass, and what may be in their way.
+    /// What certainly prevents these flows from passing, and what may prevent it.
     fn hindrances(&self, flows: &[usize]) -> (Vec<String>, Vec<String>) {
         let plan = &self.active.plan;
-        // Each port that they need, with the longest frame that it is to send.
+        // Each port that they use, with the longest frame to be sent on it.
         let mut needed: BTreeMap<usize, Option<usize>> = BTreeMap::new();
         for flow in flows.iter().filter_map(|index| plan.flows.get(*index)) {
             let longest = needed.entry(flow.tx).or_default();
@@ -141,7 +142,7 @@ impl Control<'_, '_> {
             else {
                 continue;
             };
-            // As it is now: what was found a moment ago may be mended.
+            // Without the cache: an earlier obstacle may be gone.
             let found = entry.obstacle_now(longest);
             let up = entry.link_is_up(found.as_ref());
             match found {

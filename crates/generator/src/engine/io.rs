@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the engine needs of a port, so that its logic runs in tests without DPDK.
+//! The engine's interface to a port, so that its logic can be tested without DPDK.
 
-/// Most frames of one call to a port.
+/// Most frames per call to a port.
 pub const BURST: usize = 32;
 
 use packet::writer::Buffer;
@@ -12,44 +12,45 @@ pub trait Frame: Buffer {
     /// Its length in bytes, without FCS.
     fn len(&self) -> usize;
 
-    /// Its bytes, without FCS; `None` when somebody else may read them now.
+    /// Its bytes, without FCS; `None` if others may be reading them.
     fn bytes_mut(&mut self) -> Option<&mut [u8]>;
 }
 
-/// A queue from which frames come.
+/// A queue that receives frames.
 pub trait Receive {
-    /// Frees what was received before, and receives up to [`BURST`] frames. Returns how many.
+    /// Frees the frames received before, and receives up to [`BURST`] frames. Returns how many.
     fn receive(&mut self) -> usize;
 
-    /// Frees what was received.
+    /// Frees the received frames.
     fn free(&mut self);
 
-    /// The n-th frame received; empty behind the last.
+    /// The n-th received frame; empty after the last one.
     fn frame(&self, n: usize) -> &[u8];
 }
 
-/// A queue on which frames leave, and the burst between engine and queue. Queued frames keep their order.
+/// A queue that sends frames, and the burst that is being built for it. Queued frames keep their
+/// order.
 pub trait Transmit {
     /// A frame of this queue.
     type Frame: Frame;
 
-    /// Queues `n` new frames behind those queued, all or none, for the caller to write. `None` when
-    /// there are not enough buffers. `n` fits beside what is queued.
+    /// Appends `n` new frames to the queued ones, all or none, for the caller to write. `None` if
+    /// there are not enough buffers. The caller ensures that queue and new frames fit into a burst.
     fn reserve(&mut self, n: usize) -> Option<&mut [Self::Frame]>;
 
     /// The queued frames.
     fn queued(&mut self) -> &mut [Self::Frame];
 
-    /// Offers the queued frames to the port once; those taken leave the queue from the front.
+    /// Offers the queued frames to the port once; the accepted ones leave the front of the queue.
     /// Returns how many.
     fn offer(&mut self) -> usize;
 
     /// Frees all queued frames.
     fn discard(&mut self);
 
-    /// Whether buffers keep their bytes between headers and signature from frame to frame.
+    /// Returns true if buffers keep their bytes between headers and signature from frame to frame.
     fn resident(&self) -> bool;
 
-    /// Says that frames of other lengths come: buffers keep nothing any more.
+    /// Says that frames of other lengths follow: buffers keep no bytes any more.
     fn forget_resident(&mut self);
 }

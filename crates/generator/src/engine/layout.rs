@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Which lcore polls and sends what.
 //!
-//! One lcore does everything. With more, some receive and the others send, so that neither waits for the
-//! other. A port's flows are dealt out to all that send. Its frames are received by one lcore, unless
-//! more receive queues are asked for: which of two frames on two queues came first nobody can tell.
+//! One lcore does everything. With more, some receive and the others send, so that neither waits
+//! for the other. A port's flows are distributed over all lcores that send. Its frames are received
+//! by one lcore, unless more receive queues are requested: the order of two frames on two queues is
+//! unknown.
 
 /// A queue of a port.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub struct Share {
     pub sends: Vec<Queue>,
 }
 
-/// Most queues of a port, as its driver has it.
+/// Most queues of a port, as its driver reports it.
 #[derive(Clone, Copy, Debug)]
 pub struct MostQueues {
     /// Receive queues.
@@ -32,13 +33,13 @@ pub struct MostQueues {
     pub tx: u16,
 }
 
-/// Deals the queues of ports out to `lcores` lcores. Every port has a transmit queue for each lcore that
-/// sends, and `rx_queues` receive queues, both as far as its driver has them; how many depends on nothing
-/// else, so that a port can stay as it is when others come and go.
+/// Distributes the queues of ports over `lcores` lcores. Every port has a transmit queue for each
+/// lcore that sends, and `rx_queues` receive queues, both limited by its driver. The numbers depend
+/// on nothing else, so that a port can be kept when others are added or removed.
 pub fn shares(lcores: usize, ports: &[MostQueues], rx_queues: u16) -> Vec<Share> {
     let lcores = lcores.max(1);
     let mut shares = vec![Share::default(); lcores];
-    // Receiving is the larger part: it looks at every frame that comes.
+    // Receiving is more work: it looks at every frame that arrives.
     let senders = lcores / 2;
     let (sending, receiving) = match senders {
         0 => (0..1, 0..1),
@@ -61,7 +62,7 @@ pub fn shares(lcores: usize, ports: &[MostQueues], rx_queues: u16) -> Vec<Share>
     shares
 }
 
-/// Receive and transmit queues of a port under `lcores` lcores.
+/// Receive and transmit queues of a port with `lcores` lcores.
 pub fn queues(lcores: usize, most: &MostQueues, rx_queues: u16) -> (u16, u16) {
     let lcores = lcores.max(1);
     let senders = (lcores / 2).max(1);

@@ -22,7 +22,7 @@ impl Frame for Mbuf<'_> {
 pub struct Link<'eal> {
     /// The port.
     pub port: Port<'eal, Started>,
-    /// Where its frames come from, by transmit queue.
+    /// The pool of its frames, by transmit queue.
     pub tx_pools: Vec<Mempool<'eal>>,
 }
 
@@ -47,18 +47,19 @@ impl<'port> RxLane<'port> {
 }
 
 impl<'port, 'eal> TxLane<'port, 'eal> {
-    /// A queue, with the writer that stands for all whose frames will be sent on it, if one does.
+    /// Returns a queue, with the writer that represents all writers of its frames, if there is one.
     ///
-    /// When all frames have one length and one payload, headers and signatures are always at the same
-    /// places, so that the bytes between them are written once, here, and stay: the pool is this
-    /// queue's alone. That holds only if every buffer is at home now; else frames are written whole.
+    /// If all frames have one length and one payload, headers and signatures are always at the same
+    /// places. Then the bytes between them are written once, here, and stay: the pool belongs to
+    /// this queue alone. This requires that no buffer of the pool is in use now; otherwise frames
+    /// are written whole.
     pub fn new(queue: TxQueue<'port>, pool: Mempool<'eal>, writer: Option<&FrameWriter>) -> Self {
         let resident = writer.is_some_and(|writer| prepare(&pool, writer));
         TxLane { queue, pool, queued: Burst::new(), resident }
     }
 }
 
-/// Writes into every buffer of a pool what stays; `false` if some are away.
+/// Writes the constant bytes into every buffer of a pool; returns `false` if some are in use.
 fn prepare(pool: &Mempool<'_>, writer: &FrameWriter) -> bool {
     if !pool.is_full() {
         return false;
@@ -109,7 +110,7 @@ impl<'eal> Transmit for TxLane<'_, 'eal> {
 
     #[inline]
     fn offer(&mut self) -> usize {
-        // What a TX callback drops is gone too, and the port's business.
+        // Frames that a TX callback drops count as sent too.
         let before = self.queued.len();
         self.queue.send(&mut self.queued);
         before - self.queued.len()

@@ -2,10 +2,10 @@
 //! The engine: lcores that receive what arrives and send what is due.
 //!
 //! Each lcore has a `Sender` (sender.rs) for the flows of its transmit queues and a `Receiver`
-//! (receiver.rs) for its receive queues; which has what is in [`layout`]. The packet path allocates
-//! nothing and calls nothing but the ports. A lcore's state is its own; what it counts is in
-//! [`crate::books`], and what it is told comes through a [`crate::mailbox::Mailbox`]. Orders bring along
-//! what was made for them, and take what they replace back: see [`Station`] and [`Order`].
+//! (receiver.rs) for its receive queues; [`layout`] says which lcore has which queues. The packet
+//! path does not allocate and calls only the ports. An lcore's state is private; its counters are
+//! in [`crate::books`], and its orders arrive through a [`crate::mailbox::Mailbox`]. Orders carry
+//! all objects that they need, and return those that they replaced: see [`Station`] and [`Order`].
 
 pub mod io;
 pub mod layout;
@@ -34,13 +34,13 @@ use timetable::Pace;
 /// How frames leave.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mode {
-    /// At their slots; a frame without room is lost.
+    /// In their slots; a frame is lost if the port has no room.
     Paced,
-    /// As fast as the port takes them.
+    /// As fast as the port accepts them.
     Flood,
 }
 
-/// How the lcores work; the same for all, and as long as a configuration is in force.
+/// Settings of all lcores; constant while a configuration is in force.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
     /// How frames leave.
@@ -49,18 +49,18 @@ pub struct Settings {
     pub hz: u64,
     /// A frame offered more than this many cycles after its slot is late.
     pub late_after: u64,
-    /// Cycles that one reading of the clock takes.
+    /// Cycles for one reading of the clock.
     pub clock_cost: u64,
 }
 
 impl Settings {
-    /// Cycles in so many nanoseconds.
+    /// Converts nanoseconds to cycles.
     pub fn cycles(&self, nanoseconds: u64) -> u64 {
         let cycles = u128::from(nanoseconds) * u128::from(self.hz) / 1_000_000_000;
         u64::try_from(cycles).unwrap_or(u64::MAX)
     }
 
-    /// Nanoseconds in so many cycles.
+    /// Converts cycles to nanoseconds.
     pub fn nanoseconds(&self, cycles: u64) -> u64 {
         let nanoseconds = u128::from(cycles) * 1_000_000_000 / u128::from(self.hz.max(1));
         u64::try_from(nanoseconds).unwrap_or(u64::MAX)
@@ -78,7 +78,7 @@ pub enum Limit {
     Nanoseconds(u64),
 }
 
-/// A flow as the lcore that sends it wants it.
+/// A flow as its lcore needs it.
 #[derive(Clone, Debug)]
 pub struct FlowSetup {
     /// Its index in the configuration.

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The receiving half of an lcore: knows frames by their signature and enters what became of them.
+//! The receiving half of an lcore: recognises frames by their signatures and counts them.
 //!
-//! Configurations in which all flows have full signatures take the quick way, [`Drain::see`]; others that of [`small`].
+//! If all flows have full signatures, frames take the fast path, [`Drain::see`]; otherwise that of [`small`].
 
 mod small;
 
@@ -19,32 +19,34 @@ use crate::capture::Tap;
 use crate::plan::Mark;
 use small::Small;
 
-/// Most full bursts that are received from one queue before the others, and sending, have their turn.
+/// Most full bursts that are received from one queue before the other queues and sending have their
+/// turn.
 const MAX_BURSTS_PER_DRAIN: usize = 8;
-/// The same in a flood: there sending has as much of the lcore as receiving, whatever comes.
+/// The same in a flood: sending then has as much of the lcore's time as receiving, whatever
+/// arrives.
 const MAX_BURSTS_IN_A_FLOOD: usize = 1;
 
-/// Ranges of missing numbers that are remembered of a flow: frames that come later than so many losses
-/// after them are neither reordered nor duplicates but unknown.
+/// Ranges of missing numbers that are remembered per flow. Frames that arrive after that many later
+/// losses count as unknown, not as reordered or duplicated.
 const GAPS: usize = 1024;
 
-/// The run of a flow that has not been started: no frame is of it.
+/// The run number of a flow that has not been started: no frame has it.
 const NEVER: u16 = 0x100;
-/// Added to the runs of flows with short signatures, so that no full one is of them.
+/// Added to the runs of flows with short signatures, so that no full signature matches them.
 const SHORT: u16 = 0x200;
-/// The run of a flow that has been started and is known by header fields.
+/// The run of a flow that has been started and is recognised by header fields.
 const FIELDS: u16 = 0x400;
 
-/// What receivers are to know of the flows.
+/// What receivers need to know about the flows.
 #[derive(Clone, Debug, Default)]
 pub struct Expectations {
     /// Ports where each flow's frames belong, as bits.
     pub rx_masks: Vec<u64>,
-    /// By what each flow's frames are known; flows behind the last have full signatures.
+    /// How each flow's frames are recognised; flows after the last have full signatures.
     pub marks: Vec<Mark>,
-    /// Finds the flows that are known by header fields.
+    /// Finds the flows that are recognised by header fields.
     pub classifier: Arc<Classifier>,
-    /// Whether payloads are looked through. Then all signatures are full.
+    /// True if payloads are checked. All signatures are full then.
     pub integrity: bool,
 }
 
@@ -55,7 +57,7 @@ struct Flow {
     run: u16,
     arrivals: Arrivals,
     delays: Delays,
-    /// The last row of frames had disturbed ones.
+    /// True if the last row contained disturbed frames.
     disturbed: bool,
 }
 
@@ -65,7 +67,8 @@ struct Lane {
     /// Index of the port.
     port: usize,
     tap: Option<Box<Tap>>,
-    /// Pauses of the lcore when it last found the queue empty, or emptied it: what comes after another one has waited.
+    /// The lcore's number of pauses when it last found the queue empty or emptied it: what arrives
+    /// after another pause has waited.
     pauses: u64,
 }
 
@@ -75,19 +78,19 @@ pub(super) struct Receiver {
     flows: Vec<Flow>,
     lanes: Vec<Lane>,
     books: Arc<Books>,
-    /// Which of the receiving threads this is.
+    /// The number of this receiving thread.
     number: usize,
-    /// Cycles that one reading of the clock takes: they are in every transit and no part of it.
+    /// Cycles for one reading of the clock: subtracted from every transit time.
     clock_cost: u64,
-    /// Whether payloads are looked through.
+    /// True if payloads are checked.
     integrity: bool,
-    /// How frames without a full signature are known, if there are such flows.
+    /// Recognises frames without a full signature, if there are such flows.
     small: Option<Small>,
     max_bursts: usize,
 }
 
-/// Frames of one flow that arrived together, with consecutive numbers and one stamp: what is usual, and
-/// entered in one go.
+/// Frames of one flow that arrived together, with consecutive numbers and one stamp: the usual
+/// case, counted in one go.
 #[derive(Clone, Copy, Debug, Default)]
 struct Row {
     flow: u16,
@@ -99,7 +102,7 @@ struct Row {
 }
 
 impl Receiver {
-    /// A receiver of these flows that polls queues of these ports.
+    /// A receiver of these flows that polls these queues of ports.
     pub fn new(
         settings: &Settings,
         flows: &Expectations,
@@ -131,7 +134,7 @@ impl Receiver {
         }
     }
 
-    /// Expects no frames of these flows, and leaves their books alone.
+    /// Expects no more frames of these flows, and does not touch their books.
     pub fn forget(&mut self, which: &[usize]) {
         for &index in which {
             if let Some(flow) = self.flows.get_mut(index) {
@@ -140,8 +143,8 @@ impl Receiver {
         }
     }
 
-    /// Expects frames of run `run` of these flows, from the first on, for books that are empty. `from_rest`
-    /// says that nothing else transmits: then the ports' books are emptied.
+    /// Expects frames of run `run` of these flows, from the first one on; their books are empty.
+    /// `from_rest` means that nothing else is sending: then the ports' books are cleared.
     pub fn expect(&mut self, which: &[usize], run: u8, from_rest: bool) {
         let Some(books) = self.books.rx.get(self.number) else { return };
         if from_rest {
@@ -161,7 +164,7 @@ impl Receiver {
         }
     }
 
-    /// Whether frames with stamps have been sent and have not arrived.
+    /// Returns true if stamped frames have been sent and have not arrived.
     pub fn expects_stamps(&self) -> bool {
         let Some(own) = self.books.rx.get(self.number) else { return false };
         let stamped = |flow: &usize| own.flows.get(*flow).is_some_and(|rx| rx.delays.is_some());
@@ -171,15 +174,15 @@ impl Receiver {
         })
     }
 
-    /// Gives a queue another tap, or none, and leaves the one that it had in its place.
+    /// Swaps the tap of a queue with `tap`; either may be none.
     pub fn swap_tap(&mut self, lane: usize, tap: &mut Option<Box<Tap>>) {
         if let Some(lane) = self.lanes.get_mut(lane) {
             std::mem::swap(&mut lane.tap, tap);
         }
     }
 
-    /// Receives what has arrived on all queues and enters it. Returns whether there was anything. `watch` sees all readings
-    /// of the lcore's clock but those of `now`.
+    /// Receives all frames that have arrived on all queues and counts them. Returns true if there
+    /// were any. `watch` is given all readings of the lcore's clock except `now`.
     #[inline]
     pub fn drain<R: Receive>(
         &mut self,
@@ -240,7 +243,7 @@ impl Receiver {
                 break;
             }
         }
-        // What has been looked at goes back to its pool now, not with the next frames.
+        // The frames go back to their pool now, not at the next call.
         queue.free();
         if frames == 0 {
             return false;
@@ -289,7 +292,7 @@ struct Drain<'a> {
     flows: &'a mut [Flow],
     books: &'a [RxBooks],
     sent: &'a [TxBooks],
-    /// The lcore was away from its CPU while these frames waited in the queue.
+    /// True if the lcore was away from its CPU while these frames waited in the queue.
     waited: bool,
     bit: u64,
     clock_cost: u64,
@@ -299,12 +302,12 @@ struct Drain<'a> {
 }
 
 impl Drain<'_> {
-    /// Looks at the `n` frames of a queue, which were there at `now`.
+    /// Counts the `n` frames of a queue that were there at `now`.
     #[inline]
     fn see<R: Receive>(&mut self, queue: &R, n: usize, now: u64) {
         let (mut next, mut count, mut bytes, mut all_bytes) = (Successor::default(), 0, 0, 0);
         let mut rest = 0..n;
-        // Most often all frames of a burst are one row.
+        // Usually all frames of a burst are one row.
         let mut following = Successor::of(queue.frame(0));
         let mut sum = queue.frame(0).len();
         let following_frame = |i| {
@@ -323,7 +326,7 @@ impl Drain<'_> {
             all_bytes = queue.frame(0).len() as u64;
             rest = 1..n;
         }
-        // The row's end is kept in registers while it grows.
+        // The end of the row is kept in registers while it grows.
         for i in rest {
             let frame = queue.frame(i);
             all_bytes += frame.len() as u64;
@@ -347,8 +350,8 @@ impl Drain<'_> {
         self.count.bytes += all_bytes;
     }
 
-    /// Begins a row with a frame that does not continue the present one, and gives what would; `None` if the
-    /// frame belongs into no row.
+    /// Starts a row with a frame that does not continue the present one, and returns the successor
+    /// that would continue it; `None` if the frame belongs to no row.
     #[inline(never)]
     fn begin_row(&mut self, frame: &[u8], now: u64) -> Option<Successor> {
         let found = match Signature::inspect(frame) {
@@ -380,7 +383,7 @@ impl Drain<'_> {
         Some(Successor::of(frame))
     }
 
-    /// Enters the row that has been seen, which was there at `now`.
+    /// Enters the completed row, which was there at `now`, into the books.
     #[inline]
     fn enter(&mut self, now: u64) {
         let row = std::mem::take(&mut self.row);
@@ -414,14 +417,14 @@ impl Drain<'_> {
         };
         if disturbed > 0 || flow.disturbed || order.missing.get() != missing {
             let skipped = order.missing.get() as i64 - missing as i64;
-            // Lost beside disturbed frames, or while they left.
+            // Lost next to disturbed frames, or while they left.
             let lost = match u32::try_from(skipped) {
                 Ok(skipped) if disturbed > 0 || flow.disturbed => i64::from(skipped),
                 Ok(skipped) => {
                     let first = row.first.wrapping_sub(skipped);
                     i64::from(sent.map_or(0, |sent| sent.overlap(first, skipped)))
                 }
-                // Numbers that were missing have come.
+                // Frames that were missing have arrived.
                 Err(_) if disturbed > 0 => skipped.max(-(books.missing_disturbed.get() as i64)),
                 Err(_) => 0,
             };
@@ -437,7 +440,8 @@ impl Drain<'_> {
             flow.delays.skip();
         } else if row.stamp != 0 {
             if let Some(delays) = &books.delays {
-                // Two CPUs' counters may disagree by a little: then it took no time, not 2^48 cycles.
+                // Two CPUs' counters may differ a little: count such a negative transit as 0, not
+                // as 2^48 cycles.
                 let transit = match signature::elapsed(now, row.stamp) {
                     negative if negative >= 1 << 47 => 0,
                     passed => passed.saturating_sub(self.clock_cost),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! From configuration to configuration: deals ports out to the lcores and has them work.
+//! Runs one configuration after another: distributes ports over the lcores and starts their work.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -16,9 +16,9 @@ use crate::mailbox::Mailbox;
 
 /// A port of the next configuration.
 pub enum Source<'eal> {
-    /// The port that has this index now.
+    /// The port that now has this index.
     Keep(usize),
-    /// Another.
+    /// A new port.
     New(Box<Link<'eal>>),
 }
 
@@ -26,21 +26,21 @@ pub enum Source<'eal> {
 pub struct Load<'eal> {
     /// Its ports, in order.
     pub ports: Vec<Source<'eal>>,
-    /// What each lcore is to work with.
+    /// What each lcore works with.
     pub stations: Vec<Station>,
-    /// Gets what belonged to the configuration before, when the engine has let go of it.
+    /// Receives what belonged to the previous configuration, after the engine has released it.
     pub done: oneshot::Sender<GivenUp<'eal>>,
 }
 
-/// What the engine does not need any more: to be closed and dropped elsewhere.
+/// What the engine does not need any more, for others to close and drop.
 pub struct GivenUp<'eal> {
     /// The ports that are not kept.
     pub ports: Vec<Link<'eal>>,
-    /// What the lcores have worked with.
+    /// What the lcores worked with.
     pub stations: Vec<Station>,
 }
 
-/// Where the control plane leaves what it wants.
+/// Where the control plane leaves orders and configurations.
 pub struct Desk<'eal> {
     /// Orders for each lcore.
     pub orders: Box<[Mailbox<Command>]>,
@@ -50,7 +50,7 @@ pub struct Desk<'eal> {
 }
 
 impl<'eal> Desk<'eal> {
-    /// A desk for so many lcores.
+    /// A desk for that many lcores.
     pub fn new(lcores: usize) -> Self {
         Desk {
             orders: std::iter::repeat_with(Mailbox::default).take(lcores).collect(),
@@ -67,11 +67,11 @@ impl<'eal> Desk<'eal> {
     }
 }
 
-/// Works until `stop`, on the main lcore (the caller's thread) and all others. The ports that are left
+/// Runs until `stop`, on the main lcore (the caller's thread) and all others. The remaining ports
 /// are stopped on return.
 ///
 /// # Errors
-/// [`LaunchError`] when an lcore cannot be started.
+/// [`LaunchError`] if an lcore cannot be started.
 pub fn run<'eal>(
     eal: &'eal Eal,
     settings: Settings,
@@ -115,13 +115,13 @@ pub fn run<'eal>(
             stations: std::mem::replace(&mut stations, load.stations),
             ports: old.into_iter().flatten().collect(),
         };
-        // Who ends does not wait for it; the ports are then stopped here.
+        // At the end nobody waits for it; the ports are then stopped here.
         let _ = load.done.send(given_up);
     }
     Ok(())
 }
 
-/// Has all lcores work until the end.
+/// Runs all lcores until the end.
 fn work_together<'a, 'port, 'eal>(
     eal: &Eal,
     lcores: &[Lcore],
@@ -133,7 +133,7 @@ fn work_together<'a, 'port, 'eal>(
     eal.scope(|scope| {
         for (lcore, worker) in lcores.iter().zip(workers) {
             scope.launch(*lcore, move || worker.work(ends)).inspect_err(|_| {
-                // Those that run already end with the program.
+                // Ends those that are already running.
                 ends.stop.store(true, Ordering::Relaxed);
             })?;
         }
@@ -142,7 +142,7 @@ fn work_together<'a, 'port, 'eal>(
     })
 }
 
-/// The queues of a port that are not given out yet.
+/// The queues of a port that are not assigned yet.
 struct Open<'port, 'eal> {
     rx: Vec<Option<RxQueue<'port>>>,
     tx: Vec<Option<TxQueue<'port>>>,

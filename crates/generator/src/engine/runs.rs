@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Whose the queued frames are: (flow, count) pairs in the order of the queue.
+//! The flows of the queued frames: (flow, count) pairs in the order of the queue.
 
 use super::io::BURST;
 
-/// Whose frames are that no flow counts. There are never so many flows.
+/// Stands for frames that belong to no flow. There are never that many flows.
 pub const NOBODY: u16 = u16::MAX;
 
-/// Whose the frames of a port's queue are. Holds as many frames as a burst.
+/// The flows of the frames in a port's queue. Holds as many frames as a burst.
 #[derive(Debug, Default)]
 pub struct Runs {
     pairs: [(u16, u16); BURST],
@@ -15,13 +15,13 @@ pub struct Runs {
 }
 
 impl Runs {
-    /// Queued frames.
+    /// Number of queued frames.
     #[inline]
     pub fn frames(&self) -> usize {
         self.frames
     }
 
-    /// Notes `count` frames of `flow` at the end; no more than fit into a burst together.
+    /// Appends `count` frames of `flow`; with the queued ones, at most a burst.
     #[inline]
     pub fn push(&mut self, flow: u16, count: usize) {
         debug_assert!(self.frames + count <= BURST);
@@ -38,7 +38,7 @@ impl Runs {
         }
     }
 
-    /// Takes `count` frames from the front and tells whose they were.
+    /// Removes `count` frames from the front and reports their flows.
     #[inline]
     pub fn take_front(&mut self, count: usize, mut tell: impl FnMut(u16, u64)) {
         let mut left = count.min(self.frames);
@@ -60,14 +60,14 @@ impl Runs {
         }
     }
 
-    /// Has the queued frames of `flow` belong to nobody.
+    /// Marks the queued frames of `flow` as belonging to no flow.
     pub fn disown(&mut self, flow: u16) {
         for (own, _) in self.pairs.iter_mut().take(self.len).filter(|pair| pair.0 == flow) {
             *own = NOBODY;
         }
     }
 
-    /// Tells whose the queued frames are.
+    /// The flows of the queued frames.
     #[inline]
     pub fn each(&self, mut tell: impl FnMut(u16, u64)) {
         for (flow, count) in self.pairs.iter().take(self.len) {

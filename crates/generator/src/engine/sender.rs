@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The sending half of an lcore: its flows, when they start and end, and how far they are.
+//! The sending half of an lcore: its flows, their start and end, and their progress.
 //!
-//! *Paced* sending is open loop: frame k has its slot, is offered once, at the slot or after it, and
-//! is lost at ingress if the port has no room. *Flood* offers as fast as the port takes; a refused
-//! frame is offered again.
+//! *Paced* sending is open loop: frame k has its slot, is offered once, in the slot or later, and
+//! is lost at ingress if the port has no room. *Flood* offers frames as fast as the port accepts
+//! them; a refused frame is offered again.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -30,11 +30,11 @@ pub(super) struct Flow {
     /// Frames still to be built, and still to be accepted or lost.
     pub unbuilt: u64,
     pub unsettled: u64,
-    /// From when on no slot is served.
+    /// From this time on, no slot is served.
     pub end: u64,
-    /// When the flow's time began, pauses taken out.
+    /// When the flow started, plus its pauses.
     since: u64,
-    /// When it was told to wait.
+    /// When it was paused.
     paused: Option<u64>,
     active: bool,
 }
@@ -52,17 +52,19 @@ pub(super) struct Lane {
     pub turn: usize,
     /// When the first of its flows ends by time.
     pub end: u64,
-    /// Flows that wait, whose queued frames wait with them.
+    /// Number of paused flows, whose queued frames wait too.
     pub paused: usize,
-    /// Paced: whether it is behind its slots, or was so short a time ago that what it sends measures nothing else.
+    /// Paced: set if it is behind its slots, or was so recently that latencies of what it sends are
+    /// not valid.
     pub behind: Option<Behind>,
     /// The port, if this is its only queue.
     pub whole_port: Option<usize>,
     pub departures: Departures,
 }
 
-/// A queue that sends late, in cycles. `latest`: by how much at most. `until`: when it stops being disturbed. After a gap all
-/// frames that were due in it leave at once; a forwarder with twice the rate needs as long as the gap to catch up.
+/// A queue that sends late, in cycles. `latest`: the largest delay. `until`: when it stops being
+/// disturbed. After a gap, all frames that were due in it leave at once; a forwarder with twice the
+/// rate needs as long as the gap to catch up.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Behind {
     latest: u64,
@@ -70,8 +72,8 @@ pub(super) struct Behind {
 }
 
 impl Lane {
-    /// Call before frames leave. `late_by`: how many cycles after its slot the first one is. Returns whether a disturbance
-    /// begins or ends here.
+    /// To be called before frames leave. `late_by`: how many cycles after its slot the first one
+    /// is. Returns true if a disturbance begins or ends here.
     #[inline]
     pub fn follow(&mut self, now: u64, late_by: u64, late_after: u64) -> bool {
         if late_by <= late_after && self.behind.is_none() {
@@ -96,7 +98,7 @@ impl Lane {
         }
     }
 
-    /// Notes the length of a flow's queued frames, which was the same for all until now.
+    /// Notes the length of a flow's queued frames, which so far all had the same.
     fn note_len(&mut self, flow: usize, len: u16) {
         let (mut at, lens) = (0, &mut self.lens);
         self.queued.each(|local, count| {
@@ -114,9 +116,9 @@ impl Lane {
 pub struct Change {
     /// The flow, as an index into the configuration.
     pub flow: usize,
-    /// Its new rate; recorded slots stay.
+    /// Its new rate; recorded slots do not change.
     pub rate: Option<FrameRate>,
-    /// A writer of the same frames in other sizes. Afterwards, the one before.
+    /// A writer of the same frames with other sizes. Afterwards, the previous one.
     pub writer: Option<Box<FrameWriter>>,
 }
 
@@ -127,13 +129,13 @@ pub(super) struct Sender {
     pub flows: Vec<Flow>,
     pub lanes: Vec<Lane>,
     pub books: Arc<Books>,
-    /// By number of a flow in the configuration its place among these.
+    /// By the flow's index in the configuration: its index here.
     places: Vec<Option<u16>>,
 }
 
 impl Sender {
-    /// A sender of these flows; none is active. Of each of its queues `lanes` has the port, if it is the
-    /// port's only one.
+    /// A sender of these flows; none is active. For each of its queues, `lanes` has the port if
+    /// this is the port's only queue.
     pub fn new(
         settings: Settings,
         flows: Vec<FlowSetup>,
@@ -177,18 +179,18 @@ impl Sender {
         }
     }
 
-    /// Whether any flow transmits.
+    /// Returns true if any flow is sending.
     pub fn is_transmitting(&self) -> bool {
         self.lanes.iter().any(|lane| !lane.active.is_empty())
     }
 
-    /// Where a flow of the configuration is in [`Sender::flows`], if it is an own one.
+    /// The index of a flow of the configuration in [`Sender::flows`], if it belongs to this sender.
     fn place(&self, index: usize) -> Option<usize> {
         self.places.get(index).copied().flatten().map(usize::from)
     }
 
-    /// Stops the own flows among these, and leaves their books alone until they start again: frames that a
-    /// flood has queued are in no book when they leave.
+    /// Stops those of these flows that belong to this sender, and does not touch their books until
+    /// they start again: queued frames of a flood are not counted when they leave.
     pub fn forget(&mut self, which: &[usize], now: u64) {
         self.stop(which, now);
         for &index in which {
@@ -200,8 +202,8 @@ impl Sender {
         }
     }
 
-    /// Starts the own flows among these at `at`, from their first frame, marked as of run `run`. They have
-    /// been forgotten ([`Sender::forget`]), and their books are empty.
+    /// Starts those of these flows that belong to this sender at `at`, from their first frame, with
+    /// run number `run`. They were forgotten ([`Sender::forget`]), and their books are empty.
     pub fn start(&mut self, which: &[usize], run: u8, at: u64) {
         let parts = which.len() as u64;
         for (part, &index) in which.iter().enumerate() {
@@ -239,7 +241,7 @@ impl Sender {
     fn activate(flow: &mut Flow, local: usize, lanes: &mut [Lane], books: &TxBooks) {
         if let Some(lane) = lanes.get_mut(flow.setup.lane) {
             if lane.active.is_empty() {
-                // What lies between is a rest, and no gap; nobody is late yet.
+                // The time since then is a rest, not a gap; nothing is late yet.
                 lane.departures.restart();
                 lane.behind = None;
             }
@@ -250,7 +252,8 @@ impl Sender {
         }
     }
 
-    /// Stops the own flows among these. Slots that were due and not served stay in the books as intended.
+    /// Stops those of these flows that belong to this sender. Slots that were due and not served
+    /// stay in the books as intended.
     pub fn stop(&mut self, which: &[usize], now: u64) {
         for &index in which {
             let Some(local) = self.place(index) else { continue };
@@ -273,7 +276,8 @@ impl Sender {
         self.arrange_all();
     }
 
-    /// Has the own flows among these wait. Their slots are put off when they go on.
+    /// Pauses those of these flows that belong to this sender. Their slots are postponed when they
+    /// resume.
     pub fn pause(&mut self, which: &[usize], now: u64) {
         for &index in which {
             let Some(local) = self.place(index) else { continue };
@@ -287,7 +291,7 @@ impl Sender {
         self.arrange_all();
     }
 
-    /// Has the own flows among these that wait go on.
+    /// Resumes those of these flows that belong to this sender and are paused.
     pub fn resume(&mut self, which: &[usize], now: u64) {
         for &index in which {
             let Some(local) = self.place(index) else { continue };
@@ -311,18 +315,18 @@ impl Sender {
             Self::activate(flow, local, &mut self.lanes, books);
         }
         for lane in 0..self.lanes.len() {
-            // A new rate may have left a flow that waited nothing to do.
+            // After a change of rate, a paused flow may have nothing left to send.
             self.finish_settled(lane, now);
         }
     }
 
-    /// Changes rates and sizes, of flows that run too.
+    /// Changes rates and sizes, also of running flows.
     pub fn change(&mut self, changes: &mut [Change], now: u64) {
         for change in changes {
             let Some(local) = self.place(change.flow) else { continue };
             let Some(flow) = self.flows.get_mut(local) else { continue };
             if let Some(writer) = &mut change.writer {
-                // Frames that a flood has queued keep the length that they were written with.
+                // Queued frames of a flood keep the length with which they were written.
                 if let (Some(lane), Some(len)) = (self.lanes.get_mut(flow.setup.lane), flow.len) {
                     lane.note_len(local, len);
                 }
@@ -334,12 +338,12 @@ impl Sender {
             }
         }
         for lane in 0..self.lanes.len() {
-            // A flow whose time the new rate ends is done.
+            // A flow whose time is over at the new rate is done.
             self.finish_settled(lane, now);
         }
     }
 
-    /// Ends a flow; its queue is to be arranged then.
+    /// Ends a flow; the caller then calls `arrange` for its queue.
     fn finish(flow: &mut Flow, books: &Books, state: State) {
         flow.active = false;
         if let Some(books) = books.tx.get(usize::from(flow.setup.index)) {
@@ -353,8 +357,8 @@ impl Sender {
         }
     }
 
-    /// Takes the flows that have ended off a queue and sets its heap up anew. Allocates nothing: the heap
-    /// has room for all flows.
+    /// Removes ended flows from a queue and rebuilds its heap. Does not allocate: the heap has room
+    /// for all flows.
     fn arrange(&mut self, lane: usize) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         let flows = &self.flows;
@@ -384,7 +388,7 @@ impl Sender {
     }
 }
 
-/// Has a flow's next frames be disturbed, or not, as its queue is.
+/// Marks a flow's next frames as disturbed or not, like its queue.
 pub(super) fn follow(flow: &Flow, books: &TxBooks, disturbed: bool) {
     match flow.setup.source.sequence() {
         Some(next) if disturbed && !books.disturbed.last() => books.disturbed.begin(next),
@@ -393,7 +397,7 @@ pub(super) fn follow(flow: &Flow, books: &TxBooks, disturbed: bool) {
     }
 }
 
-/// Gives a flow a new rate from `now` on, and what is left of its time.
+/// Gives a flow a new rate from `now` on, for the rest of its time.
 fn set_rate(settings: &Settings, flow: &mut Flow, new: FrameRate, now: u64, books: &Books) {
     let Tact::Even { rate, interval, .. } = &mut flow.setup.pace.tact else { return };
     if *rate == new {
@@ -408,14 +412,15 @@ fn set_rate(settings: &Settings, flow: &mut Flow, new: FrameRate, now: u64, book
     let books = books.tx.get(usize::from(flow.setup.index));
     match books.is_some_and(|books| books.attempted() > 0) {
         true => flow.timetable.set_interval(interval, now),
-        // Before the first frame there is none from which the next one's time could count.
+        // Before the first frame, the next slot has no predecessor to count from.
         false => flow.timetable.begin_with(interval),
     }
     let Limit::Nanoseconds(time) = flow.setup.limit else { return };
     if settings.mode != Mode::Paced || flow.end != u64::MAX {
         return;
     }
-    // Frames were counted when the flow started; count those of the time from the next slot on.
+    // The number of frames was computed at the start; compute that of the remaining time from the
+    // next slot on.
     let begin = flow.since.saturating_add(flow.setup.pace.delay.whole_cycles());
     let passed = settings.nanoseconds(flow.timetable.slot().saturating_sub(begin));
     let left = new.frames_in(time.saturating_sub(passed));

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where a flow's frames come from: headers with patterns, or a file.
+//! The source of a flow's frames: headers with patterns, or a file.
 
 use packet::writer::FrameWriter;
 
@@ -9,7 +9,7 @@ use crate::replay::Frames;
 /// Writes the frames of a flow, one after another.
 #[derive(Clone, Debug)]
 pub enum FrameSource {
-    /// By its headers.
+    /// From headers.
     Writer(Box<FrameWriter>),
     /// From a file.
     Player {
@@ -21,7 +21,7 @@ pub enum FrameSource {
 }
 
 impl FrameSource {
-    /// Goes back to the first frame and marks the frames as of run `run`.
+    /// Goes back to the first frame and gives the frames run number `run`.
     pub fn restart(&mut self, run: u8) {
         match self {
             FrameSource::Writer(writer) => writer.restart(run),
@@ -29,7 +29,7 @@ impl FrameSource {
         }
     }
 
-    /// Has another writer go on, and leaves the present one in its place; a file's frames stay.
+    /// Swaps the writer with `other`; a file's frames stay.
     pub fn go_on_with(&mut self, other: &mut Box<FrameWriter>) {
         if let FrameSource::Writer(writer) = self {
             other.go_on_from(writer);
@@ -47,7 +47,7 @@ impl FrameSource {
         }
     }
 
-    /// The number that the next frame is signed with; `None` where frames carry no signature of ours.
+    /// The sequence number of the next frame; `None` if frames carry no signature of ours.
     pub fn sequence(&self) -> Option<u32> {
         match self {
             FrameSource::Writer(writer) => Some(writer.sequence()),

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What an lcore works with.
+//! The objects that an lcore works with.
 //!
-//! With a thousand flows that is a hundred megabytes. So it is made on the control plane's thread, and
-//! comes back to it to be dropped: an lcore that did either would not poll for tens of milliseconds.
+//! With a thousand flows they take a hundred megabytes. So they are made on the control plane's
+//! thread and return to it to be dropped: an lcore that did either would not poll for tens of
+//! milliseconds.
 
 use std::sync::Arc;
 
@@ -15,26 +16,26 @@ use super::source::FrameSource;
 use super::{FlowSetup, Settings};
 use crate::books::Books;
 
-/// What an lcore is to do.
+/// The work of an lcore.
 #[derive(Clone, Debug, Default)]
 pub struct Work {
     /// Its queues.
     pub share: Share,
     /// The flows that it sends.
     pub flows: Vec<FlowSetup>,
-    /// Which of the receiving threads it is, if it is one.
+    /// Number of its receiving thread, if it receives.
     pub receiver: Option<usize>,
 }
 
-/// What an lcore works with, but for the queues.
+/// The objects of an lcore, without the queues.
 #[derive(Debug)]
 pub struct Station {
     pub(super) settings: Settings,
     pub(super) share: Share,
     pub(super) receiver: Receiver,
     pub(super) sender: Sender,
-    /// Of each transmit queue the flow that stands for all, if their frames differ in headers and
-    /// signatures only; an index into the sender's.
+    /// For each transmit queue, the flow that represents all its flows if their frames differ only
+    /// in headers and signatures; an index into the sender's flows.
     stills: Vec<Option<usize>>,
 }
 
@@ -48,7 +49,7 @@ impl Station {
     ) -> Vec<Station> {
         let sends: Vec<usize> =
             work.iter().flat_map(|work| &work.share.sends).map(|queue| queue.port).collect();
-        // Of a queue the port, if it is the port's only one.
+        // The queue's port, if it is the port's only queue.
         let whole = |queue: &Queue| {
             let count = sends.iter().filter(|port| **port == queue.port).count();
             (count == 1).then_some(queue.port)
@@ -61,7 +62,7 @@ impl Station {
                 if work.receiver.is_some() { expected } else { &nothing },
                 work.share.receives.iter().map(|queue| queue.port).collect(),
                 books.clone(),
-                // One that is no receiver polls nothing.
+                // An lcore that is no receiver polls nothing.
                 work.receiver.unwrap_or(usize::MAX),
             ),
             stills: (0..work.share.sends.len()).map(|lane| still(&work.flows, lane)).collect(),
@@ -76,13 +77,13 @@ impl Station {
         work.into_iter().map(station).collect()
     }
 
-    /// Stations for so many lcores that have nothing to do.
+    /// Stations for that many lcores without work.
     pub(super) fn idle(settings: Settings, lcores: usize) -> Vec<Station> {
         let work = vec![Work::default(); lcores];
         Station::all(settings, work, &Expectations::default(), &Arc::default())
     }
 
-    /// A writer that stands for all of a transmit queue.
+    /// The writer that represents all flows of a transmit queue, if there is one.
     pub(super) fn still(&self, lane: usize) -> Option<&FrameWriter> {
         let flow = (*self.stills.get(lane)?)?;
         match &self.sender.flows.get(flow)?.setup.source {
@@ -92,7 +93,7 @@ impl Station {
     }
 }
 
-/// The flow that stands for all that are sent on a lane, if one does.
+/// The flow that represents all flows of a lane, if there is one.
 fn still(flows: &[FlowSetup], lane: usize) -> Option<usize> {
     let mut own = flows.iter().enumerate().filter(|(_, flow)| flow.lane == lane);
     let part = |flow: &FlowSetup| match &flow.source {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Senders and receivers on ports of paper: rings of bounded room whose other end a test holds.
+//! Tests senders and receivers on mock ports: rings of limited room whose other end the test holds.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -43,13 +43,13 @@ impl Frame for Vec<u8> {
     }
 }
 
-/// A port: what it accepts goes to `sent`, and `arriving` is received.
+/// A port: frames that it accepts go to `sent`, and those in `arriving` are received.
 #[derive(Default)]
 struct Paper {
     queued: Vec<Vec<u8>>,
     sent: Vec<Vec<u8>>,
     arriving: RefCell<VecDeque<Vec<u8>>>,
-    /// Frames that it takes before its ring is full.
+    /// Frames that it accepts before its ring is full.
     room: usize,
     no_buffers: bool,
     resident: bool,
@@ -188,7 +188,7 @@ impl Bench {
             books,
             ports,
             run: 0,
-            // No time is too long.
+            // No pause is detected.
             watch: Watch::new(u64::MAX),
         }
     }
@@ -207,7 +207,7 @@ impl Bench {
         self.sender.start(flows, self.run, now);
     }
 
-    /// Gives a flow another rate, or other sizes.
+    /// Changes a flow's rate or sizes.
     fn change(&mut self, flow: usize, rate: Option<FrameRate>, sizes: Option<Sizes>, now: u64) {
         let writer = sizes.map(|sizes| writer(flow as u16, sizes));
         self.sender.change(&mut [Change { flow, rate, writer }], now);
@@ -219,7 +219,7 @@ impl Bench {
         let received = self.receiver.drain(&mut lanes, || now, &self.watch);
         let sent = self.sender.transmit(&mut self.ports, || self.watch.see(now));
         if !received && !sent {
-            // As the worker, which looks how long it has been quiet.
+            // Like the worker, which reads the clock to see how long it has been idle.
             self.watch.see(now);
         }
         received | sent

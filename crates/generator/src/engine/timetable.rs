@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! When a flow's frames are due: evenly, in bursts, or as a capture file says.
+//! When a flow's frames are due: evenly, in bursts, or as recorded in a capture file.
 
 use crate::pacing::{FrameRate, Interval, Schedule};
 use crate::replay;
@@ -22,21 +22,21 @@ pub enum Tact {
         rate: FrameRate,
         /// The same in cycles.
         interval: Interval,
-        /// Slots of a burst and the gap behind it.
+        /// Slots of a burst and the gap after it.
         bursts: Option<(u64, Interval)>,
     },
-    /// As a file's times say.
+    /// At the times of a file.
     Recorded(replay::Schedule),
 }
 
-/// The slots of a flow that runs.
+/// The slots of a running flow.
 #[derive(Clone, Debug)]
 pub enum Timetable {
     /// Computed.
     Even(Schedule),
     /// Looked up.
     Recorded {
-        /// When the first one is.
+        /// Time of the first one.
         start: u64,
         /// The slots after it.
         slots: replay::Schedule,
@@ -44,8 +44,9 @@ pub enum Timetable {
 }
 
 impl Pace {
-    /// The slots from `start` on. Of flows started together, `part` of `parts` says where in its first
-    /// interval this one begins, so that flows of one rate do not all send at the same moment.
+    /// Returns the slots from `start` on. Of flows started together, `part` of `parts` says at
+    /// which fraction of its first interval this one begins, so that flows with the same rate do
+    /// not all send at the same moment.
     pub fn from(&self, start: u64, part: u64, parts: u64) -> Timetable {
         match &self.tact {
             Tact::Even { interval, bursts, .. } => {
@@ -63,7 +64,8 @@ impl Pace {
         }
     }
 
-    /// Slots within so many nanoseconds of the first; `None` when only looking at each tells.
+    /// Number of slots within `nanoseconds` of the first; `None` if it must be counted slot by
+    /// slot.
     pub fn slots_in(&self, nanoseconds: u64) -> Option<u64> {
         match &self.tact {
             Tact::Even { rate, bursts: None, .. } => Some(rate.frames_in(nanoseconds)),
@@ -82,7 +84,7 @@ impl Timetable {
         }
     }
 
-    /// Goes on to the slot after.
+    /// Advances to the following slot.
     #[inline]
     pub fn advance(&mut self) {
         match self {
@@ -91,7 +93,7 @@ impl Timetable {
         }
     }
 
-    /// Puts all slots off.
+    /// Postpones all slots.
     pub fn put_off(&mut self, cycles: u64) {
         match self {
             Timetable::Even(schedule) => schedule.put_off(cycles),
@@ -99,27 +101,27 @@ impl Timetable {
         }
     }
 
-    /// Changes an even interval at `now`; recorded slots stay.
+    /// Changes an even interval at `now`; recorded slots do not change.
     pub fn set_interval(&mut self, interval: Interval, now: u64) {
         if let Timetable::Even(schedule) = self {
             schedule.set_interval(interval, now);
         }
     }
 
-    /// Changes an even interval before the first slot, which stays.
+    /// Changes an even interval before the first slot, which does not move.
     pub fn begin_with(&mut self, interval: Interval) {
         if let Timetable::Even(schedule) = self {
             schedule.begin_with(interval);
         }
     }
 
-    /// Slots from the next one up to `now`, at most `limit`.
+    /// Number of slots from the next one up to `now`, at most `limit`.
     pub fn due(&self, now: u64, limit: u64) -> u64 {
         match self {
             Timetable::Even(schedule) => schedule.due(now, limit),
             Timetable::Recorded { start, slots } => {
                 let Some(passed) = now.checked_sub(*start) else { return 0 };
-                // Slots ascend: find the first that is later.
+                // Slots are in ascending order: find the first later one.
                 let (mut from, mut to) = (slots.passed(), slots.passed().saturating_add(limit));
                 while from < to {
                     let middle = from + (to - from) / 2;

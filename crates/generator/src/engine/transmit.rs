@@ -12,7 +12,8 @@ use super::{Limit, Mode};
 use crate::books::TxBooks;
 
 impl Sender {
-    /// Sends what is due on every queue, at most a burst each. Returns whether anything is to be sent.
+    /// Sends due frames on every queue, at most a burst each. Returns true if anything remains to
+    /// be sent.
     #[inline]
     pub fn transmit<T: Transmit>(&mut self, queues: &mut [T], now: impl Fn() -> u64) -> bool {
         let mut busy = false;
@@ -22,7 +23,7 @@ impl Sender {
                     Mode::Paced => self.pace(lane, queue, now()),
                     Mode::Flood => self.flood(lane, queue, now()),
                 },
-                // What a stopped flood has left.
+                // Frames left from a stopped flood.
                 Some(state) if state.queued.frames() > 0 && state.paused == 0 => {
                     self.drop_queued(lane, queue);
                 }
@@ -46,7 +47,7 @@ impl Sender {
         let Some(lane) = self.lanes.get_mut(at) else { return };
         let late_after = self.settings.late_after;
         let mut earliest = now;
-        // Take the slots.
+        // Consume the slots.
         if let [only] = *lane.active.as_slice() {
             let Some(flow) = self.flows.get_mut(usize::from(only)) else { return };
             let room = flow.unbuilt.min(BURST as u64) as usize;
@@ -112,7 +113,7 @@ impl Sender {
             mark(&self.flows, at, &self.books.tx, lane.behind.is_some());
         }
         let disturbed = lane.behind.is_some();
-        // Write and offer. Without buffers the port holds them all: its ring is full.
+        // Write and offer. No free buffers means that the port holds them all: its ring is full.
         let resident = queue.resident();
         let accepted = match queue.reserve(lane.queued.frames()) {
             Some(frames) => {
@@ -138,7 +139,8 @@ impl Sender {
                     if lens.is_some() { &books.accepted_disturbed } else { &books.lost_disturbed };
                 cell.add(count);
             }
-            // What lasts for a time whose slots nobody counted beforehand intends what it has served.
+            // For a flow that is limited by time and whose slots were not counted beforehand, the
+            // intended frames are those served.
             if flow.setup.limit == Limit::Endless || flow.end != u64::MAX {
                 books.intended.add(count);
             }
@@ -160,7 +162,7 @@ impl Sender {
         }
     }
 
-    /// Fills the burst up and offers it; what the port refuses stays for the next time.
+    /// Fills the burst and offers it; refused frames stay for the next call.
     #[inline]
     fn flood<T: Transmit>(&mut self, at: usize, queue: &mut T, now: u64) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
@@ -245,7 +247,7 @@ fn mark(flows: &[Flow], lane: usize, books: &[TxBooks], begins: bool) {
     }
 }
 
-/// Enters that a flow's frames of the slots from `first` to `last` are offered now.
+/// Records that a flow's frames of the slots from `first` to `last` are offered now.
 #[inline]
 fn enter_slots(books: &TxBooks, (first, last): (u64, u64), late: u64, now: u64) {
     if late > 0 {
@@ -267,13 +269,14 @@ fn enter_offer(books: &TxBooks, now: u64) {
     books.last_tsc.set(now);
 }
 
-/// The stamp of frames that leave now; 0 for those that carry none.
+/// The stamp for frames that leave now; 0 for those without one.
 #[inline]
 fn stamp(flow: &Flow, now: u64) -> u64 {
     if flow.setup.stamped { now } else { 0 }
 }
 
-/// Gives refused frames the stamp of now: they are on their way from the offer that the port takes.
+/// Updates the stamps of refused frames to now: their latency starts with the offer that the port
+/// accepts.
 fn restamp<F: Frame>(flows: &[Flow], queued: &Runs, mut frames: &mut [F], now: u64) {
     queued.each(|local, count| {
         let taken = std::mem::take(&mut frames);
@@ -286,7 +289,7 @@ fn restamp<F: Frame>(flows: &[Flow], queued: &Runs, mut frames: &mut [F], now: u
     });
 }
 
-/// Bytes of `count` frames of a flow, whose lengths were noted where they differ.
+/// Bytes of `count` frames of a flow, from the noted lengths if they differ.
 #[inline]
 fn bytes_of(flow: &Flow, count: u64, lens: &[u16]) -> u64 {
     match flow.len {
@@ -295,7 +298,7 @@ fn bytes_of(flow: &Flow, count: u64, lens: &[u16]) -> u64 {
     }
 }
 
-/// Notes the lengths of a flow's frames where they differ.
+/// Notes the lengths of a flow's frames if they differ.
 #[inline]
 fn note_lens<'a, F: Frame>(flow: &Flow, frames: &[F], lens: impl Iterator<Item = &'a mut u16>) {
     if flow.len.is_none() {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Finds the times in which the kernel or a hypervisor took an lcore's CPU away.
+//! Detects when the kernel or a hypervisor took an lcore's CPU away.
 
 use std::cell::Cell;
 
-/// Sees each reading of an lcore's clock. Two that lie further apart than the limit have a *pause* between them: what arrived
-/// meanwhile waited for the lcore.
+/// Is given each reading of an lcore's clock. There is a *pause* between two readings that are
+/// further apart than the limit: frames that arrived in it waited for the lcore.
 #[derive(Debug)]
 pub(super) struct Watch {
     limit: u64,
@@ -13,7 +13,7 @@ pub(super) struct Watch {
 }
 
 impl Watch {
-    /// A watch that has seen nothing. `limit` is in cycles.
+    /// A watch without readings. `limit` is in cycles.
     pub fn new(limit: u64) -> Self {
         Watch { limit, last: Cell::new(u64::MAX), pauses: Cell::new(0) }
     }
@@ -24,7 +24,7 @@ impl Watch {
         self.pauses.get()
     }
 
-    /// The clock was read. Gives the reading back.
+    /// Takes a reading of the clock and returns it.
     #[inline]
     pub fn see(&self, now: u64) -> u64 {
         let passed = now.saturating_sub(self.last.replace(now));
@@ -34,7 +34,7 @@ impl Watch {
         now
     }
 
-    /// The lcore does not look at its queues until the next reading, which is no pause.
+    /// Says that the lcore rests until the next reading, which is then no pause.
     pub fn rest(&self) {
         self.last.set(u64::MAX);
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The loop of an lcore: receives, sends, looks for orders, and rests when nothing moves.
+//! The loop of an lcore: receives, sends, checks for orders, and rests when idle.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,19 +16,20 @@ use super::watch::Watch;
 use crate::capture::Tap;
 use crate::mailbox::Mailbox;
 
-/// How long it rests between two looks. The ports' rings have to hold what comes in this time: strangers'
-/// frames, and those that were under way for longer than the quiet before it.
+/// How long it rests between two polls. The ports' rings have to hold what arrives in this time:
+/// foreign frames, and those that were on their way for longer than the idle time before it.
 const REST: Duration = Duration::from_micros(500);
 
-/// What the control plane wants of an lcore. Flows are indices into the configuration; those that are
-/// not the lcore's are left alone.
+/// An order of the control plane to an lcore. Flows are indices into the configuration; those that
+/// do not belong to the lcore are ignored.
 ///
-/// An lcore makes nothing, drops nothing and clears no histogram: whoever orders brings what is new, and
-/// gets the order back with what it replaced. Books of flows that are to start again are emptied by the
-/// control plane between [`Order::Forget`] and [`Order::Expect`], when nobody else writes them.
+/// An lcore does not create or drop objects and clears no histogram: the caller brings new objects
+/// in the order, and gets it back with those that were replaced. The control plane clears the books
+/// of flows that are to start again between [`Order::Forget`] and [`Order::Expect`], while nothing
+/// else writes to them.
 #[derive(Debug)]
 pub enum Order {
-    /// Stop these flows, and leave their books alone.
+    /// Stop these flows, and do not touch their books.
     Forget(Arc<[usize]>),
     /// Expect a new run of these flows, which were forgotten and whose books are empty.
     Expect {
@@ -36,7 +37,7 @@ pub enum Order {
         flows: Arc<[usize]>,
         /// Number of the run.
         run: u8,
-        /// Whether nothing else transmits: then the counters of ports are emptied.
+        /// True if nothing else is sending: then the counters of ports are cleared.
         from_rest: bool,
     },
     /// Start these flows, which were forgotten and whose books are empty.
@@ -45,27 +46,27 @@ pub enum Order {
         flows: Arc<[usize]>,
         /// Number of the run.
         run: u8,
-        /// When, as a TSC; `None` for now.
+        /// When to start, in TSC cycles; `None` for now.
         at: Option<u64>,
     },
     /// Stop these flows.
     Stop(Arc<[usize]>),
-    /// Have these flows wait.
+    /// Pause these flows.
     Pause(Arc<[usize]>),
-    /// Have these flows go on.
+    /// Resume these flows.
     Resume(Arc<[usize]>),
     /// Change rates and sizes.
     Change(Vec<Change>),
-    /// Give the lcore's n-th receive queue a tap, or take it away. Afterwards, the one before.
+    /// Set the tap of the lcore's n-th receive queue, or remove it. Afterwards, the previous one.
     Tap(usize, Option<Box<Tap>>),
 }
 
-/// An order, and where to say that it is done.
+/// An order, and where to report that it is done.
 #[derive(Debug)]
 pub struct Command {
-    /// What is wanted.
+    /// The order.
     pub order: Order,
-    /// Gets the order back when it is done.
+    /// Receives the order when it is done.
     pub done: oneshot::Sender<Order>,
 }
 
@@ -76,7 +77,7 @@ pub(super) struct Ends<'a> {
     pub stop: &'a AtomicBool,
     /// There is another configuration.
     pub reload: &'a AtomicBool,
-    /// Whether each lcore transmits: while one does, none rests.
+    /// Whether each lcore is sending: while any one is, none rests.
     pub transmitting: &'a [AtomicBool],
 }
 
@@ -103,14 +104,14 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
     /// Polls until the end.
     pub fn work(mut self, ends: &Ends<'_>) {
         let watch = Watch::new(self.station.settings.late_after);
-        // When the present quiet began; 0 while something moves.
+        // When the present idle time began; 0 while there is work.
         let mut quiet_since = 0;
         while !ends.is_here() {
             let mut busy = false;
             if let Some(mut command) = self.orders.take() {
                 self.obey(&mut command.order);
                 self.publish(ends);
-                // Only when the program ends does nobody wait for it.
+                // Only at the end of the program nobody waits for it.
                 let _ = command.done.send(command.order);
                 busy = true;
             }
@@ -129,9 +130,9 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
         }
     }
 
-    /// Rests a little when nothing has moved for long enough: a hundredth of a second, or a second while
-    /// frames may be on their way whose arrival is timed. A poll that need not be is also a risk, because
-    /// drivers have been seen to fall over a peer that leaves while they are polled.
+    /// Rests a little after enough idle time: 10 ms, or a second while stamped frames may still be
+    /// on their way. Unnecessary polls are also a risk, because some drivers crash when a peer
+    /// leaves while they are polled.
     fn rest(&self, quiet: u64, watch: &Watch, ends: &Ends<'_>) {
         let hz = self.station.settings.hz;
         if quiet > hz / 100

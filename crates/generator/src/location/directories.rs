@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The directories in which clients of the API may have sockets. Whoever can write to one could put a
-//! socket of theirs where a link's is expected, and a memif or vhost peer reads this program's memory.
+//! The directories in which API clients may have sockets. A user who can write to one could put a
+//! socket where the generator expects a link's, and a memif or vhost peer can read this program's
+//! memory.
 
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use std::{fs, io};
 const WRITABLE: u32 = 0o022;
 const STICKY: u32 = 0o1000;
 
-/// Directories, each by all the names that a location may call it.
+/// Directories, each with all the names that a location may use for it.
 #[derive(Clone, Debug)]
 pub struct Directories(Arc<[Names]>);
 
@@ -26,10 +27,10 @@ struct Names {
 /// Why sockets cannot be in a directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
-    /// EAL has made none of the program's own.
+    /// EAL has not made the program's run-time directory.
     #[error("the run-time directory {0:?}: {1}; EAL says above why it is not there")]
     Own(PathBuf, io::Error),
-    /// It cannot be looked at.
+    /// It cannot be accessed.
     #[error("--socket-directory {0}: {1}; give a directory that exists")]
     Unusable(PathBuf, io::Error),
     /// Others can make sockets there.
@@ -51,10 +52,10 @@ pub enum DirectoryError {
         directory: PathBuf,
         /// The directory above it that others can write to.
         above: PathBuf,
-        /// The mode of that.
+        /// The mode of that directory.
         mode: u32,
     },
-    /// Another user owns a directory above it, and may rename what is in there, with a sticky bit too.
+    /// Another user owns a directory above it, and may rename its contents even with a sticky bit.
     #[error(
         "--socket-directory {directory}: user {owner} can rename it, because {above} belongs to that user, and could put sockets of theirs in its place; give one in a directory of yours or root's: mkdir -m 700 DIRECTORY"
     )]
@@ -66,7 +67,7 @@ pub enum DirectoryError {
         /// The owner of that.
         owner: u32,
     },
-    /// It is another user's.
+    /// Another user owns it.
     #[error(
         "--socket-directory {directory}: it belongs to user {owner}, who can put sockets there and read the memory of this program, which user {user} runs; give one of your own: mkdir -m 700 DIRECTORY"
     )]
@@ -75,17 +76,17 @@ pub enum DirectoryError {
         directory: PathBuf,
         /// Its owner.
         owner: u32,
-        /// Who runs this program.
+        /// The user that runs this program.
         user: u32,
     },
 }
 
 impl Directories {
-    /// The program's own directory, which EAL has made, and those that its starter has chosen.
+    /// The program's run-time directory, which EAL has made, and those given on the command line.
     ///
     /// # Errors
-    /// The first that is no directory; of the chosen ones, also the first where users other than root and
-    /// the starter can put a socket.
+    /// The first path that is not a directory. For those of the command line also the first in
+    /// which a user other than root and the program's own can put a socket.
     pub fn new(
         own: Option<PathBuf>,
         chosen: impl IntoIterator<Item = PathBuf>,
@@ -103,9 +104,9 @@ impl Directories {
         Ok(Directories(names.into()))
     }
 
-    /// The one path of the socket if it is directly in one of the directories: two locations are the same
-    /// link if their paths are. The directory is compared as text: what a symbolic link in it points to
-    /// could be another one by the time that the socket is made.
+    /// Returns the socket's path in a unique form if it is directly in one of the directories: two
+    /// locations are the same link if these paths are equal. The directory is compared as text,
+    /// because a symbolic link in it could point elsewhere by the time the socket is made.
     pub(super) fn resolve(&self, path: &str) -> Option<PathBuf> {
         let (parent, name) = path.rsplit_once('/')?;
         if ["", ".", ".."].contains(&name) {
@@ -136,13 +137,13 @@ fn look(directory: &Path) -> io::Result<Names> {
     }
 }
 
-/// Whether only root and the starter can put sockets into a directory, and another into its place.
+/// Checks that only root and the program's user can put sockets into a directory, or replace it.
 fn check(given: &Path, canonical: &Path) -> Result<(), DirectoryError> {
     let look = |place: &Path| {
         fs::metadata(place).map_err(|error| DirectoryError::Unusable(place.to_owned(), error))
     };
     let user = host::user();
-    // In a user namespace root may have no number: its directories seem to be those of 65534.
+    // In a user namespace, root may be unmapped: its directories then seem to belong to 65534.
     let trusted = [0, user, look(Path::new("/"))?.uid()];
     for (above, place) in canonical.ancestors().enumerate() {
         let found = look(place)?;
@@ -154,8 +155,8 @@ fn check(given: &Path, canonical: &Path) -> Result<(), DirectoryError> {
     Ok(())
 }
 
-/// Access control lists show in the group's bits. The sticky bit does not help: it keeps others from
-/// removing a socket, not from making one.
+/// Access control lists show up in the group's bits. The sticky bit does not help: it prevents
+/// other users from removing a socket, not from making one.
 fn is_private(directory: &Path, owner: u32, mode: u32, user: u32) -> Result<(), DirectoryError> {
     let directory = directory.to_owned();
     match mode & WRITABLE {
@@ -165,7 +166,7 @@ fn is_private(directory: &Path, owner: u32, mode: u32, user: u32) -> Result<(), 
     }
 }
 
-/// The sticky bit keeps all others from renaming what is in a directory, but not its owner.
+/// The sticky bit prevents all other users from renaming what is in a directory, but not its owner.
 fn is_fixed(
     directory: &Path,
     above: &Path,
@@ -289,7 +290,7 @@ mod tests {
         }
     }
 
-    /// As its owner could do with any directory below, whoever has that.
+    /// The owner of a directory can do that with any directory below, even one of another user.
     #[test]
     fn another_user_above_it_is_seen_at_any_height() {
         const OTHER: u32 = 65534;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which interfaces of the kernel the locations of one source may name. A port there sends and receives, and a
-//! capture shows, whatever passes.
+//! Which network interfaces a source's locations may name. A port there can send and receive, and a
+//! capture can show, all its traffic.
 
 use std::str::FromStr;
 use std::sync::Arc;
@@ -12,7 +12,7 @@ const MAX_PATTERN: usize = 64;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
-/// A text that no interface's name could match.
+/// A text that cannot match any interface's name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "give the name of an interface, or a pattern such as 'veth*': 1 to {MAX_PATTERN} bytes without / , : or spaces"
@@ -32,12 +32,12 @@ impl FromStr for Pattern {
 }
 
 impl Pattern {
-    /// Whether the whole name matches.
+    /// Returns true if the whole name matches.
     #[must_use]
     pub fn matches(&self, name: &str) -> bool {
         let (pattern, name): (Vec<char>, Vec<char>) =
             (self.0.chars().collect(), name.chars().collect());
-        // By length of the name so far: whether the pattern so far matches it.
+        // By length of the name's prefix: true if the pattern so far matches it.
         let mut matched = vec![false; name.len() + 1];
         if let Some(first) = matched.first_mut() {
             *first = true;
@@ -69,7 +69,7 @@ pub enum Interfaces {
 }
 
 impl Interfaces {
-    /// Whether a location may use the interface of this name.
+    /// Returns true if a location may use the interface of this name.
     #[must_use]
     pub fn allow(&self, name: &str) -> bool {
         match self {
@@ -79,7 +79,8 @@ impl Interfaces {
     }
 }
 
-/// The option that would allow an interface. A name that a shell or a pattern would read otherwise is not repeated.
+/// The option that allows an interface. A name with a special meaning in a shell or a pattern is
+/// not repeated.
 pub(super) fn option_for(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "._-@".contains(c);
     match name.chars().all(plain) {

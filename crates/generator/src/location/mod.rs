@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where an OTG port is: an interface, the socket of a link to another program, a device of this
-//! program alone, or a PCI address.
+//! Where an OTG port is: a network interface, the socket of a link to another program, a device
+//! inside this program, or a PCI address.
 //!
-//! [`Location::read`] takes the text of OTG's `location`, [`Location::probe`] looks whether it can be
-//! opened now, and [`Location::device_arguments`] says it to DPDK.
+//! [`Location::read`] parses the text of OTG's `location`, [`Location::probe`] checks whether it
+//! can be opened now, and [`Location::device_arguments`] returns the arguments for DPDK.
 
 mod directories;
 mod interfaces;
@@ -22,7 +22,7 @@ pub use policy::{Policy, Sockets, Vdevs};
 pub use probe::Unavailable;
 pub use read::LocationError;
 
-/// The side of a link with a socket.
+/// The side of a link's socket.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Listens on the socket.
@@ -34,25 +34,25 @@ pub enum Role {
 /// How frames get to an interface of the kernel and from there.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Driver {
-    /// Packet sockets: any interface; the kernel's stack sees the frames too.
+    /// Packet sockets: any interface; the kernel's stack receives the frames too.
     AfPacket,
-    /// AF_XDP sockets, which take every frame that comes in, away from the stack.
+    /// AF_XDP sockets, which take every received frame away from the stack.
     AfXdp(Copying),
 }
 
 /// How AF_XDP moves frames between the driver's memory and ours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Copying {
-    /// Without a copy if the interface's driver can, else by one.
+    /// Zero-copy if the interface's driver supports it, otherwise copy mode.
     #[default]
     Either,
-    /// By a copy.
+    /// Copy mode.
     Copy,
-    /// Without a copy, or not at all.
+    /// Zero-copy only.
     ZeroCopy,
 }
 
-/// Which end of a vhost-user link we are. Either may listen.
+/// Which end of a vhost-user link this is. Either may listen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum VhostEnd {
     /// The host's: `net_vhost`.
@@ -62,7 +62,7 @@ pub enum VhostEnd {
 }
 
 impl VhostEnd {
-    /// What the location begins with.
+    /// The prefix of such a location.
     fn kind(self) -> &'static str {
         match self {
             VhostEnd::Vhost => "vhost",
@@ -88,48 +88,50 @@ pub enum Location {
         name: String,
         /// How frames get there.
         driver: Driver,
-        /// Queues of the device.
+        /// Number of the device's queues.
         queues: u16,
     },
     /// `memif:SOCKET[,role=client|server][,id=N]`.
     Memif {
         /// Path of the socket.
         socket: String,
-        /// Our side.
+        /// Our role.
         role: Role,
-        /// Number of the link on the socket.
+        /// Number of the interface on the socket.
         id: u32,
     },
     /// `vhost:SOCKET[,role=server|client][,queues=N]` or
     /// `virtio_user:SOCKET[,role=client|server][,queues=N]`.
     VhostUser {
-        /// Which end we are.
+        /// Which end this is.
         end: VhostEnd,
         /// Path of the socket.
         socket: String,
-        /// Our side of the socket.
+        /// Our role on the socket.
         role: Role,
-        /// Pairs of queues.
+        /// Number of queue pairs.
         queues: u16,
     },
-    /// `tap:NAME`: an interface that is made, and goes with the port.
+    /// `tap:NAME`: an interface that is created, and removed with the port.
     Tap(String),
-    /// `ring:NAME`: what is sent is received again.
+    /// `ring:NAME`: sent frames are received again.
     Ring(String),
-    /// `null[:NAME][,size=N][,no-rx=0|1]`: frames go nowhere and come from nowhere.
+    /// `null[:NAME][,size=N][,no-rx=0|1]`: sent frames are discarded; received ones contain nothing
+    /// meaningful.
     Null {
-        /// Tells several of them apart.
+        /// Distinguishes several of them.
         name: String,
         /// Length of received frames in bytes without the FCS; DPDK's choice if not given.
         size: Option<u16>,
         /// Nothing is received.
         no_rx: bool,
     },
-    /// `vdev:ARGUMENTS`, given to DPDK as they are; see [`Vdevs`].
+    /// `vdev:ARGUMENTS`, passed to DPDK unchanged; see [`Vdevs`].
     Vdev {
         /// The device's name and arguments.
         arguments: String,
-        /// By which rule they were read: a client of the API may name some devices, and have none made.
+        /// The rule by which they were checked: an API client may name certain devices, and may not
+        /// have them created.
         allowed: Vdevs,
     },
     /// `pci:ADDRESS`.
@@ -173,17 +175,18 @@ impl Location {
         }
     }
 
-    /// Whether the number makes the device's name, so that the location names none that is there already.
+    /// Returns true if the device's name comes from the number, so that the location cannot name an
+    /// existing device.
     pub fn is_numbered(&self) -> bool {
         self.device_arguments(0) != self.device_arguments(1)
     }
 
-    /// Whether it is a `vdev:` of a client of the API.
+    /// Returns true if this is a `vdev:` of an API client.
     pub fn is_clients_device(&self) -> bool {
         matches!(self, Location::Vdev { allowed: Vdevs::Pathless, .. })
     }
 
-    /// What DPDK calls the device of these arguments.
+    /// DPDK's name for the device with these arguments.
     pub fn device_name(&self, arguments: &str) -> String {
         match self {
             Location::Pci(address) => full_address(address),
@@ -191,7 +194,7 @@ impl Location {
         }
     }
 
-    /// The socket that we would listen on.
+    /// The socket on which we would listen.
     pub fn listens_on(&self) -> Option<&str> {
         match self {
             Location::Memif { socket, role: Role::Server, .. }
@@ -201,7 +204,7 @@ impl Location {
         }
     }
 
-    /// The interface of the kernel that frames go through; none for one that the port itself makes.
+    /// The network interface that frames go through; none if the port creates it.
     pub fn interface(&self) -> Option<&str> {
         match self {
             Location::Interface { name, .. } => Some(name),
@@ -209,7 +212,7 @@ impl Location {
         }
     }
 
-    /// The interfaces of the kernel that the port would use or make.
+    /// The network interfaces that the port would use or create.
     pub fn interfaces(&self) -> Vec<&str> {
         match self {
             Location::Interface { name, .. } | Location::Tap(name) => vec![name],
@@ -218,7 +221,7 @@ impl Location {
         }
     }
 
-    /// How many queues the device has in each direction, as far as the location says.
+    /// Number of queues per direction, as far as the location specifies it.
     pub fn queues(&self) -> u16 {
         match self {
             Location::Interface { queues, .. } | Location::VhostUser { queues, .. } => *queues,
@@ -226,9 +229,9 @@ impl Location {
         }
     }
 
-    /// Whether only the first queue in each direction may be used, however many the driver has: memif's
-    /// ends agree on a number of rings when they connect, and the driver takes the memory of a queue
-    /// above it for a ring all the same.
+    /// Returns true if only the first queue in each direction may be used, however many the driver
+    /// has: memif's ends agree on a number of rings when they connect, and the driver treats the
+    /// memory of a queue above it as a ring all the same.
     pub fn has_one_queue(&self) -> bool {
         match self {
             Location::Memif { .. } => true,
@@ -237,7 +240,8 @@ impl Location {
         }
     }
 
-    /// Whether net_af_xdp has the port: it gives back neither buffers nor ports that it could not set up.
+    /// Returns true if the driver is net_af_xdp: it releases neither buffers nor ports that it
+    /// could not set up.
     pub fn is_af_xdp(&self) -> bool {
         match self {
             Location::Interface { driver, .. } => matches!(driver, Driver::AfXdp(_)),
@@ -246,7 +250,7 @@ impl Location {
         }
     }
 
-    /// Whether two locations are the same link, so that only one port can be there.
+    /// Returns true if two locations are the same link, so that only one port can be there.
     pub fn collides_with(&self, other: &Location) -> bool {
         match (self, other) {
             (
@@ -258,7 +262,7 @@ impl Location {
                 Location::Tap(b) | Location::Interface { name: b, .. },
             )
             | (Location::Null { name: a, .. }, Location::Null { name: b, .. }) => a == b,
-            // Both ends of one link in one process would wait for each other.
+            // Both ends of a link in one process would wait for each other.
             (
                 Location::VhostUser { socket: a, .. },
                 Location::VhostUser { socket: b, .. } | Location::Memif { socket: b, .. },
@@ -282,19 +286,19 @@ fn role_name(role: Role) -> &'static str {
     }
 }
 
-/// Nothing for the usual value, else what `text` makes of it.
+/// An empty string for the default value, otherwise `text` of the value.
 fn unless<T: PartialEq>(usual: T, value: T, text: impl FnOnce(T) -> String) -> String {
     if value == usual { String::new() } else { text(value) }
 }
 
-/// As short as it can be read back.
+/// The shortest text that reads back the same.
 impl fmt::Display for Location {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Location::Interface { name, driver, queues } => {
                 let queues = unless(1, *queues, |queues| format!(",queues={queues}"));
                 match driver {
-                    // A name alone is read as a device of its own there.
+                    // A name alone would be parsed as another kind of location.
                     Driver::AfPacket if queues.is_empty() && name != "null" => f.write_str(name),
                     Driver::AfPacket => write!(f, "af_packet:{name}{queues}"),
                     Driver::AfXdp(copying) => {

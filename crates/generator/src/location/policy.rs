@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a location may name. Whoever starts the program may name any path. A client of the API may be
-//! another user, and the program may be root's: the client's sockets lie in chosen directories, and its
-//! virtual devices get no paths.
+//! What a location may name. The command line may name any path. An API client may be another user,
+//! while the program may run as root: the client's sockets must be in allowed directories, and its
+//! virtual devices cannot have paths.
 
 use std::fs;
 use std::path::PathBuf;
@@ -10,22 +10,22 @@ use super::directories::Directories;
 use super::interfaces::Interfaces;
 use super::read::LocationError;
 
-/// What the names of EAL's sockets, and of the API's own, in the run-time directory begin with.
+/// Prefixes of the names of EAL's and the API's own sockets in the run-time directory.
 const OF_EAL: [&str; 3] = ["dpdk_telemetry", "mp_socket", "otg"];
 
-/// What the locations of one source may name.
+/// What the locations from one source may name.
 #[derive(Clone, Debug)]
 pub struct Policy {
     /// Which virtual devices.
     pub vdevs: Vdevs,
-    /// Where sockets may lie.
+    /// Where sockets may be.
     pub sockets: Sockets,
     /// Which interfaces of the kernel.
     pub interfaces: Interfaces,
 }
 
 impl Policy {
-    /// For whoever starts the program, with no option that allows more.
+    /// For the command line, without an option that allows more.
     pub const COMMAND_LINE: Policy =
         Policy { vdevs: Vdevs::Known, sockets: Sockets::Anywhere, interfaces: Interfaces::Any };
 }
@@ -42,7 +42,7 @@ pub enum Vdevs {
     Any,
 }
 
-/// Where the sockets of memif, vhost and virtio_user locations may lie.
+/// Where the sockets of memif, vhost and virtio_user locations may be.
 #[derive(Clone, Debug)]
 pub enum Sockets {
     /// Anywhere.
@@ -52,7 +52,8 @@ pub enum Sockets {
 }
 
 impl Sockets {
-    /// The path of the socket that a location of this kind names, if it may; each socket has one.
+    /// Returns the path of the socket for a location of this kind, in a unique form, if it is
+    /// allowed.
     pub(super) fn resolve(&self, kind: &'static str, path: &str) -> Result<String, LocationError> {
         let Sockets::In(directories) = self else { return Ok(without_repeats(path)) };
         let found = directories.resolve(path).map(PathBuf::into_os_string);
@@ -64,7 +65,7 @@ impl Sockets {
         if OF_EAL.iter().any(|eal| name.starts_with(eal)) {
             return Err(LocationError::OfEal { kind, path: path.to_owned() });
         }
-        // A client would connect to a socket elsewhere.
+        // Otherwise a client would connect to a socket elsewhere.
         match fs::symlink_metadata(&found).is_ok_and(|found| found.is_symlink()) {
             true => Err(LocationError::SymbolicLink { kind, path: path.to_owned() }),
             false => Ok(found),
@@ -72,8 +73,8 @@ impl Sockets {
     }
 }
 
-/// The path without what says nothing, `//` and `/./`. Symbolic links stay, and so do `..` and the end,
-/// which may mean something else than they say.
+/// The path without repeated slashes and `/./`. Symbolic links stay, and so do `..` and the last
+/// component, whose meaning may depend on the file system.
 fn without_repeats(path: &str) -> String {
     let Some((parent, name)) = path.rsplit_once('/') else { return path.to_owned() };
     let parts = parent.split('/').filter(|part| !["", "."].contains(part));
@@ -212,7 +213,7 @@ mod tests {
         }
     }
 
-    /// DPDK reads what is between brackets as one value: the path would go on behind the comma.
+    /// DPDK parses text between brackets as one value: the path would continue after the comma.
     #[test]
     fn a_socket_has_no_brackets() {
         let (_scratch, inside, policy) = scratch();

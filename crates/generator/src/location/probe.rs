@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Looks whether a location can be opened, before DPDK says no in fewer words.
+//! Checks whether a location can be opened, because DPDK's own errors say less.
 
 use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixStream;
@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::{Copying, Driver, Location, Role, Vdevs, VhostEnd, full_address, vdev};
 
-/// How long a device may wait for its other end while it is made.
+/// How long creating a device may wait for its peer.
 const PATIENCE: Duration = Duration::from_secs(3);
 
 /// Why a location cannot be opened now.
@@ -18,30 +18,30 @@ pub enum Unavailable {
     /// There is no such interface.
     #[error("there is no network interface {0:?} (see `ip link`)")]
     NoInterface(String),
-    /// XDP programs run behind its driver only, where DPDK attaches none.
+    /// The interface only supports generic XDP, which DPDK does not attach.
     #[error(
         "af_xdp: the driver of {0} runs no XDP programs, as the kernel says; use af_packet:{0}"
     )]
     NoXdp(String),
-    /// Its driver always copies, or the kernel does not say.
+    /// Its driver always copies, or the kernel does not report it.
     #[error(
         "af_xdp: {0} cannot do without copying, as far as the kernel says; leave out mode=zero-copy"
     )]
     NoZeroCopy(String),
-    /// A second XDP program needs a file system for BPF.
+    /// A second XDP program needs a mounted BPF file system.
     #[error(
-        "af_xdp: {0} has an XDP program already, and beside it ours needs /sys/fs/bpf: `mount -t bpf bpf /sys/fs/bpf`, or `ip link set {0} xdp off`"
+        "af_xdp: {0} already has an XDP program, and a second one needs /sys/fs/bpf: mount it (`mount -t bpf bpf /sys/fs/bpf`), or remove the program (`ip link set {0} xdp off`)"
     )]
     HasXdp(String),
-    /// A tap port would make an interface of that name.
+    /// A tap port would create an interface of that name.
     #[error(
         "there is a network interface {0:?} already: a tap port makes its own; choose another name, or af_packet:{0} to use it"
     )]
     InterfaceTaken(String),
-    /// A tap port of a client's has to say which interface it makes.
+    /// A client's tap port must name the interface that it creates.
     #[error("device {0:?}: give the interface that it is to make, by tap:NAME or ,iface=NAME")]
     NoTapName(String),
-    /// A client names a device that the starter has not made, of a driver with a socket.
+    /// A client names a device that was not created at the start, of a driver with a socket.
     #[error(
         "there is no device {name:?}, and a configuration cannot make one of this driver: use {location}, or start the generator with EAL options that make it (--vdev {name},... before a --); a port that has been closed is gone"
     )]
@@ -54,12 +54,12 @@ pub enum Unavailable {
     /// The kernel has no tap interfaces.
     #[error("tap {0:?}: there is no /dev/net/tun; as root: modprobe tun")]
     NoTun(String),
-    /// Something is at the socket's path.
+    /// A file exists at the socket's path.
     #[error(
         "socket {0:?} exists: end the program that serves it, remove the file, or choose another path"
     )]
     SocketTaken(String),
-    /// Nothing listens on the socket that we would connect to.
+    /// Nothing listens on the socket to which we would connect.
     #[error(
         "nobody listens on socket {0:?}: start the other end first, or listen here by ,role=server"
     )]
@@ -73,8 +73,9 @@ pub enum Unavailable {
 }
 
 impl Location {
-    /// Looks whether the location can be opened, for which DPDK has no port yet; `ours` are the sockets that we listen on already.
-    /// A socket that no process has open any more is removed from where we want to listen.
+    /// Checks whether the location, for which DPDK has no port yet, can be opened; `ours` are the
+    /// sockets on which we already listen. Removes a socket that no process has open if it is where
+    /// we want to listen.
     ///
     /// # Errors
     /// [`Unavailable`], with what to do.
@@ -95,7 +96,7 @@ impl Location {
             Location::Tap(name) if !Path::new("/dev/net/tun").exists() => {
                 Err(Unavailable::NoTun(name.clone()))
             }
-            // These connect once, when they are made or started; vhost goes on trying.
+            // These connect once, when they are created or started; vhost keeps trying.
             Location::VhostUser {
                 end: VhostEnd::VirtioUser, socket, role: Role::Client, ..
             }
@@ -117,11 +118,11 @@ impl Location {
 }
 
 impl Location {
-    /// Makes the device by `attach`. One that would wait for ever until somebody connects, as
-    /// virtio_user does when it listens, gets a connection after 3 s that says nothing: then it gives up.
+    /// Creates the device with `attach`. A virtio_user device that listens would wait for ever for
+    /// a client; after 3 s it gets an empty connection, with which it gives up.
     ///
     /// # Errors
-    /// That of `attach`, with what to do if nobody came.
+    /// That of `attach`, with what to do if no client connected.
     pub fn attach<T>(&self, attach: impl FnOnce() -> Result<T, String>) -> Result<T, String> {
         let Location::VhostUser { end: VhostEnd::VirtioUser, socket, role: Role::Server, .. } =
             self
@@ -143,7 +144,7 @@ impl Location {
                 Path::new(path).symlink_metadata().is_ok_and(|found| found.file_type().is_socket())
             };
             if gave_up && is_socket(socket) {
-                // The driver forgets to, and never closes it.
+                // The driver neither removes nor closes it.
                 let _ = std::fs::remove_file(socket);
             }
             attached.map_err(|error| match gave_up {
@@ -157,14 +158,14 @@ impl Location {
     }
 }
 
-/// Whether a socket can be made there; one that nobody serves is removed.
+/// Checks that a socket can be made there; removes one that no process serves.
 fn can_listen(socket: &str) -> Result<(), Unavailable> {
     let path = Path::new(socket);
-    // Of a device's arguments it may be relative.
+    // In a device's arguments it may be relative.
     let has_directory =
         path.parent().is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir());
     if host::is_stale_socket(path) {
-        // If it stays, the next line tells.
+        // If this fails, the next line reports it.
         let _ = std::fs::remove_file(path);
     }
     if path.symlink_metadata().is_ok() {
@@ -176,8 +177,8 @@ fn can_listen(socket: &str) -> Result<(), Unavailable> {
     }
 }
 
-/// Whether the interface's driver runs XDP programs. DPDK would only find that out after it has made a
-/// port, which it cannot remove then.
+/// Checks that the interface's driver supports XDP programs. DPDK would find that out only after
+/// creating a port that it cannot remove.
 pub(super) fn can_run_xdp(name: &str) -> Result<(), Unavailable> {
     let Ok(Some(interface)) = host::interface(name) else { return Ok(()) };
     match interface.has_native_xdp() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Reads the text of a location. Every option may be given once; the error names the one that is wrong.
+//! Parses the text of a location. Every option may be given once; the error names the wrong one.
 
 use std::str::FromStr;
 
@@ -10,18 +10,18 @@ use super::{Copying, Driver, Location, Role, VhostEnd, interfaces, vdev};
 const MAX_SOCKET_PATH: usize = 107;
 /// Longest name of an interface, without its NUL.
 const MAX_INTERFACE: usize = 15;
-/// Longest name of a ring: DPDK builds longer names of it, of which it cuts none.
+/// Longest name of a ring: DPDK derives longer names from it, which must not be truncated.
 const MAX_RING: usize = 8;
 /// Most queues that a location may ask for: as many as the drivers have by default.
 pub(super) const MAX_QUEUES: u16 = 16;
-/// Longest frame that net_null may make. Longer ones might not fit into their buffers: see what
-/// `dpdk::Eal::attach` takes.
+/// Longest frame of net_null. Longer ones might not fit into their buffers: see what
+/// `dpdk::Eal::attach` allows.
 pub(super) const MAX_NULL_SIZE: u16 = 64;
 
-/// Why a location is not one.
+/// Why a text is not a location.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LocationError {
-    /// Nothing is there.
+    /// The text is empty.
     #[error(
         "is empty; give an interface's name, or af_packet:IFACE, af_xdp:IFACE, memif:SOCKET, vhost:SOCKET, virtio_user:SOCKET, tap:NAME, ring:NAME, null, vdev:ARGUMENTS or pci:ADDRESS"
     )]
@@ -34,9 +34,9 @@ pub enum LocationError {
     /// An interface's name is too long or holds characters that none can have.
     #[error("{0:?} cannot be an interface's name")]
     Interface(String),
-    /// The interface is none of those that the starter has named.
+    /// The interface is not among the allowed ones.
     #[error(
-        "interface {0:?} is not allowed: configurations may use those that whoever starts the generator names, here by `generator {option}`",
+        "interface {0:?} is not allowed: allow it for configurations by starting the generator with the option `{option}`",
         option = interfaces::option_for(.0)
     )]
     NotAllowed(String),
@@ -50,7 +50,7 @@ pub enum LocationError {
         /// What was given.
         path: String,
     },
-    /// The socket is in no directory where those of a configuration may be.
+    /// The socket is not in a directory that is allowed for configurations.
     #[error(
         "{kind} socket {path:?} is not directly in an allowed directory ({directories}); to allow another, start `generator --socket-directory DIRECTORY`"
     )]
@@ -72,7 +72,7 @@ pub enum LocationError {
         /// What was given.
         path: String,
     },
-    /// A link stands where the socket should be.
+    /// A symbolic link is in the socket's place.
     #[error("{kind} socket {path:?} is a symbolic link: give the path of the socket itself")]
     SymbolicLink {
         /// The kind of location.
@@ -108,7 +108,7 @@ pub enum LocationError {
         "device arguments {0:?} are empty, hold control characters, or name a socket with a bracket"
     )]
     Vdev(String),
-    /// The driver is not one of those that are known to do no harm.
+    /// The driver is not among the known safe ones.
     #[error(
         "device {0:?} is not allowed; a name begins with one of {drivers}; `generator --allow-any-vdev` permits net_pcap too, and EAL's own --vdev takes any",
         drivers = vdev::driver_names()
@@ -117,7 +117,8 @@ pub enum LocationError {
     /// The device arguments hold a pointer.
     #[error("device arguments {0:?}: `internal=` is a pointer in memory and never allowed")]
     Internal(String),
-    /// The driver's argument may come from the command line only: it may be a path, a program or a large size.
+    /// The argument may come only from the command line: it may be a path, a program or a large
+    /// size.
     #[error(
         "argument {key:?} of {driver} is not allowed in a configuration (allowed: {known}; others may name files, programs or more interfaces, or reserve any amount of memory); `generator --allow-any-vdev` permits it"
     )]
@@ -155,7 +156,7 @@ pub enum LocationError {
     },
 }
 
-/// As whoever starts the program may write it.
+/// By the rules of the command line.
 impl FromStr for Location {
     type Err = LocationError;
 
@@ -177,12 +178,12 @@ impl Location {
         }
     }
 
-    /// The same, at any interface.
+    /// Like [`Self::read`], at any interface.
     fn read_any(text: &str, policy: &Policy) -> Result<Self, LocationError> {
         match text.split_once(':') {
             _ if text.is_empty() => Err(LocationError::Empty),
             None if text == "null" => null(""),
-            // No interface has a comma in a name that drivers take.
+            // Drivers accept no interface name with a comma.
             None if text.starts_with("null,") => {
                 null(text.strip_prefix("null").unwrap_or_default())
             }
@@ -209,7 +210,7 @@ impl Location {
     }
 }
 
-/// The options behind the first comma, one at a time.
+/// The options after the first comma, one at a time.
 struct Options<'text> {
     kind: &'static str,
     known: &'static str,
@@ -218,7 +219,7 @@ struct Options<'text> {
 }
 
 impl<'text> Options<'text> {
-    /// Those of `text`, and what is before them.
+    /// Returns the text before the options, and the options.
     fn of(kind: &'static str, known: &'static str, text: &'text str) -> (&'text str, Self) {
         let mut rest = text.split(',');
         let first = rest.next().unwrap_or_default();
@@ -231,13 +232,13 @@ impl<'text> Options<'text> {
         Some(self.option.split_once('=').unwrap_or((self.option, "")))
     }
 
-    /// The present option is wrong.
+    /// The error for the present option.
     fn bad(&self) -> LocationError {
         let option = self.option.to_owned();
         LocationError::Option { kind: self.kind, option, known: self.known }
     }
 
-    /// Sets what the present option means, if it is its first time.
+    /// Sets `place` to the present option's value, unless it was set before.
     fn set<T>(&self, place: &mut Option<T>, value: Option<T>) -> Result<(), LocationError> {
         match (place.is_none(), value) {
             (true, Some(value)) => {
@@ -275,7 +276,7 @@ pub(super) fn interface_name(name: &str) -> Result<String, LocationError> {
     if bad { Err(LocationError::Interface(name.to_owned())) } else { Ok(name.to_owned()) }
 }
 
-/// The kernel would put a number in place of `%d`, and the port would be elsewhere.
+/// The kernel would replace `%d` by a number, and the port would be elsewhere.
 fn tap_name(name: &str) -> Result<String, LocationError> {
     match name.contains('%') {
         true => Err(LocationError::Interface(name.to_owned())),
@@ -292,7 +293,7 @@ fn device_name(kind: &'static str, name: &str) -> Result<String, LocationError> 
 }
 
 fn socket_path(kind: &'static str, path: &str, sockets: &Sockets) -> Result<String, LocationError> {
-    // DPDK reads commas between brackets as part of a value.
+    // DPDK parses commas between brackets as part of a value.
     let good = |path: &str| {
         path.starts_with('/')
             && path.len() <= MAX_SOCKET_PATH
@@ -302,7 +303,7 @@ fn socket_path(kind: &'static str, path: &str, sockets: &Sockets) -> Result<Stri
     if !good(path) {
         return Err(bad());
     }
-    // A directory's name without symbolic links may be a longer one.
+    // A directory's name without symbolic links may be longer.
     let found = sockets.resolve(kind, path)?;
     good(&found).then_some(found).ok_or_else(bad)
 }

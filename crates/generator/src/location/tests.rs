@@ -204,7 +204,7 @@ fn a_socket_left_behind_is_removed_and_a_live_one_kept() {
         assert_eq!(client.probe(&[]), Ok(()));
         assert!(path.exists());
         drop(listener);
-        // Only who wants to listen there takes it away.
+        // Only a probe that wants to listen there removes it.
         let unserved = client.probe(&[]);
         let once = !matches!(client, Location::VhostUser { end: VhostEnd::Vhost, .. });
         assert_eq!(matches!(unserved, Err(Unavailable::NotServed(_))), once);
@@ -220,7 +220,7 @@ fn what_is_no_socket_is_kept() {
     let file = dir.path().join("file");
     let link = dir.path().join("link");
     std::fs::write(&file, "kept").unwrap();
-    // What it leads to is a dead socket: that is another's.
+    // It leads to a dead socket, which belongs to somebody else.
     let dead = dir.path().join("dead");
     drop(std::os::unix::net::UnixListener::bind(&dead).unwrap());
     std::os::unix::fs::symlink(&dead, &link).unwrap();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The arguments of `vdev:` locations: which drivers and arguments a client of the API may name, which
-//! device it may have made, and which socket a device would listen on.
+//! The arguments of `vdev:` locations: which drivers and arguments an API client may name, which
+//! devices it may create, and on which socket a device would listen.
 
 use std::fmt;
 use std::ops::RangeInclusive;
@@ -9,10 +9,10 @@ use super::policy::Vdevs;
 use super::probe::{Unavailable, can_run_xdp};
 use super::read::{self, LocationError};
 
-/// A driver that a `vdev:` may name. Others take a program to run or a pointer.
+/// A driver that a `vdev:` may name. Other drivers run a program or take a pointer.
 struct Driver {
     name: &'static str,
-    /// All of its arguments in DPDK 22.11 to 25.11, each with its type. Others are left to DPDK.
+    /// All its arguments in DPDK 22.11 to 25.11, each with its type. Others are left to DPDK.
     arguments: &'static [(&'static str, Value, Giver)],
     socket: Option<Socket>,
 }
@@ -20,22 +20,23 @@ struct Driver {
 /// Who may give an argument.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Giver {
-    /// Clients of the API, too: it names no path and no program, and reserves no more memory than
-    /// [`Location::Interface`](super::Location::Interface) may with its queues.
+    /// API clients too: it names no path and no program, and reserves no more memory than
+    /// [`Location::Interface`](super::Location::Interface) can with its queues.
     Client,
-    /// Whoever starts the program, or whomever that one trusts.
+    /// Only the command line, or clients that it trusts.
     Starter,
 }
 
 use Giver::{Client, Starter};
 
-/// What the value of an argument has to be.
+/// The type of an argument's value.
 enum Value {
-    /// A decimal number. Drivers read numbers in several ways: an octal or negative one could be large to them.
+    /// A decimal number. Drivers parse numbers in different ways: an octal or negative one could
+    /// become a large one.
     Number(RangeInclusive<u32>),
     /// The name of a network interface.
     Interface,
-    /// The name of a network interface that the device makes.
+    /// The name of a network interface that the device creates.
     NewInterface,
     /// `fixed`, or an Ethernet address.
     Mac,
@@ -45,14 +46,14 @@ enum Value {
     Word(&'static [&'static str]),
     /// The path of a file or a socket, or the name of an abstract socket.
     Path,
-    /// Printable characters, so many at most.
+    /// At most so many printable characters.
     Text(usize),
 }
 
 /// A driver's argument that is the path of a socket.
 struct Socket {
     key: &'static str,
-    /// What takes its place.
+    /// The location to use instead.
     location: &'static str,
 }
 
@@ -108,7 +109,7 @@ const DRIVERS: [Driver; 9] = [
         ],
         socket: Some(Socket { key: "socket", location: "memif:SOCKET" }),
     },
-    // remote takes the frames of another interface.
+    // `remote` takes the frames of another interface.
     Driver {
         name: "net_tap",
         arguments: &[
@@ -118,8 +119,8 @@ const DRIVERS: [Driver; 9] = [
         ],
         socket: None,
     },
-    // blocksz, framesz and framecnt are the sizes of its rings: the kernel's memory, which cannot be
-    // swapped. A pair of queues has 2 MiB without them, and 512 MiB with the largest.
+    // blocksz, framesz and framecnt are the sizes of its rings: kernel memory, which cannot be
+    // swapped. A queue pair has 2 MiB by default, and 512 MiB with the largest values.
     Driver {
         name: "net_af_packet",
         arguments: &[
@@ -140,7 +141,7 @@ const DRIVERS: [Driver; 9] = [
             ("iface", Value::Interface, Client),
             ("start_queue", Value::Number(0..=1023), Client),
             ("queue_count", QUEUES, Client),
-            // As many as the driver takes by itself.
+            // The driver's default.
             ("busy_budget", Value::Number(0..=64), Client),
             ("force_copy", FLAG, Client),
             ("shared_umem", FLAG, Starter),
@@ -186,7 +187,7 @@ impl Value {
                 !octal && read::number(text).is_some_and(|number| range.contains(&number))
             }
             Value::Interface => is_interface(text),
-            // The kernel puts a number in place of `%d`.
+            // The kernel replaces `%d` by a number.
             Value::NewInterface => is_interface(text) && !text.contains('%'),
             Value::Mac => text == "fixed" || is_mac(text),
             Value::Address => is_mac(text),
@@ -201,7 +202,7 @@ fn is_interface(text: &str) -> bool {
     read::interface_name(text).is_ok() && !text.contains(['=', '[', ']'])
 }
 
-/// Brackets would make DPDK read on behind the next comma.
+/// With brackets, DPDK would parse past the next comma.
 fn is_text(text: &str, most: usize) -> bool {
     let good = |c: char| !c.is_control() && !"[]=".contains(c);
     (1..=most).contains(&text.len()) && text.chars().all(good)
@@ -212,7 +213,7 @@ fn is_mac(text: &str) -> bool {
     text.split(':').count() == 6 && text.split(':').all(byte)
 }
 
-/// As a message goes on behind "has to be".
+/// Completes a message that ends with "has to be".
 impl fmt::Display for Value {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
@@ -234,7 +235,7 @@ pub(super) fn driver_names() -> String {
     DRIVERS.map(|driver| driver.name).join(", ")
 }
 
-/// DPDK takes the driver whose name the device's begins with, also behind `vdev:`.
+/// DPDK takes the driver whose name is a prefix of the device's, also after `vdev:`.
 fn driver_of(arguments: &str) -> Option<&'static Driver> {
     let name = arguments.strip_prefix("vdev:").unwrap_or(arguments);
     DRIVERS.iter().find(|driver| name.starts_with(driver.name))
@@ -250,12 +251,12 @@ pub(super) fn is_af_xdp(arguments: &str) -> bool {
     driver_of(arguments).is_some_and(|driver| driver.name == "net_af_xdp")
 }
 
-/// Whether a `vdev:` may have these arguments.
+/// Checks whether a `vdev:` may have these arguments.
 pub(super) fn check(arguments: &str, vdevs: Vdevs) -> Result<(), LocationError> {
     if arguments.is_empty() || arguments.chars().any(char::is_control) {
         return Err(LocationError::Vdev(arguments.to_owned()));
     }
-    // A driver may hand arguments on to another, in brackets.
+    // A driver may pass on arguments in brackets to another.
     let mut keys = arguments.split(',').map(|part| part.split('=').next().unwrap_or(part).trim());
     if arguments.contains("internal=") || keys.any(|key| key == "internal") {
         return Err(LocationError::Internal(arguments.to_owned()));
@@ -276,7 +277,8 @@ pub(super) fn check(arguments: &str, vdevs: Vdevs) -> Result<(), LocationError> 
             None => return Ok(()),
         },
     };
-    // DPDK reads commas between brackets as part of a value: of a socket that nobody here would see.
+    // DPDK parses commas between brackets as part of a value: here, of a socket that this check
+    // would not see.
     if vdevs != Vdevs::Pathless && arguments.contains('[') && driver.socket.is_some() {
         return Err(LocationError::Vdev(arguments.to_owned()));
     }
@@ -285,7 +287,7 @@ pub(super) fn check(arguments: &str, vdevs: Vdevs) -> Result<(), LocationError> 
     parts.try_for_each(|argument| check_argument(driver, argument, giver, &mut given))
 }
 
-/// Whether an argument may come from this giver; `given` are the keys of those before it.
+/// Checks whether an argument may come from this source; `given` are the keys of those before it.
 fn check_argument<'text>(
     driver: &'static Driver,
     argument: &'text str,
@@ -296,11 +298,11 @@ fn check_argument<'text>(
     let own = |(known, ..): &&(&str, Value, Giver)| *known == key;
     let (key, wanted) = match driver.arguments.iter().find(own) {
         Some((key, wanted, least)) if giver == Starter || *least == Client => (key, wanted),
-        // Of a release that is not known here.
+        // An argument of a release that is unknown here.
         None if giver == Starter => return Ok(()),
         _ => return Err(not_for_clients(driver, key)),
     };
-    // DPDK takes the last of several, or each in turn.
+    // If a key is repeated, DPDK takes the last value, or each in turn.
     let wanted = match (given.contains(key), wanted.takes(value)) {
         (false, true) => {
             given.push(key);
@@ -325,7 +327,7 @@ fn not_for_clients(driver: &'static Driver, key: &str) -> LocationError {
     }
 }
 
-/// The interfaces of the kernel that a device of these arguments would use or make.
+/// The network interfaces that a device with these arguments would use or create.
 pub(super) fn interfaces(arguments: &str) -> Vec<&str> {
     let name = arguments.strip_prefix("vdev:").unwrap_or(arguments);
     let is_interface = |key: &str| match driver_of(arguments) {
@@ -338,9 +340,9 @@ pub(super) fn interfaces(arguments: &str) -> Vec<&str> {
     pairs.filter(|(key, _)| is_interface(key)).map(|(_, value)| value).collect()
 }
 
-/// Whether a client of the API may have the device made, which is not there yet. Those with sockets are
-/// left to EAL options of the starter's: without arguments, net_memif connects to an abstract socket,
-/// where any user may listen.
+/// Checks whether an API client may create the device, which does not exist yet. Devices with
+/// sockets must be created by EAL options: without arguments, net_memif connects to an abstract
+/// socket, on which any user may listen.
 ///
 /// # Errors
 /// What to name instead.
@@ -350,7 +352,8 @@ pub(super) fn can_make(arguments: &str) -> Result<(), Unavailable> {
             let name = arguments.split(',').next().unwrap_or(arguments);
             Err(Unavailable::NoDevice { name: name.to_owned(), location: socket.location })
         }
-        // It takes a tap interface that is there already for its own, and other interfaces' names by default.
+        // By default it uses names that other interfaces may have, and it takes over an existing
+        // tap interface.
         Some(Driver { name: "net_tap", .. }) => match value_of(arguments, "iface") {
             None => Err(Unavailable::NoTapName(arguments.to_owned())),
             Some(interface) if host::has_interface(interface) => {
@@ -365,14 +368,14 @@ pub(super) fn can_make(arguments: &str) -> Result<(), Unavailable> {
     }
 }
 
-/// The value of an argument. DPDK takes the last of several.
+/// The value of an argument. If it is repeated, DPDK takes the last one.
 fn value_of<'text>(arguments: &'text str, wanted: &str) -> Option<&'text str> {
     let pairs = arguments.split(',').skip(1).filter_map(|argument| argument.split_once('='));
     pairs.filter(|(key, _)| *key == wanted).last().map(|(_, value)| value)
 }
 
-/// The path of the socket that a device of these arguments would listen on, where that may be a file:
-/// net_vhost and net_virtio_user remove what is there, also when they cannot listen.
+/// The path of the socket on which a device with these arguments would listen, if that may be a
+/// file: net_vhost and net_virtio_user remove what is there, even if they cannot listen.
 pub(super) fn listens_on(arguments: &str) -> Option<&str> {
     let value = |wanted: &str| value_of(arguments, wanted);
     let driver = driver_of(arguments)?;
@@ -440,7 +443,7 @@ mod tests {
         ] {
             let error = check(bad, Vdevs::Pathless).unwrap_err().to_string();
             assert!(error.contains(key), "{bad}: {error}");
-            // Who starts the program may give other keys, but nobody a value of the wrong type.
+            // The command line allows other keys too, but no value of the wrong type.
             match check(bad, Vdevs::Known) {
                 Ok(()) => assert!(error.contains("--allow-any-vdev"), "{bad}: {error}"),
                 Err(other) => assert!(matches!(other, LocationError::Value { .. }), "{other:?}"),
@@ -470,7 +473,7 @@ mod tests {
                 let error = check(&format!("{device}={bad}"), Vdevs::Pathless).unwrap_err();
                 assert!(matches!(error, LocationError::Value { .. }), "{device}={bad}: {error:?}");
                 assert!(error.to_string().ends_with(&format!("to {most}")), "{error}");
-                // With 1000 queues a device stopped the API for 20 s, whoever gave them.
+                // Refused from every source: with 1000 queues a device stopped the API for 20 s.
                 for vdevs in [Vdevs::Known, Vdevs::Any] {
                     assert_eq!(check(&format!("{device}={bad}"), vdevs), Err(error.clone()));
                 }

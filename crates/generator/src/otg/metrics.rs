@@ -4,7 +4,7 @@
 use serde_json::Value;
 
 use super::ApiError;
-use super::state::indices;
+use super::state::{MAX_NAMES, indices};
 use super::walk::{Faults, Node};
 
 mod answer;
@@ -101,7 +101,7 @@ fn read(root: &Node<'_>, ports: &[&str], flows: &[(&str, bool)]) -> Option<Reque
     let columns = columns(details.get("metric_names"), &FLOW_COLUMNS)?;
     let names: Vec<&str> = flows.iter().map(|(name, _)| *name).collect();
     let list = details.get("flow_names");
-    let named = list.as_ref().and_then(|node| node.list()).is_some_and(|list| !list.is_empty());
+    let named = list.as_ref().is_some_and(|node| !node.is_empty());
     let mut indices = indices(list.clone(), &names, "flow")?;
     let has_metrics = |index: &usize| flows.get(*index).is_some_and(|(_, metrics)| *metrics);
     match indices.iter().find(|index| !has_metrics(index)) {
@@ -116,12 +116,13 @@ fn read(root: &Node<'_>, ports: &[&str], flows: &[(&str, bool)]) -> Option<Reque
 }
 
 fn columns(list: Option<Node<'_>>, known: &[&str]) -> Option<Vec<String>> {
-    let list = list.map_or(Some(Vec::new()), |node| node.list())?;
-    list.iter()
-        .map(|node| node.word(known).map(str::to_owned))
-        .collect::<Vec<_>>()
-        .into_iter()
-        .collect()
+    let list = list.map_or(Some(Vec::new()), |node| node.list_of(MAX_NAMES))?;
+    let words: Vec<_> = list.iter().map(|node| node.word(known).map(str::to_owned)).collect();
+    let mut columns: Vec<String> = words.into_iter().collect::<Option<_>>()?;
+    // Each is looked for once for every row.
+    columns.sort_unstable();
+    columns.dedup();
+    Some(columns)
 }
 
 #[cfg(test)]

@@ -5,7 +5,8 @@
 //! own. When all places of a kind are taken, a new connection gets that of the weakest one: one that keeps us
 //! waiting, of the address with the most connections, and of these the one that began its request, or came,
 //! longest ago. So peers that say nothing, or little, take no place from those that ask and are answered. The
-//! memory for bodies is shared in the same way.
+//! memory for bodies is shared in the same way. On this machine users take the part of addresses: a user who
+//! crowds in, or guesses passwords, is in nobody else's way.
 //!
 //! All of it is short work under one lock, on the HTTP thread.
 
@@ -38,18 +39,18 @@ const MAX_GUESSERS: usize = 1024;
 pub enum Peer {
     /// The Unix socket, on which only the user who started the program gets in.
     Local,
-    /// A program of this machine, of any user.
-    Loopback,
+    /// A program of this machine: of this user, if the kernel says so.
+    Loopback(Option<u32>),
     /// An address of another machine, of IPv6 its network.
     Remote(IpAddr),
 }
 
 impl Peer {
-    /// The peer at an address.
+    /// The peer at an address; `user` is asked who that is if it is a program of this machine.
     #[must_use]
-    pub fn at(address: IpAddr) -> Self {
+    pub fn at(address: IpAddr, user: impl FnOnce() -> Option<u32>) -> Self {
         match address.to_canonical() {
-            address if address.is_loopback() => Peer::Loopback,
+            address if address.is_loopback() => Peer::Loopback(user()),
             IpAddr::V6(six) => {
                 let network = u128::from(six) & !u128::from(u64::MAX);
                 Peer::Remote(IpAddr::V6(network.into()))
@@ -287,8 +288,10 @@ mod tests {
 
     type Entered = (Seat, oneshot::Receiver<()>);
 
+    const OWN: Peer = Peer::Loopback(Some(7));
+
     fn remote(last: u8) -> Peer {
-        Peer::at(IpAddr::from([192, 0, 2, last]))
+        Peer::at(IpAddr::from([192, 0, 2, last]), || None)
     }
 
     fn fill(places: &Places, peer: Peer, count: usize) -> Vec<Entered> {
@@ -302,9 +305,9 @@ mod tests {
     #[test]
     fn who_says_nothing_longest_makes_room() {
         let places = Places::default();
-        let mut idle = fill(&places, Peer::Loopback, MAX_CONNECTIONS);
+        let mut idle = fill(&places, OWN, MAX_CONNECTIONS);
         idle[0].0.begins();
-        let _next = places.enter(Peer::Loopback).unwrap();
+        let _next = places.enter(OWN).unwrap();
         assert!(!has_gone(&mut idle[0]) && has_gone(&mut idle[1]) && !has_gone(&mut idle[2]));
         // What has gone leaves no hole behind: its place is the new one's.
         drop(idle.remove(1));
@@ -316,25 +319,25 @@ mod tests {
     #[test]
     fn who_is_served_stays() {
         let places = Places::default();
-        let mut all = fill(&places, Peer::Loopback, MAX_CONNECTIONS);
+        let mut all = fill(&places, OWN, MAX_CONNECTIONS);
         let served: Vec<Served> = all.iter().map(|(seat, _)| seat.serve()).collect();
-        assert!(places.enter(Peer::Loopback).is_none());
+        assert!(places.enter(OWN).is_none());
         // Those who may have places of their own.
         assert!(places.enter(Peer::Local).is_some());
         drop(served);
-        let _next = places.enter(Peer::Loopback).unwrap();
+        let _next = places.enter(OWN).unwrap();
         assert_eq!(all.iter_mut().map(has_gone).filter(|gone| *gone).count(), 1);
     }
 
     #[test]
     fn who_may_has_a_place_of_its_own() {
         let places = Places::default();
-        let mut known = places.enter(Peer::Loopback).unwrap();
+        let mut known = places.enter(OWN).unwrap();
         known.0.trust();
-        let _crowd = fill(&places, Peer::Loopback, 3 * MAX_CONNECTIONS);
+        let _crowd = fill(&places, OWN, 3 * MAX_CONNECTIONS);
         assert!(known.0.is_trusted() && !has_gone(&mut known));
         // The places of those are not endless either.
-        let more = fill(&places, Peer::Loopback, 1);
+        let more = fill(&places, OWN, 1);
         more[0].0.trust();
         let _local = fill(&places, Peer::Local, MAX_CONNECTIONS - 2);
         assert!(!has_gone(&mut known));
@@ -359,25 +362,35 @@ mod tests {
     }
 
     #[test]
+    fn one_user_of_this_machine_takes_no_place_from_another() {
+        let places = Places::default();
+        let mut first = places.enter(OWN).unwrap();
+        for other in [Some(8), None] {
+            let _crowd = fill(&places, Peer::Loopback(other), 3 * MAX_CONNECTIONS);
+            assert!(!has_gone(&mut first));
+        }
+    }
+
+    #[test]
     fn addresses_are_told_apart_by_network() {
-        let at = |text: &str| Peer::at(text.parse().unwrap());
+        let at = |text: &str| Peer::at(text.parse().unwrap(), || Some(7));
         assert_eq!(at("2001:db8::1"), at("2001:db8::ffff:1"));
         assert_ne!(at("2001:db8::1"), at("2001:db8:0:1::1"));
         assert_ne!(at("192.0.2.1"), at("192.0.2.2"));
         assert_eq!(at("::ffff:192.0.2.1"), at("192.0.2.1"));
         for own in ["127.0.0.1", "127.9.9.9", "::1", "::ffff:127.0.0.1"] {
-            assert_eq!(at(own), Peer::Loopback);
+            assert_eq!(at(own), OWN);
         }
     }
 
     #[test]
     fn bodies_have_a_limit_together() {
         let places = Places::default();
-        let mut slow = fill(&places, Peer::Loopback, 8);
+        let mut slow = fill(&places, OWN, 8);
         for (seat, _) in &slow {
             assert!(seat.holds(MAX_BODIES / 8));
         }
-        let new = places.enter(Peer::Loopback).unwrap();
+        let new = places.enter(OWN).unwrap();
         new.0.begins();
         assert!(new.0.holds(1) && has_gone(&mut slow[0]) && !has_gone(&mut slow[1]));
         // Who comes too late with more has to wait.
@@ -413,7 +426,7 @@ mod tests {
             other.0.guess_turn().await;
             assert!(begin.elapsed() < GUESS);
             for last in 0..=MAX_GUESSERS {
-                let peer = Peer::at(IpAddr::from([10, 0, (last >> 8) as u8, last as u8]));
+                let peer = Peer::at(IpAddr::from([10, 0, (last >> 8) as u8, last as u8]), || None);
                 places.enter(peer).unwrap().0.guessed_wrong();
             }
             assert_eq!(places.lock().guessers.len(), MAX_GUESSERS);

@@ -43,11 +43,11 @@ impl Sending {
         Sending(Arc::new(Semaphore::new(bytes / UNIT)))
     }
 
-    /// Makes a file of at most `len` bytes, if there is room for it.
+    /// Room for a file of at most `len` bytes, if there is any.
     ///
     /// # Errors
-    /// A 503 that names the limit; then nothing is made.
-    pub fn file(&self, len: usize, make: impl FnOnce() -> Vec<u8>) -> Result<File, ApiError> {
+    /// A 503 that names the limit.
+    pub fn room(&self, len: usize) -> Result<Room, ApiError> {
         let units = u32::try_from(len.div_ceil(UNIT)).unwrap_or(u32::MAX);
         let permit = self.0.clone().try_acquire_many_owned(units).map_err(|_| {
             let most = MAX_SENDING >> 20;
@@ -59,7 +59,19 @@ impl Sending {
                 ),
             )
         })?;
-        Ok(File { bytes: make(), _permit: permit })
+        Ok(Room(permit))
+    }
+}
+
+/// Room for a file that is to be made.
+#[derive(Debug)]
+pub struct Room(OwnedSemaphorePermit);
+
+impl Room {
+    /// The file that is made of it.
+    #[must_use]
+    pub fn file(self, bytes: Vec<u8>) -> File {
+        File { bytes, _permit: self.0 }
     }
 }
 
@@ -70,17 +82,11 @@ mod tests {
     #[test]
     fn files_count_as_long_as_they_are_there() {
         let sending = Sending::new(10 * UNIT);
-        let file = |len: usize| sending.file(len, || vec![7; len]);
+        let file = |len: usize| sending.room(len).map(|room| room.file(vec![7; len]));
         let (six, four) = (file(6 * UNIT).unwrap(), file(3 * UNIT + 1).unwrap());
         assert_eq!(six.as_ref().len(), 6 * UNIT);
-        let made = std::cell::Cell::new(false);
-        let make = || {
-            made.set(true);
-            Vec::new()
-        };
-        let error = sending.file(1, make).unwrap_err();
+        let error = sending.room(1).unwrap_err();
         assert!(error.status == 503 && error.errors[0].contains("at most 256 MiB together"));
-        assert!(!made.get());
         drop(four);
         assert!(file(5 * UNIT).is_err() && file(4 * UNIT).is_ok());
         drop(six);

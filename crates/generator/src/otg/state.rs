@@ -5,6 +5,7 @@ use serde_json::Value;
 
 use super::ApiError;
 use super::walk::{Faults, Node, Object};
+use crate::plan::MAX_FLOWS;
 
 /// What is to happen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -130,9 +131,13 @@ fn port(node: &Node<'_>, ports: &[&str]) -> Option<Wanted> {
     })
 }
 
+/// Most names in a list of a request: as many as there can be. A longer list would hold up the thread that answers
+/// all clients.
+pub(super) const MAX_NAMES: usize = MAX_FLOWS;
+
 /// The indices of the named things, in ascending order; no list or an empty one means all.
 pub(super) fn indices(list: Option<Node<'_>>, names: &[&str], what: &str) -> Option<Vec<usize>> {
-    let wanted = list.map_or(Some(Vec::new()), |node| node.list())?;
+    let wanted = list.map_or(Some(Vec::new()), |node| node.list_of(MAX_NAMES))?;
     if wanted.is_empty() {
         return Some((0..names.len()).collect());
     }

@@ -231,7 +231,8 @@ impl<'a> Node<'a> {
         None
     }
 
-    fn is_empty(&self) -> bool {
+    /// Whether it is a list without items or an object without fields.
+    pub fn is_empty(&self) -> bool {
         match self.value {
             Value::Array(items) => items.is_empty(),
             Value::Object(map) => map.is_empty(),

@@ -1,21 +1,22 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Frames from a capture file, to be sent again.
 //!
-//! [`Frames::open`] reads a pcap or pcapng file into memory, within [`Limits`]; nothing is allocated
-//! after it. A [`Schedule`] says when each frame is due, over as many loops as wanted.
+//! [`Frames::open`] reads a pcap or pcapng file into memory, within [`Limits`]; nothing is
+//! allocated after that. A [`Schedule`] says when each frame is due, for any number of loops.
 //!
 //! # What is read
 //! pcap with micro- or nanoseconds in either byte order; pcapng with any number of sections and
-//! interfaces, enhanced and simple packets. Only Ethernet: a packet of another link type is an error. An FCS
-//! that the file says its frames have is cut off. A file that ends within a record is refused.
+//! interfaces, enhanced and simple packets. Only Ethernet: a packet of another link type is an
+//! error. If the file says that its frames end with an FCS, it is removed. A file that ends within
+//! a record is refused.
 //!
 //! # Times
-//! Frames keep the order of the file. A frame is never due before its predecessor: one whose time
-//! stamp lies before the latest so far is due together with its predecessor, and those after it keep
-//! their own times. A frame without a time, such as a simple packet, likewise.
+//! Frames keep the order of the file. A frame is never due before its predecessor: if its time
+//! stamp is before the latest one so far, it is due together with its predecessor, and later frames
+//! keep their own times. The same holds for a frame without a time, such as a simple packet.
 //!
 //! # Threads
-//! [`Frames`] are shared by counting owners; a [`Schedule`] belongs to one sending thread.
+//! [`Frames`] are shared by reference counting; a [`Schedule`] belongs to one sending thread.
 
 mod parse;
 mod schedule;
@@ -28,29 +29,29 @@ use thiserror::Error;
 
 pub use schedule::{MAX_SPEED, MIN_SPEED, Schedule, ScheduleError, Timing};
 
-/// Least bytes of a frame: an Ethernet header.
+/// Fewest bytes of a frame: an Ethernet header.
 pub const MIN_FRAME: usize = 14;
 /// Most bytes of a frame, without FCS.
 pub const MAX_FRAME: usize = 65_535;
 
-/// What becomes of frames that were captured only in part.
+/// What happens to frames that were captured only in part.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Truncated {
     /// The file is refused.
     #[default]
     Refuse,
-    /// Zeros are put in the place of what is missing, and the frames are counted.
+    /// Missing bytes are replaced by zeros, and the frames are counted.
     Pad,
 }
 
-/// What a file may hold.
+/// The limits of a file.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
     /// Most bytes of the file, and of all frames together.
     pub bytes: usize,
     /// Most frames.
     pub frames: usize,
-    /// What becomes of frames that were captured only in part.
+    /// What happens to frames that were captured only in part.
     pub truncated: Truncated,
 }
 
@@ -72,7 +73,7 @@ pub enum ReplayError {
         /// The reason.
         source: io::Error,
     },
-    /// It is beyond a limit.
+    /// It exceeds a limit.
     #[error("{path}: more than {limit} {what}, which is the limit; raise it, or cut the file")]
     Limit {
         /// The file.
@@ -82,15 +83,15 @@ pub enum ReplayError {
         /// What it counts.
         what: &'static str,
     },
-    /// It is of another kind.
+    /// It is not a capture file of a known format.
     #[error("{path}: {reason}")]
     Kind {
         /// The file.
         path: PathBuf,
-        /// What it is.
+        /// What it is instead.
         reason: &'static str,
     },
-    /// Something in it is not as the format says.
+    /// Its contents violate the format.
     #[error("{path}, offset {offset}: {reason}")]
     Malformed {
         /// The file.
@@ -100,7 +101,7 @@ pub enum ReplayError {
         /// What is wrong.
         reason: String,
     },
-    /// A packet that is not of Ethernet.
+    /// A packet that is not Ethernet.
     #[error("{path}, offset {offset}: link type {link}; only Ethernet can be replayed")]
     LinkType {
         /// The file.
@@ -121,9 +122,9 @@ pub enum ReplayError {
         offset: usize,
         /// Its number, from 1.
         frame: usize,
-        /// Bytes that are there.
+        /// Bytes in the file.
         captured: usize,
-        /// Bytes that it had.
+        /// Bytes of the original frame.
         len: usize,
     },
     /// A frame that cannot be sent.
@@ -203,8 +204,8 @@ impl Frames {
         Frames::read(path, &data, limits)
     }
 
-    /// Frames that no file holds, `interval` nanoseconds from one to the next. `None` when there is none, or
-    /// one whose length is not from [`MIN_FRAME`] to [`MAX_FRAME`].
+    /// Frames that do not come from a file, `interval` nanoseconds apart. `None` if there is none,
+    /// or if the length of one is not from [`MIN_FRAME`] to [`MAX_FRAME`].
     pub fn of(frames: &[Vec<u8>], interval: u64) -> Option<Frames> {
         let mut inner = Inner::default();
         for (i, frame) in (0u64..).zip(frames) {
@@ -217,7 +218,7 @@ impl Frames {
         (!frames.is_empty() && frames.iter().all(can_be)).then(|| Frames(Arc::new(inner)))
     }
 
-    /// Reads what a file holds; `path` is for messages.
+    /// Parses a file's contents; `path` is for messages.
     fn read(path: &Path, data: &[u8], limits: Limits) -> Result<Frames, ReplayError> {
         let mut inner = parse::read(path, data, limits)?;
         inner.bytes.shrink_to_fit();
@@ -225,23 +226,24 @@ impl Frames {
         Ok(Frames(Arc::new(inner)))
     }
 
-    /// How many there are; at least one.
+    /// Number of frames; at least one.
     #[allow(clippy::len_without_is_empty, reason = "a file without frames is refused")]
     pub fn len(&self) -> usize {
         self.0.entries.len()
     }
 
-    /// The bytes of a frame, without FCS, counted from 0.
+    /// The bytes of frame `i`, from 0, without FCS; `None` if there is no such frame.
     pub fn get(&self, i: usize) -> Option<&[u8]> {
         self.0.frame(i)
     }
 
-    /// Nanoseconds from the first frame to a frame.
+    /// Nanoseconds from the first frame to frame `i`; `None` if there is no such frame.
     pub fn offset(&self, i: usize) -> Option<u64> {
         self.0.offset(i)
     }
 
-    /// Nanoseconds from the frame before to a frame; 0 for the first.
+    /// Nanoseconds from the previous frame to frame `i`, 0 for the first; `None` if there is no
+    /// such frame.
     pub fn gap(&self, i: usize) -> Option<u64> {
         let before = i.checked_sub(1).and_then(|i| self.0.offset(i)).unwrap_or(0);
         Some(self.0.offset(i)? - before)
@@ -267,7 +269,7 @@ impl Frames {
         self.0.padded
     }
 
-    /// Frames whose time lay before that of an earlier frame.
+    /// Frames with a time stamp before that of an earlier frame.
     pub fn out_of_order(&self) -> u64 {
         self.0.out_of_order
     }
@@ -277,10 +279,11 @@ impl Frames {
         self.0.untimed
     }
 
-    /// When the frames are due, where a second has `hz` cycles.
+    /// When the frames are due, with a clock of `hz` cycles per second.
     ///
     /// # Errors
-    /// [`ScheduleError`] for times that the file does not have, or a speed out of range.
+    /// [`ScheduleError`] if the timing needs times that the file does not have, or if a speed is
+    /// out of range.
     pub fn schedule(&self, timing: Timing, hz: u64) -> Result<Schedule, ScheduleError> {
         Schedule::new(Arc::clone(&self.0), timing, hz)
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Takes capture files apart. What they say is not trusted: every length is checked against what is
-//! there before anything is allocated for it.
+//! Parses capture files. Their contents are not trusted: every length is checked against the
+//! available bytes before anything is allocated for it.
 
 use std::fmt::Display;
 use std::path::Path;
@@ -20,10 +20,10 @@ use pcap_parser::{
 
 use super::{Entry, Inner, Limits, MAX_FRAME, MIN_FRAME, ReplayError, Truncated};
 
-/// Longest block of pcapng that is taken apart: the longest frame with more options than anybody
-/// writes. The parser keeps a list of them, which is larger than they are.
+/// Longest pcapng block that is parsed: the longest frame with more options than programs write.
+/// The parser makes a list of the options, which is larger than they are.
 const MAX_BLOCK: usize = 1 << 20;
-/// The packet block that enhanced packets have replaced.
+/// The packet block that was replaced by enhanced packet blocks.
 const OBSOLETE_PACKET: u32 = 2;
 const SECOND: i128 = 1_000_000_000;
 
@@ -58,10 +58,10 @@ pub(super) fn read(path: &Path, data: &[u8], limits: Limits) -> Result<Inner, Re
 
 /// A packet as it is found.
 struct Packet<'a> {
-    /// Of its record in the file.
+    /// Offset of its record in the file.
     at: usize,
     bytes: &'a [u8],
-    /// Bytes that it had before it was cut.
+    /// Its original length in bytes, before the capture truncated it.
     len: usize,
     /// Nanoseconds since the epoch.
     time: Option<i128>,
@@ -73,7 +73,7 @@ struct Packet<'a> {
 struct Interface {
     link: Linktype,
     snap: usize,
-    /// Time stamps count so many parts of a second.
+    /// The units of a time stamp in a second.
     parts: u128,
     /// Nanoseconds to be added.
     offset: i128,
@@ -99,7 +99,7 @@ impl Reader<'_> {
         ReplayError::Limit { path: self.path.to_owned(), limit, what }
     }
 
-    /// What a parser says of the bytes at an offset.
+    /// Converts a parser's result for the bytes at an offset.
     fn parsed<'a, T>(
         &self,
         at: usize,
@@ -121,7 +121,7 @@ impl Reader<'_> {
             let reason = format!("pcap of version {}; 2 is known", header.version_major);
             return Err(self.malformed(4, reason));
         }
-        // The upper half says how long the FCS is, in 16-bit words, when bit 26 is set.
+        // If bit 26 is set, the upper bits give the length of the FCS in 16-bit words.
         let network = header.network.0 as u32;
         let link = Linktype((network & 0xffff) as i32);
         let fcs = if network & 1 << 26 != 0 { (network >> 28) as usize * 2 } else { 0 };
@@ -152,7 +152,7 @@ impl Reader<'_> {
                 return Err(self.malformed(at, "the block is cut off"));
             };
             if kind == SHB_MAGIC {
-                // Each section has a byte order of its own.
+                // Each section has its own byte order.
                 big = rest.get(8) == Some(&0x1a);
                 interfaces.clear();
             }
@@ -205,7 +205,7 @@ impl Reader<'_> {
                     let reason = "an obsolete packet block; rewrite the file with a newer program";
                     return Err(self.malformed(at, reason));
                 }
-                // Names, statistics, secrets and what else there may be.
+                // Names, statistics, secrets and other blocks.
                 _ => {}
             }
             at += block.len();
@@ -233,7 +233,7 @@ impl Reader<'_> {
             Some(bytes) => i64::from_le_bytes(bytes),
             None => 0,
         };
-        // The specification says bits; programs write bytes.
+        // The specification says bits, but programs write bytes.
         let fcs = match value::<1>(&block.options, OptionCode(13)) {
             Some([4 | 32]) => 4,
             Some([2 | 16]) => 2,
@@ -265,7 +265,7 @@ impl Reader<'_> {
         };
         self.ethernet(at, interface.link)?;
         let stamp = u128::from(block.ts_high) << 32 | u128::from(block.ts_low);
-        // Below 2^94, whatever the stamp is.
+        // Below 2^94 for any stamp.
         let time = (stamp * SECOND as u128 / interface.parts) as i128;
         let flags = value::<4>(&block.options, OptionCode(2));
         let flags = flags.map_or(0, if big { u32::from_be_bytes } else { u32::from_le_bytes });
@@ -288,7 +288,7 @@ impl Reader<'_> {
         };
         self.ethernet(at, interface.link)?;
         let len = block.origlen as usize;
-        // The captured length is not written: it is what the snap length leaves.
+        // The block has no captured length: it is the original length, limited by the snap length.
         let Some(bytes) = block.data.get(..len.min(interface.snap)) else {
             return Err(self.malformed(at, "the packet is longer than its block"));
         };
@@ -346,8 +346,8 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// When a frame is due, in nanoseconds after the first: never before its predecessor. `None` when
-    /// that is beyond what can be counted.
+    /// When a frame is due, in nanoseconds after the first: never before its predecessor. `None` if
+    /// that exceeds the range.
     fn due(&mut self, time: Option<i128>) -> Option<u64> {
         let Some(time) = time else {
             self.inner.untimed += 1;

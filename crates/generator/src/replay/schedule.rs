@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! When replayed frames are due.
 //!
-//! Every due time is computed from the start, never from the frame before, as a product with a
+//! Every due time is computed from the start, never from the previous frame, as a product with a
 //! factor of 64 fractional bits: it is less than a cycle early after 500 years, and does not drift.
 
 use std::sync::Arc;
@@ -16,15 +16,15 @@ use super::Inner;
 pub const MIN_SPEED: f64 = 1e-6;
 /// Highest speed.
 pub const MAX_SPEED: f64 = 1e6;
-/// Highest rate of a TSC that is counted with, far above any.
+/// Highest TSC frequency that is supported, far above any real one.
 const MAX_HZ: u64 = 1 << 40;
 
 /// How fast frames are replayed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Timing {
-    /// With the gaps of the file.
+    /// With the file's gaps.
     Own,
-    /// So many times as fast as the file: 2 halves the gaps. From [`MIN_SPEED`] to [`MAX_SPEED`].
+    /// This many times as fast as the file: 2 halves the gaps. From [`MIN_SPEED`] to [`MAX_SPEED`].
     Scaled(f64),
     /// At an even rate.
     Rate(FrameRate),
@@ -62,7 +62,7 @@ impl Fixed {
         Fixed { whole, fraction }
     }
 
-    /// So many times the number, rounded down.
+    /// The product with a number, rounded down.
     #[inline]
     fn times(self, n: u64) -> u64 {
         let whole = u128::from(self.whole) * u128::from(n);
@@ -73,25 +73,25 @@ impl Fixed {
 
 #[derive(Clone, Copy, Debug)]
 enum Pace {
-    /// Cycles in a nanosecond, and nanoseconds from loop to loop.
+    /// Cycles per nanosecond, and nanoseconds per loop.
     Times(Fixed, u64),
-    /// Cycles from frame to frame.
+    /// Cycles per frame.
     Rate(Fixed),
 }
 
-/// The frames of a file with their due times, over and over. Times are cycles since the start, at
-/// which the first frame is due. There are as many loops as the sender advances through.
+/// The frames of a file with their due times, repeated in loops. Times are in cycles since the
+/// start, when the first frame is due. There is no limit to the number of loops.
 ///
-/// From the last frame of a loop to the first of the next is the mean gap of the file, rounded to a
-/// nanosecond, so that loops leave the mean rate as it is. At an even rate it is the interval.
+/// The time from the last frame of a loop to the first of the next is the file's mean gap, rounded
+/// to a nanosecond, so that loops do not change the mean rate. At an even rate it is the interval.
 #[derive(Clone, Debug)]
 pub struct Schedule {
     frames: Arc<Inner>,
     pace: Pace,
-    /// Frames before the next one, and which of the file it is.
+    /// Number of frames before the next one, and its index in the file.
     passed: u64,
     next: usize,
-    /// Nanoseconds from the start to that of the loop.
+    /// Nanoseconds from the start to the beginning of the loop.
     base: u64,
     slot: u64,
 }
@@ -134,19 +134,19 @@ impl Schedule {
         self.frames.frame(self.next).unwrap_or_default()
     }
 
-    /// Which frame of the file is next, from 0.
+    /// Index of the next frame in the file.
     #[inline]
     pub fn index(&self) -> usize {
         self.next
     }
 
-    /// How many frames were before the next one, in all loops.
+    /// Number of frames before the next one, over all loops.
     #[inline]
     pub fn passed(&self) -> u64 {
         self.passed
     }
 
-    /// Goes on to the frame after.
+    /// Advances to the following frame.
     #[inline]
     pub fn advance(&mut self) {
         self.passed += 1;
@@ -168,7 +168,7 @@ impl Schedule {
     }
 }
 
-/// Nanoseconds from loop to loop.
+/// Nanoseconds per loop.
 fn period(frames: &Inner) -> Result<u64, ScheduleError> {
     let (span, gaps) = (frames.span(), frames.entries.len().saturating_sub(1) as u64);
     if span == 0 || gaps == 0 {
@@ -178,8 +178,8 @@ fn period(frames: &Inner) -> Result<u64, ScheduleError> {
     Ok(span.saturating_add((mean as u64).max(1)))
 }
 
-/// Cycles in a nanosecond of the file. A speed is a whole number times a power of two: exactly so
-/// it is taken.
+/// Cycles per nanosecond of the file. A speed is a whole number times a power of two, and is used
+/// exactly.
 fn scaled(hz: u64, speed: f64) -> Result<Fixed, ScheduleError> {
     if !(MIN_SPEED..=MAX_SPEED).contains(&speed) {
         return Err(ScheduleError::Speed(speed));

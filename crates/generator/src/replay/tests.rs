@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Capture files written here byte by byte, and what is read of them.
+//! Capture files written here byte by byte, and what the reader makes of them.
 
 use super::*;
 
 mod properties;
 mod reading;
 
-/// Writes numbers in one byte order.
+/// Writes numbers in a given byte order.
 #[derive(Clone, Copy, Debug)]
 struct Order(bool);
 
@@ -18,7 +18,7 @@ impl Order {
         if self.0 { n.to_be_bytes() } else { n.to_le_bytes() }
     }
 
-    /// A pcap file of frames with seconds, parts of it, captured bytes and length.
+    /// A pcap file of frames, each with seconds, fractions of a second, captured bytes and length.
     fn pcap(self, nano: bool, link: u32, frames: &[(u32, u32, &[u8], u32)]) -> Vec<u8> {
         let magic = if nano { 0xa1b2_3c4d } else { 0xa1b2_c3d4 };
         let mut file = self.u32(magic).to_vec();
@@ -108,7 +108,7 @@ fn frames_are_in_a_file() {
     let directory = tempfile::tempdir().unwrap();
     let pipe = directory.path().join("pipe");
     assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
-    // Nobody writes to it: it was waited for.
+    // The pipe has no writer: reading it would block.
     for (path, what) in [(pipe.as_path(), "a pipe"), (Path::new("/dev/zero"), "a device")] {
         let error = Frames::open(path, Limits::default()).unwrap_err().to_string();
         assert_eq!(error, format!("{}: {what}, not a regular file", path.display()));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which nodes never run by themselves: they look at one object at a time, and so do all that send to them.
+//! Which nodes never run on their own: they process one object at a time, and so do all nodes that
+//! send to them.
 
 use crate::node::{EachNode, Node, Source};
 use crate::topology::{Topology, Visitor};
@@ -13,7 +14,7 @@ pub(super) fn of<T: Topology>(nodes: &mut T) -> Box<[bool]> {
         (0..each.len())
             .filter(move |sender| T::NODES[*sender].edges.iter().any(|(_, to)| *to == target))
     };
-    // What nobody sends to (`topology!` makes no such node) is never run, and has been called 0 times.
+    // A node that nobody sends to is never run, and has 0 calls (`topology!` makes no such node).
     let inside = |node: usize| {
         each[node]
             && senders_of(node).next().is_some()
@@ -22,7 +23,7 @@ pub(super) fn of<T: Topology>(nodes: &mut T) -> Box<[bool]> {
     (0..each.len()).map(inside).collect()
 }
 
-/// Whether a node looks at one object at a time.
+/// For each node, whether it processes one object at a time.
 struct Kinds(Vec<bool>);
 
 impl<T: Topology> Visitor<T> for Kinds {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The fused executor: a topology compiled into one function, without function pointers, its objects
-//! waiting on the stack.
+//! The fused executor: a topology compiled into one function, without function pointers; waiting
+//! objects are on the stack.
 
 mod inside;
 mod outlet;
@@ -20,16 +20,18 @@ use crate::topology::{NodeInfo, Topology, Visitor};
 use outlet::FusedOutlet;
 use slot::{Slot, Slots};
 
-/// A graph whose nodes are called one after the other by code made for this topology alone.
+/// A graph whose nodes are called one after the other by code generated for this topology.
 ///
-/// `BURST` is the most objects that a source is asked for; `STATS` says whether cycles, calls and objects
-/// are counted for each node, which takes two readings of the TSC for each batch. Each walk uses
+/// `BURST` is the most objects that a source is asked for. `STATS` selects whether cycles, calls
+/// and objects are counted for each node, which takes two readings of the TSC for each batch. Each
+/// walk uses nodes x sources x `BURST` x 8 bytes of stack.
 /// nodes x sources x `BURST` x 8 bytes of stack.
 pub struct Fused<T: Topology, const BURST: usize = 256, const STATS: bool = true> {
     nodes: T,
-    /// One for each node, as is the next. Boxed, and no arrays of the topology's, so that a graph is `Send`.
+    /// One for each node, as is the next field. Boxed slices, not the topology's arrays, so that a
+    /// graph is `Send`.
     counters: Box<[Counters]>,
-    /// Whether a node runs inside others alone: then it has no calls and no cycles of its own.
+    /// True for nodes that only run inside others: they have no calls and no cycles of their own.
     inside: Box<[bool]>,
     spilt: Box<[Vec<T::Object>]>,
 }
@@ -41,7 +43,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> fmt::Debug for Fused<T,
 }
 
 impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> {
-    /// A graph of these nodes.
+    /// Makes a graph of these nodes.
     #[must_use]
     pub fn new(mut nodes: T) -> Self {
         const { assert_one_word::<T::Object>() };
@@ -60,7 +62,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Fused<T, BURST, STATS> 
         &self.nodes
     }
 
-    /// The nodes, for changing between two walks.
+    /// The nodes, to be changed between two walks.
     pub fn nodes_mut(&mut self) -> &mut T {
         &mut self.nodes
     }
@@ -88,7 +90,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Fused<T, B
             counters: &mut self.counters,
             topology: PhantomData,
         };
-        // What is used below without a look is there.
+        // The code below uses these pointers without a check.
         assert!(walk.slots.slots.iter().all(|slot| !slot.first.is_null()));
         assert!(walk.slots.slots.len() == T::NODES.len());
         assert!(walk.counters.len() == T::NODES.len() && walk.slots.spilt.len() == T::NODES.len());
@@ -120,7 +122,7 @@ struct Walk<'w, T: Topology, const BURST: usize, const STATS: bool> {
 }
 
 impl<T: Topology, const BURST: usize, const STATS: bool> Walk<'_, T, BURST, STATS> {
-    /// Does something for the node `I`, and counts it.
+    /// Runs code for the node `I`, and counts it.
     #[inline(always)]
     fn counted<const I: usize>(&mut self, work: impl FnOnce(&mut Slots<'_, T::Object>, &Counters)) {
         let start = if STATS { dpdk::tsc::now() } else { 0 };
@@ -132,7 +134,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Walk<'_, T, BURST, STAT
         }
     }
 
-    /// Runs the node `I` on all that waits for it, in batches.
+    /// Runs the node `I` on all waiting objects, in batches.
     #[inline(always)]
     fn run<const I: usize>(&mut self, mut work: impl FnMut(&mut Self)) {
         if self.slots.slots[I].len > 0 {
@@ -143,7 +145,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Walk<'_, T, BURST, STAT
         }
     }
 
-    /// Runs the node `I` on what its slot had no room for.
+    /// Runs the node `I` on the objects that its slot had no room for.
     #[cold]
     #[inline(never)]
     fn run_spilt<const I: usize>(&mut self, mut work: impl FnMut(&mut Self)) {
@@ -160,10 +162,10 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Walk<'_, T, BURST, STAT
     }
 }
 
-/// What waits in the slot `I`.
+/// The waiting objects of the slot `I`.
 ///
 /// # Safety
-/// Nothing is put into that slot while the batch lives.
+/// Nothing is added to that slot while the batch lives.
 #[inline(always)]
 unsafe fn take<'b, M: Object, const I: usize>(
     slots: &mut Slots<'_, M>,
@@ -213,7 +215,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_,
         self.run::<I>(|walk| {
             let counters = &*walk.counters;
             let start = if STATS { dpdk::tsc::now() } else { 0 };
-            // SAFETY: objects are put into slots behind this one alone.
+            // SAFETY: objects are only added to slots after this one.
             let batch = unsafe { take::<_, I>(&mut walk.slots, &counters[I]) };
             let slots = &mut walk.slots;
             let passed = T::per_node(|_| 0);
@@ -228,13 +230,14 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Visitor<T> for Walk<'_,
     }
 }
 
-/// Takes objects through the nodes that look at one at a time, from the node `I` on.
+/// Takes objects through the nodes that process one at a time, from the node `I` on.
 struct Straight<'s, T: Topology, const I: usize, const STATS: bool> {
     nodes: &'s mut T,
-    /// One for each node, as is the next.
+    /// One for each node, as is the next field.
     counters: &'s [Counters],
-    /// Objects that have come to each. Here and not in the counters, so that the compiler sees that counting
-    /// changes no object: what one node has read of it, the next one need not read again.
+    /// Objects that each node has got. Counted here and not in the counters, so that the compiler
+    /// sees that counting changes no object: a field that one node has read need not be read again
+    /// by the next.
     passed: T::PerNode<u64>,
 }
 
@@ -275,7 +278,7 @@ impl<T: Topology, const I: usize, const STATS: bool> Drop for Straight<'_, T, I,
 /// Sends a batch of the node `I` to another slot.
 #[inline(always)]
 fn send<M: Object, const I: usize>(slots: &mut Slots<'_, M>, to: usize, batch: Batch<'_, M>) {
-    assert!(I < to && to < slots.slots.len(), "an object's way does not end at a later node");
+    assert!(I < to && to < slots.slots.len(), "an object was not sent to a later node");
     // SAFETY: just looked at; the batch lies in the memory of the node that runs.
     unsafe { slots.hand_over(I, to, batch) };
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The ways out of the node `I` of a fused graph.
+//! The outlet of the node `I` of a fused graph.
 
 use std::marker::PhantomData;
 use std::mem::ManuallyDrop;
@@ -23,7 +23,7 @@ impl<T: Topology, X: Next, const I: usize> Outlet<T::Object, X> for FusedOutlet<
 
     #[inline]
     fn send_array<const K: usize>(&mut self, next: X, objects: [T::Object; K]) {
-        // First, for a `Next` of one's own may panic.
+        // First, because `index` of a `Next` written by hand may panic.
         let to = target::<T, X, I>(next);
         let objects = ManuallyDrop::new(objects);
         // SAFETY: targets are slots; the array is ours, and given up.
@@ -46,14 +46,15 @@ impl<T: Topology, X: Next, const I: usize> Outlet<T::Object, X> for FusedOutlet<
     fn send_batch(&mut self, next: X, batch: Batch<'_, T::Object>) {
         let to = target::<T, X, I>(next);
         let (first, len) = batch.into_raw();
-        // SAFETY: targets are slots; a batch lies in the memory of the node that got it, in no slot behind that one's,
-        // and nothing else owns its objects.
+        // SAFETY: targets are slots. A batch lies in the memory of the node that got it, not in a
+        // later slot, and nothing else owns its objects.
         unsafe { self.slots.append(to, first, len) };
     }
 
     #[inline]
     fn forward(&mut self, next: X, batch: Batch<'_, T::Object>) {
-        // SAFETY: edges lead forward, and a batch lies in the memory of the node that got it: in that of no slot behind it.
+        // SAFETY: edges lead forward, and a batch lies in the memory of the node that got it, not
+        // in a later slot.
         unsafe { self.slots.hand_over(I, target::<T, X, I>(next), batch) };
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where objects wait for a node.
+//! The memory in which objects wait for a node.
 
 use crate::batch::Batch;
 use crate::copy::copy;
@@ -9,21 +9,21 @@ use crate::object::Object;
 pub(super) struct Slot<M> {
     /// Memory for as many objects as the graph gives each node.
     pub(super) first: *mut M,
-    /// The first so many are objects, which this slot owns.
+    /// The first `len` are objects, which this slot owns.
     pub(super) len: usize,
 }
 
-/// The slots of all nodes, and where objects wait that found no room there.
+/// The slots of all nodes, and the objects that found no room there.
 pub(super) struct Slots<'w, M> {
     pub(super) slots: &'w mut [Slot<M>],
-    /// Objects that each slot has memory for.
+    /// The number of objects that each slot has room for.
     pub(super) capacity: usize,
-    /// Used only behind a node that sends more than it got.
+    /// Used only for targets of a node that sends more objects than it got.
     pub(super) spilt: &'w mut [Vec<M>],
 }
 
 impl<M> Slots<'_, M> {
-    /// Puts objects behind those of a slot.
+    /// Appends objects to a slot.
     ///
     /// # Safety
     /// `to` is a slot; `count` objects lie at `first`, outside of that slot's memory, and the caller gives
@@ -43,8 +43,8 @@ impl<M> Slots<'_, M> {
         slot.len += count;
     }
 
-    /// Puts a batch behind the objects of a slot, without copying where none are there and it is all that
-    /// lies in the memory of `from`.
+    /// Appends a batch to a slot. Nothing is copied if the slot is empty and the batch is all that
+    /// is in the memory of `from`.
     ///
     /// # Safety
     /// Both are slots, and differ; the batch does not lie in the memory of `to`.
@@ -60,7 +60,7 @@ impl<M> Slots<'_, M> {
             (&mut *slots.add(from), &mut *slots.add(to))
         };
         if batch.is_whole() && batch.start() == source.first && target.len == 0 {
-            // No other batch lies in the memory that changes hands.
+            // No other batch lies in the memory that is exchanged.
             (_, target.len) = batch.into_raw();
             std::mem::swap(&mut source.first, &mut target.first);
         } else {
@@ -75,7 +75,7 @@ impl<M> Slots<'_, M> {
     #[cold]
     #[inline(never)]
     unsafe fn spill(&mut self, to: usize, first: *const M, count: usize) {
-        // Up to the end first: what comes later, and might fit, must not overtake.
+        // Up to the end first: objects that come later and fit must not overtake.
         let slot = &mut self.slots[to];
         let fitting = self.capacity - slot.len;
         // SAFETY: as in `append`.
@@ -88,7 +88,8 @@ impl<M> Slots<'_, M> {
 }
 
 impl<M> Drop for Slots<'_, M> {
-    /// After a node has panicked: what waits would leak, or come up in a later walk.
+    /// After a node has panicked: waiting objects would otherwise leak, or be processed in a later
+    /// walk.
     fn drop(&mut self) {
         self.spilt.iter_mut().for_each(Vec::clear);
         for slot in self.slots.iter_mut().filter(|slot| slot.len > 0) {

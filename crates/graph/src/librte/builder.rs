@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Graphs put together while the program runs, of our nodes and of those in C.
+//! Graphs built at run time, of Rust nodes and C nodes.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -19,10 +19,10 @@ use crate::node::{EachNode, Node, Source};
 use crate::object::{Object, assert_one_word};
 use crate::stats::{Counters, NodeStats};
 
-/// Objects that a source is asked for: `RTE_GRAPH_BURST_SIZE` as Debian builds DPDK.
+/// The most objects that a source is asked for: `RTE_GRAPH_BURST_SIZE` as Debian builds DPDK.
 const BURST: usize = 256;
 
-/// A graph that is to be.
+/// Builds a graph.
 ///
 /// ```no_run
 /// use dpdk::Mbuf;
@@ -73,12 +73,13 @@ const BURST: usize = 256;
 pub struct GraphBuilder<'eal, M: Object> {
     eal: &'eal Eal,
     pub(super) name: String,
-    /// What was asked for, in order; the first error is what `build` returns.
+    /// The requested nodes, in order; the first error is what `build` returns.
     planned: Result<Vec<Planned>, GraphError>,
     pub(super) c_nodes: CNodes,
     pub(super) trace: Option<Trace>,
     owned: Vec<Owned<'eal>>,
-    /// Both taken and given: else a node for objects that live long could be followed by a source of some that do not.
+    /// `M` as argument and as result: otherwise a source of short-lived objects could be added
+    /// after a node for long-lived ones.
     object: PhantomData<fn(M) -> M>,
 }
 
@@ -88,7 +89,7 @@ impl<M: Object> fmt::Debug for GraphBuilder<'_, M> {
     }
 }
 
-/// A node, or what a node is to run, on the heap; freed on drop.
+/// A node, or the data that it runs with, on the heap; freed on drop.
 struct Owned<'eal>(NonNull<dyn Anything + 'eal>);
 
 trait Anything {}
@@ -110,7 +111,7 @@ impl Drop for Owned<'_> {
 }
 
 impl<'eal, M: Object> GraphBuilder<'eal, M> {
-    /// A graph without nodes, under a name that no other graph has.
+    /// A graph without nodes. No other graph may have its name.
     pub fn new(eal: &'eal Eal, name: &str) -> Self {
         const { assert_one_word::<M>() };
         Self {
@@ -124,7 +125,7 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
         }
     }
 
-    /// Keeps something for as long as the graph lives.
+    /// Keeps a value for as long as the graph lives.
     pub(super) fn keep<T: 'eal>(&mut self, it: T) {
         self.owned.push(Owned::new(it).0);
     }
@@ -139,8 +140,8 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
         self
     }
 
-    /// Adds a source. DPDK knows it by its name, and knows the names of its targets, for the rest of the
-    /// process: graphs for several lcores are made of the same names.
+    /// Adds a source. DPDK keeps its name and the names of its targets for the rest of the process:
+    /// graphs for several lcores use the same names.
     pub fn source<S: Source<M> + 'eal>(
         mut self,
         name: &str,
@@ -166,7 +167,7 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
         self.plan(Planned::ours(name, false, targets, work))
     }
 
-    /// Adds a node that looks at one object at a time.
+    /// Adds a node that processes one object at a time.
     pub fn each<N: EachNode<M> + 'eal>(
         mut self,
         name: &str,
@@ -182,19 +183,20 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
     /// Adds a node in C that a library has registered.
     ///
     /// # Safety
-    /// Its function takes what `M` points to, sends each object to one of its edges or frees it, and keeps
-    /// to the rules of librte_graph; what it has to be told before it runs, it was told.
+    /// Its function takes what `M` points to, sends each object to one of its edges or frees it,
+    /// and follows the rules of librte_graph. Anything that it must be given before it runs has
+    /// been given to it.
     pub unsafe fn foreign_node(self, name: &str) -> Self {
         // DPDK's list of nodes, and their edges, change under this lock.
         let _library = library::lock();
-        // The library does not tell whether it is a source: one that nothing leads to is.
+        // The library does not report whether it is a source: it is one if no edge leads to it.
         self.plan(Planned::of_c(name).map(|node| Planned { maybe_source: true, ..node }))
     }
 
-    /// The graph.
+    /// Builds the graph.
     ///
     /// # Errors
-    /// The first thing that is wrong, see [`GraphError`].
+    /// The first error, see [`GraphError`].
     pub fn build<const STATS: bool>(self) -> Result<Graph<'eal, M, STATS>, GraphError> {
         let planned = self.planned?;
         // SAFETY: what the nodes point to lives in `owned` until the graph has ended, and nothing else
@@ -209,7 +211,8 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
 
 /// A graph that librte_graph walks, put together by a [`GraphBuilder`].
 pub struct Graph<'eal, M: Object, const STATS: bool = true> {
-    /// First, so that no node looks for it, and the graph ends before what its nodes point to.
+    /// First, so that it is dropped while the nodes still exist, and the graph before what its
+    /// nodes point to.
     trace: Option<Traced>,
     graph: Created<'eal>,
     _owned: Vec<Owned<'eal>>,
@@ -226,10 +229,11 @@ impl<M: Object, const STATS: bool> fmt::Debug for Graph<'_, M, STATS> {
 unsafe impl<M: Object, const STATS: bool> Send for Graph<'_, M, STATS> {}
 
 impl<M: Object, const STATS: bool> Graph<'_, M, STATS> {
-    /// Packets that the graph's [trace](GraphBuilder::trace) has written; `None` for a graph without one.
+    /// The number of packets that the graph's [trace](GraphBuilder::trace) has written; `None` for
+    /// a graph without one.
     ///
     /// # Errors
-    /// The error at which the trace ended, once.
+    /// The error that ended the trace; returned once.
     pub fn traced(&self) -> Option<std::io::Result<u64>> {
         self.trace.as_ref().map(Traced::written)
     }

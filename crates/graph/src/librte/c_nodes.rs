@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! DPDK's own nodes, of librte_node: which of them a graph has, and what they need.
+//! DPDK's own nodes, of librte_node: which of them a graph has, and their requirements.
 //!
-//! What they take for granted is seen to here. `ip4_lookup` reads 34 bytes and `ip4_rewrite` writes among
-//! them, whatever the packet is: packets that are shorter, or whose bytes others see, go past both to
-//! `pkt_drop`. `ip4_rewrite` takes its next hop from a field of the mbuf that `ip4_lookup` writes: no other
-//! node may send to it. `ethdev_tx` takes the number of the graph for that of its queue: it is told its own.
-//! Between the two nodes nothing lies in the private area of an mbuf (it is a dynamic field), so that
-//! pools need none.
+//! This module ensures what these nodes rely on without a check. `ip4_lookup` reads 34 bytes of any
+//! packet and `ip4_rewrite` writes some of them: packets that are shorter, or whose bytes have
+//! other owners, bypass both and go to `pkt_drop`. `ip4_rewrite` takes its next hop from a field of
+//! the mbuf that `ip4_lookup` writes: no other node may send to it. `ethdev_tx` uses the graph's
+//! number as the number of its queue: it is given its own queue. The field between the two nodes is
+//! a dynamic field and not in the private area of an mbuf, so pools need no private area.
 
 use std::ffi::{CStr, c_void};
 use std::sync::OnceLock;
@@ -33,10 +33,10 @@ pub(super) struct CNodes {
     pub(super) receive: Vec<(u16, u16, String)>,
     /// Port and queue of each `ethdev_tx`.
     pub(super) transmit: Vec<(u16, u16)>,
-    /// Nodes that need nothing.
+    /// Nodes without requirements.
     pub(super) plain: Vec<&'static str>,
     pub(super) routes: Option<Vec<Ip4Route>>,
-    /// Edges that lead elsewhere: node, target as DPDK knows it, target.
+    /// Redirected edges: node, DPDK's target, target in this graph.
     pub(super) led: Vec<(String, String, String)>,
     pub(super) lcore: Option<Lcore>,
 }
@@ -50,7 +50,7 @@ fn transmit_name(port: u16) -> String {
 }
 
 impl CNodes {
-    /// The nodes, made by DPDK where it must.
+    /// The nodes; DPDK creates those of ports.
     pub(super) fn plan(&self, library: &mut Library) -> Result<Vec<Planned>, GraphError> {
         self.check_routes(library)?;
         for (port, queue, _) in &self.receive {
@@ -68,14 +68,15 @@ impl CNodes {
         for (port, queue, target) in &self.receive {
             let mut node = Planned::of_c(&receive_name(*port, *queue))?;
             node.source = true;
-            // It sends to one of them, and which is its affair.
+            // The node sends to one of its edges: all get the same target, whichever it uses.
             node.edges.iter_mut().for_each(|(_, to)| to.clone_from(target));
             nodes.push(node);
         }
         for name in &names {
             let mut node = Planned::of_c(name)?;
             for (known, target) in &mut node.edges {
-                // Nodes of other ports and of later releases: what a release without them does.
+                // Nodes of other ports and of later releases lead to pkt_drop, as in a release
+                // without them.
                 let offered = [LOOKUP, REWRITE, CLASSIFY, DROP].contains(&known.as_str());
                 if !offered && !names.contains(known) {
                     DROP.clone_into(target);
@@ -104,7 +105,8 @@ impl CNodes {
         if self.lcore.is_none() && self.routes.is_none() {
             return Ok(-1);
         }
-        // ip4_lookup takes its table by this number; it has one for each NUMA node with an lcore.
+        // ip4_lookup chooses its table by this number; there is one for each NUMA node with an
+        // lcore.
         let socket = self.lcore.unwrap_or_else(|| eal.main_lcore()).socket();
         match socket.and_then(|socket| i32::try_from(socket).ok()) {
             Some(socket) => Ok(socket),
@@ -113,7 +115,7 @@ impl CNodes {
         }
     }
 
-    /// Tells the nodes of a graph what they cannot know.
+    /// Sets what DPDK cannot know in the nodes of a graph.
     ///
     /// # Safety
     /// These are the nodes of a graph that was made of what `plan` returned, and is not walked.
@@ -146,14 +148,14 @@ impl CNodes {
     }
 }
 
-/// Lets an edge of one of these nodes lead elsewhere.
+/// Redirects an edge of one of these nodes.
 fn lead(
     nodes: &mut [Planned],
     (name, from, to): &(String, String, String),
 ) -> Result<(), GraphError> {
     let node = nodes.iter_mut().find(|node| node.name == *name);
     let node = node.ok_or_else(|| GraphError::NotOfDpdk(name.clone()))?;
-    // Packets of ip4_lookup go to ip4_rewrite as it has left them.
+    // Packets of ip4_lookup must reach ip4_rewrite unchanged.
     let fixed = |edge: &str| name == LOOKUP && edge == REWRITE;
     let edge = node.edges.iter_mut().find(|(edge, _)| edge == from && !fixed(edge));
     if let Some((_, target)) = edge {
@@ -164,7 +166,7 @@ fn lead(
     Err(GraphError::NoEdge { node: name.clone(), edge: from.clone(), known: known.collect() })
 }
 
-/// Whether `ip4_lookup` alone sends to `ip4_rewrite`, and only what it has found a route for.
+/// Checks that only `ip4_lookup` sends to `ip4_rewrite`, and only packets with a route.
 pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
     let other = |node: &&Planned| {
         let found = |edge: &str| node.name == LOOKUP && edge == REWRITE;
@@ -173,10 +175,10 @@ pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
     nodes.iter().find(other).map_or(Ok(()), |node| Err(GraphError::Unlooked(node.name.clone())))
 }
 
-/// What `ip4_lookup` runs, and its edge to `pkt_drop`: the same in every graph.
+/// The original function of `ip4_lookup`, and its edge to `pkt_drop`: the same in every graph.
 static GUARDED: OnceLock<(Process, usize)> = OnceLock::new();
 
-/// Puts `looked_up` before what `ip4_lookup` runs.
+/// Puts `looked_up` before the function of `ip4_lookup`.
 ///
 /// # Safety
 /// The node is an `ip4_lookup` that does not run.
@@ -196,7 +198,8 @@ unsafe fn guard(node: *mut rte_node) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Bytes that `ip4_lookup` and `ip4_rewrite` take for granted: an Ethernet header and one of IPv4.
+/// Bytes that `ip4_lookup` and `ip4_rewrite` read without a check: an Ethernet header and an IPv4
+/// header.
 const NEEDED: usize = 14 + 20;
 
 unsafe extern "C" fn looked_up(

@@ -7,18 +7,18 @@ use dpdk::{Eal, Errno};
 
 use super::library;
 
-/// What happened in the nodes of one name, summed over graphs (`rte_graph_cluster_stats_get`).
+/// The statistics of all nodes with one name, summed over graphs (`rte_graph_cluster_stats_get`).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ClusterNode {
     /// The nodes' name.
     pub name: String,
-    /// Batches that they processed; for sources, times that they were polled.
+    /// Batches that they processed; for sources, the number of polls.
     pub calls: u64,
-    /// Objects that came to them, or from them for sources.
+    /// Objects that they received; for sources, objects that they produced.
     pub objects: u64,
     /// TSC cycles spent in them.
     pub cycles: u64,
-    /// Times that what waits for them got more memory.
+    /// How often the memory for their waiting objects was enlarged.
     pub reallocations: u64,
 }
 
@@ -26,8 +26,8 @@ pub struct ClusterNode {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ClusterError {
-    /// A pattern with a NUL.
-    #[error("{0:?} cannot be a pattern: it has a NUL in it")]
+    /// A pattern with a NUL byte.
+    #[error("{0:?} cannot be a pattern: it contains a NUL byte")]
     Pattern(String),
     /// A graph that is walked without statistics.
     #[error("the graph {0:?} counts nothing: build it with STATS, or leave it out")]
@@ -35,14 +35,15 @@ pub enum ClusterError {
     /// More patterns than DPDK counts.
     #[error("{0} patterns: 65,535 are possible; have one match several graphs")]
     TooMany(usize),
-    /// DPDK refused: `EFAULT` when a pattern matches no graph, `EINVAL` without patterns or when DPDK was
-    /// built without statistics.
+    /// DPDK refused: `EFAULT` if a pattern matches no graph, `EINVAL` without patterns or if DPDK
+    /// was built without statistics.
     #[error("DPDK has no statistics of graphs named {0:?}: {1}")]
     Refused(Vec<String>, Errno),
 }
 
-/// Adds up what happened in the nodes of all graphs that one of these shell patterns matches, since they were
-/// made. Graphs may be walked meanwhile by other threads, whose last batches may be missing.
+/// Sums the statistics, since the graphs were made, of the nodes of all graphs that match one of
+/// these shell patterns. Other threads may walk the graphs meanwhile; their last batches may be
+/// missing.
 ///
 /// ```no_run
 /// # fn print(eal: &dpdk::Eal) -> Result<(), graph::ClusterError> {

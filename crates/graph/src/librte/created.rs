@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A graph that librte_graph has made, and its end.
+//! A graph that librte_graph has created, and its destruction.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
@@ -19,7 +19,7 @@ use super::run;
 use crate::dot::Picture;
 use crate::stats::{Counters, NodeStats};
 
-/// A node of ours, as it was registered.
+/// A Rust node, as it was registered.
 struct Ours {
     counters: *const Counters,
     edges: Vec<(String, String)>,
@@ -30,21 +30,21 @@ pub(super) struct Created<'eal> {
     graph: NonNull<rte_graph>,
     id: u16,
     name: CString,
-    /// Our nodes, by name.
+    /// The Rust nodes, by name.
     ours: BTreeMap<String, Ours>,
-    /// Whether `ip4_rewrite` is among its nodes.
+    /// True if `ip4_rewrite` is among its nodes.
     rewrites: bool,
     eal: PhantomData<&'eal Eal>,
 }
 
 impl<'eal> Created<'eal> {
-    /// Makes a graph of these nodes and of DPDK's own. `counted` says whether it will be walked with
-    /// statistics.
+    /// Creates a graph of these nodes and DPDK's own. `counted` selects whether it will be walked
+    /// with statistics.
     ///
     /// # Safety
-    /// What the nodes' `Work` points to lives as long as this, and is touched by nothing else while the
-    /// graph is walked; all nodes take the same type of object. It is `Mbuf` where there are nodes of DPDK's,
-    /// whose queues are this graph's alone.
+    /// The data that the nodes' `Work` points to lives as long as this, and nothing else accesses
+    /// it while the graph is walked; all nodes take the same type of object. That is `Mbuf` if
+    /// there are nodes of DPDK's, whose queues belong to this graph only.
     pub(super) unsafe fn new(
         eal: &'eal Eal,
         name: &str,
@@ -67,7 +67,8 @@ impl<'eal> Created<'eal> {
         let (id, graph) = create(&c_graph, &nodes, socket)?.map_err(refused)?;
         let rewrites = nodes.iter().any(|node| node.name == c_nodes::REWRITE);
         if !library::is_first(id, &c_graph) {
-            // It stays for ever: DPDK would end another one. So do its pointers to what a port's nodes would move.
+            // The graph is never freed: DPDK would destroy another one. So its pointers to what new
+            // nodes of a port would move stay as well.
             library.rewriting += usize::from(rewrites);
             return Err(GraphError::NumberTaken(name.to_owned()));
         }
@@ -99,7 +100,7 @@ impl<'eal> Created<'eal> {
         Ok(created)
     }
 
-    /// Ends the graph, which is dropped next.
+    /// Destroys the graph, which is dropped next.
     fn end(&mut self, library: &mut Library) {
         library.rewriting -= usize::from(self.rewrites);
         library.uncounted.remove(&self.name);
@@ -108,8 +109,8 @@ impl<'eal> Created<'eal> {
         self.id = NO_GRAPH;
     }
 
-    /// Tells the graph's nodes what to run, again after what they run has moved or was touched. Panics
-    /// when a node has other edges than before.
+    /// Sets what the graph's nodes run, again after the nodes have moved or were changed. Panics if
+    /// a node has other edges than before.
     ///
     /// # Safety
     /// As for `new`; the nodes are those that it was made of.
@@ -131,7 +132,7 @@ impl<'eal> Created<'eal> {
         }
     }
 
-    /// Makes our nodes end the program when they are walked, until they are told again what to run.
+    /// Makes the Rust nodes end the program when they are walked, until they are installed again.
     pub(super) fn uninstall(&mut self) {
         for node in self.nodes() {
             if self.ours.contains_key(&name_of(node)) {
@@ -141,9 +142,9 @@ impl<'eal> Created<'eal> {
         }
     }
 
-    /// Gives all nodes as much memory as there can be. C nodes ask for more by a number of 16 bits, which what
-    /// waits and what comes can exceed; they then write behind the end of what they got. Where there is no more to be
-    /// had, DPDK ends the program.
+    /// Gives all nodes the most memory that they can have. C nodes ask for more by a 16-bit number,
+    /// which the sum of waiting and arriving objects can exceed; they then write past the end of
+    /// what they got. If there is no more memory, DPDK ends the program.
     fn grow(&mut self) {
         for node in self.nodes() {
             // SAFETY: the node is this graph's, which is not walked now.
@@ -158,7 +159,7 @@ impl<'eal> Created<'eal> {
     /// Walks the graph once.
     ///
     /// # Safety
-    /// What the nodes' `Work` points to is touched by nothing else meanwhile.
+    /// Nothing else accesses what the nodes' `Work` points to meanwhile.
     #[inline]
     pub(super) unsafe fn walk<const STATS: bool>(&mut self) {
         // SAFETY: the graph lives until this is dropped; `&mut self` makes this the only walk.
@@ -239,8 +240,8 @@ impl Drop for Created<'_> {
     }
 }
 
-/// Lets DPDK make a graph of nodes that it knows. The outer error is ours, the inner one DPDK's. The caller
-/// holds the lock.
+/// Creates a graph of registered nodes. The outer error is this crate's, the inner one DPDK's. The
+/// caller holds the lock.
 fn create(
     graph: &CStr,
     nodes: &[Planned],
@@ -259,7 +260,7 @@ fn create(
         } else {
             NonNull::new(dpdk_sys::rte_graph_lookup(graph.as_ptr()))
         };
-        // What a node's own function returned comes as it is, less than 0.
+        // An error of a node's init function is passed on as it is, as a negative number.
         Ok(made.map(|graph| (id, graph)).ok_or_else(|| Errno(dpdk_sys::lr_errno().abs())))
     }
 }

@@ -5,19 +5,19 @@ use dpdk::Errno;
 
 use super::ip4::Ip4Route;
 
-/// Why a graph was not made. Nothing is left of it but what [`NumberTaken`](Self::NumberTaken) says, and nodes that were
-/// registered stay known by name.
+/// Why a graph was not made. Nothing is left of it, except as described for
+/// [`NumberTaken`](Self::NumberTaken); registered nodes stay known by name.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum GraphError {
-    /// A name that DPDK cannot take.
+    /// An invalid name.
     #[error(
         "{name:?} cannot be the name of a {of}: 1 to {most} bytes, without NUL and without any of * ? [ ] \\ \""
     )]
     Name {
         /// The name.
         name: String,
-        /// What was to have it: a graph or a node.
+        /// What the name is for: a graph or a node.
         of: &'static str,
         /// The most bytes.
         most: usize,
@@ -52,7 +52,7 @@ pub enum GraphError {
     UnknownTarget {
         /// The node.
         node: String,
-        /// Its edge: the name, or for a C node the target that it had at first.
+        /// The name of its edge; for a C node, the original target.
         edge: String,
         /// The target.
         target: String,
@@ -65,16 +65,16 @@ pub enum GraphError {
         /// The source.
         target: String,
     },
-    /// Objects could go round for ever.
+    /// Objects could circulate for ever.
     #[error("the graph has a cycle: {}", .0.join(" -> "))]
     Cycle(Vec<String>),
-    /// No objects would come in.
+    /// No objects would enter the graph.
     #[error("the graph has no source")]
     NoSource,
-    /// A source that nothing consumes from.
-    #[error("the source {0:?} has no edge: nothing takes what comes from it")]
+    /// A source without edges.
+    #[error("the source {0:?} has no edge: its objects would go nowhere")]
     NoSink(String),
-    /// A node that nothing comes to.
+    /// A node that no edge leads to.
     #[error("no edge leads to the node {0:?}")]
     Unreached(String),
     /// More nodes than DPDK can count.
@@ -84,7 +84,7 @@ pub enum GraphError {
     #[error("no node named {0:?} is known to DPDK: is the library that has it loaded?")]
     UnknownNode(String),
     /// The name belongs to another node.
-    #[error("a node named {0:?} is already known to DPDK, and is another one: choose another name")]
+    #[error("a node named {0:?} is already known to DPDK, with other edges: choose another name")]
     NodeTaken(String),
     /// DPDK refused to make it.
     #[error("DPDK did not register the node {node:?}: {errno}")]
@@ -94,8 +94,8 @@ pub enum GraphError {
         /// The reason.
         errno: Errno,
     },
-    /// DPDK refused to make it: `EEXIST` for a name in use, `ENOMEM` (the tables of `ip4_lookup` take 64 MB
-    /// and more).
+    /// DPDK refused to create it: `EEXIST` for a name in use, `ENOMEM` (the tables of `ip4_lookup`
+    /// take 64 MB and more).
     #[error("DPDK did not make the graph {graph:?}: {errno}")]
     Refused {
         /// The graph.
@@ -103,29 +103,29 @@ pub enum GraphError {
         /// The reason.
         errno: Errno,
     },
-    /// DPDK gave it the number of another graph, as old releases do after one that was not the last has
-    /// ended. It stays for ever, and its name is taken.
+    /// DPDK gave it the number of another graph, as old releases do after a graph was destroyed
+    /// that was not the last. It is never freed, and its name stays in use.
     #[error(
         "DPDK gave the graph {0:?} the number of another one, and would end that instead: \
          end graphs in the reverse order, or use a later release of DPDK"
     )]
     NumberTaken(String),
-    /// An edge of a node that is not one of DPDK's in this graph was to lead elsewhere.
-    #[error("no node of DPDK's in the graph is named {0:?}, whose edge is to lead elsewhere")]
+    /// The edge to redirect belongs to none of DPDK's nodes in this graph.
+    #[error("cannot redirect an edge of {0:?}: the graph has no such node of DPDK's")]
     NotOfDpdk(String),
-    /// A node of DPDK's lacks the edge that was to lead elsewhere.
-    #[error("the node {node:?} has no edge {edge:?} that could lead elsewhere: it has {}", .known.join(", "))]
+    /// The edge to redirect does not exist.
+    #[error("the node {node:?} has no edge {edge:?} that can be redirected (edges: {})", .known.join(", "))]
     NoEdge {
         /// The node.
         node: String,
         /// The edge.
         edge: String,
-        /// Those that it has.
+        /// Its edges that can be redirected.
         known: Vec<String>,
     },
-    /// `ip4_rewrite` believes what `ip4_lookup` has left in a packet.
+    /// `ip4_rewrite` relies on what `ip4_lookup` writes to a packet.
     #[error(
-        "an edge of the node {0:?} leads to \"ip4_rewrite\", which takes packets that ip4_lookup has found a route for alone"
+        "an edge of the node {0:?} leads to \"ip4_rewrite\", which only takes packets for which ip4_lookup has found a route"
     )]
     Unlooked(String),
     /// The nodes of a port cannot be made now.
@@ -142,7 +142,7 @@ pub enum GraphError {
         /// The reason.
         errno: Errno,
     },
-    /// A receive queue that a port has been given since its nodes were made.
+    /// A receive queue that the port got after its nodes were made.
     #[error(
         "port {port} has no node for receive queue {queue}: when a graph first used it, which is when \
          DPDK makes them, it had {queues}"
@@ -155,10 +155,10 @@ pub enum GraphError {
         /// Queues that it had.
         queues: u16,
     },
-    /// DPDK's transmit node does not say its queue as is known of it.
-    #[error("the node {0:?} of this DPDK keeps its queue where nobody knows")]
+    /// The layout of DPDK's transmit node is not the known one.
+    #[error("queue layout unknown for the node {0:?} of this DPDK release")]
     QueueUnknown(String),
-    /// A route that cannot be.
+    /// An invalid route.
     #[error("route {route}: {what}")]
     Route {
         /// The route.
@@ -169,7 +169,7 @@ pub enum GraphError {
     /// Too many next hops.
     #[error("{0} next hops: DPDK's ip4_rewrite has room for 64")]
     NextHops(usize),
-    /// DPDK did not take a route: `ENOSPC` when its table is full, which has room for 1,024.
+    /// DPDK refused a route: `ENOSPC` if its table is full, which has room for 1,024.
     #[error("DPDK did not take the route {route}: {errno}")]
     RouteRefused {
         /// The route.
@@ -177,10 +177,12 @@ pub enum GraphError {
         /// The reason.
         errno: Errno,
     },
-    /// The process has one table of routes for these nodes, which does not change.
+    /// A process has one table of routes for these nodes, which does not change.
     #[error("ip4_lookup has other routes already: all graphs of a process give it the same ones")]
     RoutesDiffer,
-    /// The system does not say which NUMA node an lcore is on.
-    #[error("ip4_lookup has a table for each NUMA node, and nobody says on which one the lcore is")]
+    /// The system does not report which NUMA node an lcore is on.
+    #[error(
+        "ip4_lookup has a table for each NUMA node, but the system does not report the lcore's node"
+    )]
     NoSocket,
 }

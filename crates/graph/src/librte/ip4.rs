@@ -24,11 +24,11 @@ use super::error::GraphError;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ip4Route {
-    /// Packets to this prefix; bits behind its length are not looked at.
+    /// Packets to this prefix; bits after its length are ignored.
     pub address: Ipv4Addr,
     /// Bits of the prefix, 1 to 32.
     pub length: u8,
-    /// Where they go.
+    /// Where its packets are sent.
     pub next_hop: Ip4NextHop,
 }
 
@@ -45,21 +45,21 @@ impl fmt::Display for Ip4Route {
     }
 }
 
-/// Where packets of a route go. At most 64 different ones.
+/// Where the packets of a route are sent. At most 64 different ones.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Ip4NextHop {
     /// Number of the port, [`PortId::index`](dpdk::PortId::index).
     pub port: u16,
-    /// The Ethernet address that they go to.
+    /// The destination MAC address to write.
     pub destination: [u8; 6],
-    /// The Ethernet address that they come from.
+    /// The source MAC address to write.
     pub source: [u8; 6],
 }
 
-/// `RTE_GRAPH_IP4_REWRITE_MAX_NH`, which no header tells.
+/// `RTE_GRAPH_IP4_REWRITE_MAX_NH`, which is in no header.
 const MOST_HOPS: usize = 64;
 
-/// The numbers of next hops.
+/// Numbers the next hops.
 fn number(routes: &[Ip4Route]) -> BTreeMap<Ip4NextHop, u16> {
     let mut numbers = BTreeMap::new();
     for route in routes {
@@ -69,7 +69,7 @@ fn number(routes: &[Ip4Route]) -> BTreeMap<Ip4NextHop, u16> {
     numbers
 }
 
-/// Whether DPDK can take the routes of a graph that sends by these ports.
+/// Checks that DPDK can take the routes of a graph with these transmit ports.
 pub(super) fn check(routes: &[Ip4Route], ports: &[u16]) -> Result<(), GraphError> {
     let wrong = |route: &Ip4Route, what: String| Err(GraphError::Route { route: *route, what });
     let mut known = BTreeMap::new();
@@ -94,8 +94,8 @@ pub(super) fn check(routes: &[Ip4Route], ports: &[u16]) -> Result<(), GraphError
     if hops > MOST_HOPS { Err(GraphError::NextHops(hops)) } else { Ok(()) }
 }
 
-/// Tells the routes to DPDK, which knows them from then on; and how many it took. No graph with these nodes
-/// is walked, and one has been made.
+/// Adds the routes to DPDK's table, for the rest of the process; returns how many were added, too.
+/// No graph with these nodes is walked meanwhile, and one has been made.
 pub(super) fn add(routes: &[Ip4Route]) -> (usize, Result<(), GraphError>) {
     let numbers = number(routes);
     for (added, route) in routes.iter().enumerate() {

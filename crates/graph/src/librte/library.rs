@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What there is one of in a process: DPDK's list of graphs, the nodes of ports, the routes of `ip4_lookup`.
-//! Whoever makes, ends or lists graphs holds the lock.
+//! What exists once in a process: DPDK's list of graphs, the nodes of ports, the routes of
+//! `ip4_lookup`. Code that creates, destroys or lists graphs holds the lock.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{CStr, CString};
@@ -19,9 +19,9 @@ pub(super) struct Library {
     ports: BTreeMap<u16, u16>,
     /// The routes of `ip4_lookup`, once a graph has given it some.
     pub(super) routes: Option<Vec<Ip4Route>>,
-    /// Graphs in which `ip4_rewrite` stands.
+    /// The number of graphs with `ip4_rewrite`.
     pub(super) rewriting: usize,
-    /// Graphs whose walks count nothing.
+    /// Graphs that are walked without statistics.
     pub(super) uncounted: BTreeSet<CString>,
 }
 
@@ -37,11 +37,11 @@ pub(super) fn lock() -> MutexGuard<'static, Library> {
 }
 
 impl Library {
-    /// Makes a port's nodes, if that was not done yet, among them that of a receive queue.
+    /// Makes a port's nodes, if they do not exist yet, including that of a receive queue.
     pub(super) fn configure(&mut self, port: u16, rx: Option<u16>) -> Result<(), GraphError> {
         let queues = match self.ports.get(&port) {
             Some(queues) => *queues,
-            // ip4_rewrite gets one more edge, for which DPDK moves what graphs point to.
+            // ip4_rewrite gets one more edge, for which DPDK moves memory that graphs point to.
             None if self.rewriting > 0 => return Err(GraphError::PortLate(port)),
             None => {
                 // SAFETY: the caller has a queue of the port, which therefore exists.
@@ -59,8 +59,8 @@ impl Library {
         }
     }
 
-    /// Gives `ip4_lookup` its routes, if that was not done yet. A graph has been made of it, which is
-    /// not walked yet, and they were [checked](ip4::check).
+    /// Sets the routes of `ip4_lookup`, if they are not set yet. A graph has been made of it, which
+    /// is not walked yet, and the routes were [checked](ip4::check).
     pub(super) fn add_routes(&mut self, routes: &[Ip4Route]) -> Result<(), GraphError> {
         if self.routes.is_some() {
             return Ok(());
@@ -71,7 +71,7 @@ impl Library {
     }
 }
 
-/// Whether the graph of this name is the one that DPDK finds by this number.
+/// Returns true if DPDK finds the graph of this name by this number.
 pub(super) fn is_first(id: u16, name: &CStr) -> bool {
     // SAFETY: the name of a graph, which lives while the lock is held; null for none.
     unsafe {

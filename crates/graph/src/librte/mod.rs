@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The executor that is DPDK's own: librte_graph, with its nodes in C beside ours.
+//! DPDK's own executor, librte_graph, with C nodes and Rust nodes.
 
 mod builder;
 mod builder_c;

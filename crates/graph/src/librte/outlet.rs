@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The ways out of a node that librte_graph runs.
+//! The outlet of a node that librte_graph runs.
 
 use std::cell::Cell;
 use std::ffi::c_void;
@@ -14,22 +14,22 @@ use crate::next::{Next, checked};
 use crate::node::Outlet;
 use crate::object::Object;
 
-/// No edge: what none is numbered.
+/// No edge: no edge has this number.
 const NOWHERE: usize = usize::MAX;
 
-/// Changes of the edge in one run of a node after which no stream is held open any more: the processor cannot foretell
-/// changes that follow no pattern, and each costs it as much as several objects whose targets are told of them at
-/// once.
+/// After this many changes of the edge in one run of a node, no stream is held open any more. The
+/// processor cannot predict changes without a pattern, and each misprediction costs as much as
+/// several objects whose targets are updated at once.
 const MOST_CHANGES: u32 = 8;
 
-/// Objects of one call for which to hold the stream open costs more than the target's count does: where the compiler
-/// knows how many they are, and where it does not.
+/// From this many objects in one call on, holding the stream open costs more than updating the
+/// target's count: if their number is a constant, and if it is not.
 const SOME: usize = 32;
 const MANY: usize = 64;
 
-/// The edge that objects were sent to last, and where the next one is to be written. Its target is told how many it
-/// got when another edge is used, and at the end: a count in the target's memory would be read back for each object,
-/// which takes longer than all else that is done for one.
+/// The edge that objects were sent to last, and where the next one is to be written. The target's
+/// count is updated when another edge is used, and at the end: a count in the target's memory would
+/// be read back for each object, which takes longer than everything else that is done for one.
 #[derive(Clone, Copy)]
 struct Open {
     edge: usize,
@@ -46,10 +46,11 @@ pub(super) struct LibrteOutlet<'o> {
     open: Open,
 }
 
-/// Tells the target of the edge `from`, if that is one, what it got up to `at`, and opens the stream of that of `to`,
-/// for `count` objects at least, which that one is told of at once; [`Stream::NONE`] when there can be no room. In a
-/// function of its own, for a node has many places where it may be needed; values come and go in registers, so that an
-/// outlet can stay there.
+/// Updates the target of the edge `from`, if there is one, with the objects written up to `at`, and
+/// opens the stream of the target of `to` for at least `count` objects, which are added to its
+/// count at once; returns [`Stream::NONE`] if there is no room. A separate function, because a node
+/// has many places that may need it. Values are passed in registers, so that an outlet can stay
+/// there.
 ///
 /// # Safety
 /// As for [`LibrteOutlet::room`], of the outlet that these are parts of.
@@ -72,8 +73,9 @@ unsafe fn reopen(
 
 impl<'o> LibrteOutlet<'o> {
     /// # Safety
-    /// The node belongs to the graph, is the one that runs, and has as many edges as the `Next` that this
-    /// is used with; none of them leads to itself. [`close`](Self::close) is called before it ends.
+    /// The node belongs to the graph, is the one that runs, and has as many edges as the `Next`
+    /// that this is used with; none of them leads to itself. [`close`](Self::close) is called
+    /// before the run ends.
     #[inline(always)]
     pub(super) unsafe fn new(
         graph: *mut rte_graph,
@@ -84,24 +86,25 @@ impl<'o> LibrteOutlet<'o> {
         Self { graph, node, dropped, open }
     }
 
-    /// Tells the last target what it got.
+    /// Updates the count of the last target.
     #[inline(always)]
     pub(super) fn close(&mut self) {
         let Open { edge, stream, .. } = self.open;
         if edge != NOWHERE {
-            // SAFETY: the stream is that target's, and what lies before the place to write at are objects.
+            // SAFETY: the stream is that target's, and everything before `at` is objects.
             unsafe { raw::put(raw::next(self.node, edge), stream.at) };
             (self.open.edge, self.open.stream) = (NOWHERE, Stream::NONE);
         }
     }
 
-    /// Whether an edge's stream is open, and has room.
+    /// Returns true if an edge's stream is open, and has room.
     #[inline(always)]
     fn is_open(&self, edge: usize, count: usize) -> bool {
         edge == self.open.edge && self.open.stream.has(count)
     }
 
-    /// Opens the stream of an edge, and claims room for objects there; null when there can be none.
+    /// Opens the stream of an edge, and claims room for objects there; returns null if there is
+    /// none.
     ///
     /// # Safety
     /// The edge exists; `count` is not 0; the caller writes the objects there before it does anything else with this.
@@ -112,7 +115,8 @@ impl<'o> LibrteOutlet<'o> {
         unsafe {
             let stream = reopen((self.graph, self.node), (from, stream.at), edge, count);
             self.open = Open { edge: NOWHERE, stream: Stream::NONE, changes_left };
-            // The target was told of so many already: where no more follow there is nothing left to say.
+            // The target's count includes these already: if no more follow, it need not be updated
+            // again.
             if changes_left > 0 && stream.has(count) {
                 let stream = Stream { at: stream.at.add(count), end: stream.end };
                 let changes_left = changes_left - u32::from(edge != from);
@@ -122,8 +126,8 @@ impl<'o> LibrteOutlet<'o> {
         }
     }
 
-    /// Appends objects to what waits for the target of an edge. Where the compiler knows how many they are, it copies
-    /// them in place.
+    /// Appends objects to those waiting for the target of an edge. If their number is a constant,
+    /// they are copied inline.
     ///
     /// # Safety
     /// `count` objects lie at `first`, not in the memory of the edge's target, and the caller gives them up; the edge
@@ -149,11 +153,11 @@ impl<'o> LibrteOutlet<'o> {
         }
     }
 
-    /// The same where the compiler does not know how many they are: those of a held stream in a function of their own, and
-    /// many with the target told at once.
+    /// The same if their number is not a constant: objects of a held stream by a separate function,
+    /// and many objects with the target updated at once.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`append`](Self::append).
     #[inline(always)]
     unsafe fn append_some<M: Object>(&mut self, edge: usize, first: *mut M, count: usize) {
         // SAFETY: the contract is the caller's.
@@ -167,11 +171,11 @@ impl<'o> LibrteOutlet<'o> {
         }
     }
 
-    /// [`append`](Self::append) for up to [`MANY`]. The outlet goes by value, for its address would keep it out of
-    /// registers.
+    /// [`append`](Self::append) for up to [`MANY`]. The outlet is passed by value, because taking
+    /// its address would keep it out of registers.
     ///
     /// # Safety
-    /// As there.
+    /// As for [`append`](Self::append).
     #[inline(never)]
     unsafe fn append_few<M: Object>(mut self, edge: usize, first: *mut M, count: usize) -> Open {
         // SAFETY: the contract is the caller's.
@@ -179,12 +183,13 @@ impl<'o> LibrteOutlet<'o> {
         self.open
     }
 
-    /// [`append`](Self::append) for many, whose target is told at once. In a function of its own: where a swap is the
-    /// usual way, a node saves no registers for it that only the copy needs. It is given parts of an outlet, for the
-    /// address of one would keep that out of registers.
+    /// [`append`](Self::append) for many objects; the target is updated at once. A separate
+    /// function: a node that usually swaps memory then saves no registers that only the copy needs.
+    /// It gets the parts of an outlet, because taking the address of one would keep it out of
+    /// registers.
     ///
     /// # Safety
-    /// As there, of the outlet that these are parts of; no stream is open.
+    /// As for [`append`](Self::append), with the outlet that these are parts of; no stream is open.
     #[inline(never)]
     unsafe fn append_apart<M: Object>(
         parts: (*mut rte_graph, *mut rte_node),
@@ -199,10 +204,10 @@ impl<'o> LibrteOutlet<'o> {
         }
     }
 
-    /// The same in place.
+    /// The same, inlined.
     ///
     /// # Safety
-    /// As there; `count` is not 0.
+    /// As for [`append`](Self::append); `count` is not 0.
     #[inline(always)]
     unsafe fn append_now<M: Object>(
         (graph, node): (*mut rte_graph, *mut rte_node),
@@ -223,10 +228,10 @@ impl<'o> LibrteOutlet<'o> {
     }
 }
 
-/// Drops objects for which there can be no room, and counts them.
+/// Drops objects for which there is no room, and counts them.
 ///
 /// # Safety
-/// So many lie there, and nobody else owns them.
+/// `count` objects lie there, and nobody else owns them.
 #[cold]
 #[inline(never)]
 unsafe fn drop_all<M: Object>(first: *mut M, count: usize, dropped: &Cell<u64>) {
@@ -234,7 +239,7 @@ unsafe fn drop_all<M: Object>(first: *mut M, count: usize, dropped: &Cell<u64>) 
     drop(unsafe { Batch::new(first, count, dropped) });
 }
 
-// Always in place, what is not already: a call takes the outlet's address, which keeps it out of registers.
+// Always inlined: a call takes the outlet's address, which keeps it out of registers.
 impl<M: Object, X: Next> Outlet<M, X> for LibrteOutlet<'_> {
     #[inline(always)]
     fn send(&mut self, next: X, object: M) {

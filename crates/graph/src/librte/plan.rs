@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The nodes of a graph that is to be, and whether they make one.
+//! The planned nodes of a graph, and the check that they form one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::CString;
@@ -12,29 +12,29 @@ use super::run::Work;
 use crate::next::Next;
 use crate::topology::MOST_EDGES;
 
-/// A node of a graph that is to be.
+/// A planned node of a graph.
 #[derive(Clone)]
 pub(super) struct Planned {
     pub(super) name: String,
     pub(super) source: bool,
-    /// Name and target of each edge, in the order of their indexes. An edge of a C node has the name of the
-    /// target that DPDK knows.
+    /// Name and target of each edge, in the order of their indexes. An edge of a C node has the
+    /// name of the target in DPDK.
     pub(super) edges: Vec<(String, String)>,
-    /// What it runs; `None` for a C node.
+    /// The work that it runs; `None` for a C node.
     pub(super) work: Option<Work>,
-    /// Whether nobody says that it is no source.
+    /// True if it is not known whether it is a source.
     pub(super) maybe_source: bool,
 }
 
 impl Planned {
-    /// A node of ours; `targets` may name the edges in any order.
+    /// A Rust node; `targets` may name the edges in any order.
     pub(super) fn ours<X: Next>(
         name: &str,
         source: bool,
         targets: &[(X, &str)],
         work: Work,
     ) -> Result<Self, GraphError> {
-        // DPDK counts edges in 16 bits, and what is no edge of a node is never looked at again.
+        // DPDK counts edges in 16 bits; edges beyond those of a node are never used.
         const { assert!(X::NAMES.len() <= MOST_EDGES, "a node has at most 64 edges") };
         let mut edges = Vec::with_capacity(X::NAMES.len());
         for (index, edge) in X::NAMES.iter().enumerate() {
@@ -54,7 +54,7 @@ impl Planned {
         Ok(Self { name: name.to_owned(), source, edges, work: Some(work), maybe_source: false })
     }
 
-    /// A node that a C library has registered, with the edges that it has there.
+    /// A node that a C library has registered, with its edges there.
     pub(super) fn of_c(name: &str) -> Result<Self, GraphError> {
         let known = register::edges(&c_name(name, "node")?)
             .ok_or_else(|| GraphError::UnknownNode(name.to_owned()))?;
@@ -69,23 +69,23 @@ impl Planned {
     }
 }
 
-/// A graph's memory has its name, and names of DPDK's memory zones end after so many bytes.
+/// A graph's memory zone has its name, and DPDK's names for those are limited.
 const LONGEST_OF_GRAPHS: usize = dpdk_sys::RTE_MEMZONE_NAMESIZE as usize - 1;
 
-/// A name as C takes it.
+/// A name for C.
 pub(super) fn c_name(name: &str, of: &'static str) -> Result<CString, GraphError> {
     let most = match of {
         "graph" => LONGEST_OF_GRAPHS.min(layout::GRAPH_NAME_SIZE - 1),
         _ => layout::NODE_NAME_SIZE - 1,
     };
-    // DPDK takes names for patterns, and writes them into pictures.
+    // DPDK treats names as patterns, and writes them into pictures.
     let fits =
         !name.is_empty() && name.len() <= most && !name.contains(['*', '?', '[', ']', '\\', '"']);
     let name_of = || GraphError::Name { name: name.to_owned(), of, most };
     if fits { CString::new(name).map_err(|_| name_of()) } else { Err(name_of()) }
 }
 
-/// Whether the nodes make a graph that a walk comes to the end of.
+/// Checks that the nodes form a graph in which every walk ends.
 pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
     let mut by_name = BTreeMap::new();
     for node in nodes {
@@ -130,11 +130,11 @@ pub(super) fn check(nodes: &[Planned]) -> Result<(), GraphError> {
     if sources == 0 { Err(GraphError::NoSource) } else { Ok(()) }
 }
 
-/// Follows the edges depth first; a node met again on the way closes a cycle.
+/// Follows the edges depth first; reaching a node of the current path again closes a cycle.
 fn check_cycles(nodes: &[Planned], by_name: &BTreeMap<&str, &Planned>) -> Result<(), GraphError> {
     let mut done = BTreeSet::new();
     for start in nodes {
-        // The way to the node at its end, each with the number of edges followed from it.
+        // The path to the last node in it, each with the number of its edges followed so far.
         let mut way = vec![(start, 0)];
         while let Some((node, followed)) = way.last_mut() {
             if done.contains(node.name.as_str()) {

@@ -30,7 +30,7 @@ pub(super) unsafe fn set_field<T: Copy, S>(of: *mut S, offset: usize, value: T) 
     unsafe { of.cast::<u8>().add(offset).cast::<T>().write(value) }
 }
 
-/// The node at an offset, as nodes name each other.
+/// The node at an offset, by which nodes refer to each other.
 ///
 /// # Safety
 /// The graph has a node there.
@@ -40,8 +40,8 @@ pub(super) unsafe fn node_at(graph: *mut rte_graph, offset: u32) -> *mut rte_nod
     unsafe { graph.cast::<u8>().add(offset as usize).cast() }
 }
 
-/// `rte_graph_walk`. With `STATS` it counts calls, objects and cycles as the C one does where DPDK is built
-/// with `RTE_LIBRTE_GRAPH_STATS`, which is the default.
+/// `rte_graph_walk`. With `STATS` it counts calls, objects and cycles as the C function does if
+/// DPDK is built with `RTE_LIBRTE_GRAPH_STATS`, which is the default.
 ///
 /// # Safety
 /// The graph is valid, nothing else walks it, and each of its nodes may be run.
@@ -69,7 +69,7 @@ pub(super) unsafe fn walk<const STATS: bool>(graph: *mut rte_graph) {
                 process(graph, node, objects, waiting);
             }
             set_field(node, layout::NODE_IDX, 0u16);
-            // Sources stand at negative places.
+            // Sources are at negative positions.
             if head as i32 > 0 {
                 head &= mask;
             }
@@ -118,12 +118,12 @@ unsafe fn enqueue_tail(graph: *mut rte_graph, node: *mut rte_node) {
     }
 }
 
-/// Makes room for `count` objects behind those that wait for the node, and says that so many more do:
-/// `__rte_node_enqueue_prologue` and what follows it. Null when there can be no room: more than 65,535.
+/// Makes room for `count` objects after those waiting for the node, and adds them to its count:
+/// `__rte_node_enqueue_prologue` and what follows it. Null if there is no room: more than 65,535.
 ///
 /// # Safety
-/// The node belongs to the graph, and runs not now; the caller writes `count` objects (not 0) there before
-/// anything else.
+/// The node belongs to the graph, and does not run now; the caller writes `count` objects (not 0)
+/// there before anything else.
 #[inline(always)]
 pub(super) unsafe fn claim(
     graph: *mut rte_graph,
@@ -147,7 +147,8 @@ pub(super) unsafe fn claim(
     }
 }
 
-/// Where objects may be written for a node: behind those that wait for it, up to the end of its memory.
+/// Where objects may be written for a node: after those waiting for it, up to the end of its
+/// memory.
 #[derive(Clone, Copy)]
 pub(super) struct Stream {
     pub(super) at: *mut *mut c_void,
@@ -158,19 +159,19 @@ impl Stream {
     /// No memory at all.
     pub(super) const NONE: Self = Self { at: std::ptr::null_mut(), end: std::ptr::null_mut() };
 
-    /// Whether there is room for so many.
+    /// Returns true if there is room for this many.
     #[inline(always)]
     pub(super) fn has(&self, count: usize) -> bool {
         self.end.addr() - self.at.addr() >= count * size_of::<*mut c_void>()
     }
 }
 
-/// `rte_node_next_stream_get`: the stream of a node, with room for `count` objects (not 0) at least, and the node
-/// is one that is to run. [`Stream::NONE`] when there can be no room: more than 65,535.
+/// `rte_node_next_stream_get`: the stream of a node, with room for at least `count` objects (not
+/// 0); the node is scheduled to run. [`Stream::NONE`] if there is no room: more than 65,535.
 ///
 /// # Safety
-/// The node belongs to the graph, and runs not now; the caller writes an object there and says so to [`put`] before
-/// anything else is done with the node.
+/// The node belongs to the graph, and does not run now; the caller writes an object there and calls
+/// [`put`] before anything else is done with the node.
 #[inline(always)]
 pub(super) unsafe fn get(graph: *mut rte_graph, node: *mut rte_node, count: usize) -> Stream {
     // SAFETY: the contract is the caller's.
@@ -185,7 +186,7 @@ pub(super) unsafe fn get(graph: *mut rte_graph, node: *mut rte_node, count: usiz
     }
 }
 
-/// `rte_node_next_stream_put`: all places before `at` hold objects now.
+/// `rte_node_next_stream_put`: all slots before `at` now hold objects.
 ///
 /// # Safety
 /// They do; and `at` lies in the stream that [`get`] gave for the node.
@@ -198,8 +199,9 @@ pub(super) unsafe fn put(node: *mut rte_node, at: *mut *mut c_void) {
     }
 }
 
-/// Gives the node memory for `filled` objects at least; DPDK makes it twice that, as far as it goes. False for more than
-/// a stream can have: the C functions do not look, and ask for a number that has wrapped.
+/// Gives the node memory for at least `filled` objects; DPDK allocates twice that, up to the limit.
+/// Returns false for more than a stream can have: the C functions do not check this, and pass a
+/// number that has wrapped around.
 ///
 /// # Safety
 /// The node belongs to the graph, and has memory for fewer.
@@ -213,7 +215,8 @@ pub(super) unsafe fn grow(graph: *mut rte_graph, node: *mut rte_node, filled: us
     true
 }
 
-/// `rte_node_next_stream_move` for a target for which nothing waits: `source` gets its memory for its own.
+/// `rte_node_next_stream_move` for a target without waiting objects: `source` gets its memory in
+/// exchange.
 ///
 /// # Safety
 /// Both belong to the graph and differ; nothing waits for `target`; `count` objects (not 0) lie at the

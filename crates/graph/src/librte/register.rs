@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Names of nodes. DPDK knows a node by its name for the rest of the process; graphs are made of names.
+//! Names of nodes. DPDK keeps a node's name for the rest of the process; graphs are made of names.
 
 use std::collections::BTreeMap;
 use std::ffi::{CStr, CString, c_char};
@@ -11,10 +11,10 @@ use super::error::GraphError;
 use super::plan::{Planned, c_name};
 use super::run;
 
-/// The nodes that this crate has registered, with what cannot be changed afterwards.
+/// The nodes that this crate has registered, with the properties that cannot change afterwards.
 static REGISTERED: Mutex<BTreeMap<String, (bool, Vec<String>)>> = Mutex::new(BTreeMap::new());
 
-/// Makes a node of ours known to DPDK, if it is not yet.
+/// Registers a Rust node with DPDK, if it is not registered yet.
 pub(super) fn node(node: &Planned) -> Result<(), GraphError> {
     let targets: Vec<String> = node.edges.iter().map(|(_, target)| target.clone()).collect();
     let mut registered = REGISTERED.lock().unwrap_or_else(PoisonError::into_inner);
@@ -48,8 +48,8 @@ pub(super) fn node(node: &Planned) -> Result<(), GraphError> {
     Ok(())
 }
 
-/// Lets edges of C nodes lead where a graph that is made now wants them, and back when dropped: a graph keeps
-/// the edges that it was made with.
+/// Redirects edges of C nodes for the graph that is being made, and restores them when dropped: a
+/// graph keeps the edges that it was made with.
 pub(super) struct Led(Vec<(u32, u16, CString)>);
 
 impl Led {
@@ -76,7 +76,7 @@ impl Drop for Led {
     }
 }
 
-/// Lets an edge that a node has lead to another node.
+/// Redirects an edge of a node.
 fn lead(node: u32, edge: u16, target: &CStr) {
     let mut targets = [target.as_ptr()];
     // SAFETY: the node exists and has the edge, so that DPDK writes the name over the one before, and moves
@@ -84,14 +84,15 @@ fn lead(node: u32, edge: u16, target: &CStr) {
     unsafe { dpdk_sys::rte_node_edge_update(node, edge, targets.as_mut_ptr(), 1) };
 }
 
-/// The number of a node that DPDK knows.
+/// The number of a registered node.
 fn id(name: &CStr) -> Option<u32> {
     // SAFETY: a C string.
     let id = unsafe { dpdk_sys::rte_node_from_name(name.as_ptr()) };
     (id != u32::MAX).then_some(id)
 }
 
-/// The targets of a node that DPDK knows, in the order of its edges. The caller holds the library's lock.
+/// The targets of a registered node, in the order of its edges. The caller holds the library's
+/// lock.
 pub(super) fn edges(name: &CStr) -> Option<Vec<String>> {
     let id = id(name)?;
     // SAFETY: the node exists; DPDK writes as many pointers to names as it says that

@@ -15,7 +15,7 @@ use crate::node::{EachNode, Node, Outlet, Source};
 use crate::object::Object;
 use crate::stats::Counters;
 
-/// What a node of a graph needs to run a value of ours, apart from its edges.
+/// What a node of a graph needs to run a Rust value, apart from its edges.
 #[derive(Clone, Copy)]
 pub(super) struct Work {
     process: Process,
@@ -44,7 +44,8 @@ impl Work {
         Self { process: each::<M, N>, node: node.cast(), counters }
     }
 
-    /// Takes the node's place from another pointer to it: one that later looks at its neighbours leave valid.
+    /// Replaces the pointer to the node by another one to the same place, which stays valid when
+    /// other nodes are accessed later.
     pub(super) fn at(self, node: *mut c_void) -> Self {
         Self { node, ..self }
     }
@@ -53,12 +54,12 @@ impl Work {
         self.counters
     }
 
-    /// Gives it to a node of a graph.
+    /// Installs it in a node of a graph.
     ///
     /// # Safety
-    /// The graph's node is valid, does not run now, and has the edges of this one's type, in the same
-    /// order; what this points to lives as long as the graph is walked, and is touched by nothing else
-    /// while it is.
+    /// The graph's node is valid, does not run now, and has the edges of this one's type, in the
+    /// same order. The data that this points to lives as long as the graph is walked, and nothing
+    /// else accesses it during a walk.
     pub(super) unsafe fn install(&self, node: *mut rte_node) {
         // SAFETY: the contract is the caller's; the context has room for two pointers.
         unsafe {
@@ -101,7 +102,7 @@ unsafe extern "C" fn process<M: Object, N: Node<M>>(
     count
 }
 
-/// A node that looks at one object at a time.
+/// A node that processes one object at a time.
 struct One<'s, N>(&'s mut N);
 
 impl<M: Object, N: EachNode<M>> Chooser<M> for One<'_, N> {
@@ -166,17 +167,18 @@ pub(super) unsafe fn uninstall(node: *mut rte_node) {
     unsafe { raw::set_field(node, layout::NODE_PROCESS, lost as Process) };
 }
 
-/// What a node runs whose state may have moved, and was not found again.
+/// The function of a node that may have moved, and was not found again.
 unsafe extern "C" fn lost(_: *mut rte_graph, _: *mut rte_node, _: *mut *mut c_void, _: u16) -> u16 {
-    panic!("a graph is walked whose nodes could not be found again after a panic");
+    panic!("a graph was walked whose nodes could not be found again after a panic");
 }
 
-/// What a node is registered with: a graph that this crate did not make has no value for it to run.
+/// The function that a node is registered with: a graph that this crate did not make has no value
+/// for it to run.
 pub(super) unsafe extern "C" fn unused(
     _: *mut rte_graph,
     _: *mut rte_node,
     _: *mut *mut c_void,
     _: u16,
 ) -> u16 {
-    panic!("a node of linerate stands in a graph that linerate did not make");
+    panic!("a node of linerate is in a graph that linerate did not make");
 }

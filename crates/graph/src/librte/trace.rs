@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets written down as they come to nodes: a trace in the pcapng format, each packet with a comment that names
-//! the graph and the node. Of our own making, because librte_graph's came with 23.11 and has one file for all
-//! graphs of a process.
+//! A trace of packets as they arrive at nodes, in the pcapng format; each packet has a comment that
+//! names the graph and the node. Not librte_graph's own trace, because that came with 23.11 and has
+//! one file for all graphs of a process.
 //!
-//! A traced node runs `traced` in place of its function, which is looked up here.
+//! A traced node runs `traced` instead of its function, which is looked up here.
 
 use std::collections::BTreeMap;
 use std::ffi::c_void;
@@ -19,7 +19,7 @@ use dpdk_sys::{layout, rte_graph, rte_node};
 use super::created::{Created, name_of};
 use super::raw::{Process, field, set_field};
 
-/// Where a trace goes to, and how far it is.
+/// The output of a trace, and its progress.
 pub(super) struct Trace {
     out: Box<dyn Write + Send>,
     graph: String,
@@ -40,7 +40,7 @@ impl Trace {
         trace
     }
 
-    /// Whether nothing is written any more.
+    /// Returns true if nothing more is written.
     fn is_over(&self) -> bool {
         self.left == 0 || self.error.is_some()
     }
@@ -76,7 +76,7 @@ fn now() -> u64 {
     u64::try_from(since.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// What a traced node ran before, and the address of the trace.
+/// The original function of a traced node, and the address of the trace.
 static NODES: Mutex<BTreeMap<usize, (Process, usize)>> = Mutex::new(BTreeMap::new());
 
 fn nodes() -> MutexGuard<'static, BTreeMap<usize, (Process, usize)>> {
@@ -91,7 +91,7 @@ pub(super) struct Traced {
 
 impl Traced {
     /// # Safety
-    /// The graph is one of packets, made whole, and not traced; this is dropped before it.
+    /// The graph is one of packets, is complete, and not traced; this is dropped before it.
     pub(super) unsafe fn new(trace: Trace, graph: &Created<'_>) -> Self {
         let traced = Self {
             trace: NonNull::from(Box::leak(Box::new(Mutex::new(trace)))),
@@ -102,10 +102,11 @@ impl Traced {
         traced
     }
 
-    /// Traces the nodes again, after they were told what to run.
+    /// Traces the nodes again, after their functions were set.
     ///
     /// # Safety
-    /// The graph is there, does not run, and each of its nodes was told what to run since it was traced.
+    /// The graph exists, does not run, and the function of each of its nodes was set since it was
+    /// traced.
     pub(super) unsafe fn renew(&self) {
         for &node in &self.nodes {
             // SAFETY: the node is valid and does not run.
@@ -118,7 +119,7 @@ impl Traced {
         }
     }
 
-    /// Packets written so far; or the error that ended the trace, once.
+    /// The number of packets written so far; or the error that ended the trace, once.
     pub(super) fn written(&self) -> io::Result<u64> {
         // SAFETY: it lives as long as this.
         let mut trace =
@@ -145,7 +146,8 @@ impl Drop for Traced {
     }
 }
 
-/// Writes down what has come to a node, and runs it; by itself again when the trace is over.
+/// Writes the packets that have arrived at a node, and runs it; restores the node's own function
+/// when the trace is over.
 unsafe extern "C" fn run(
     graph: *mut rte_graph,
     node: *mut rte_node,

@@ -22,19 +22,21 @@ use crate::object::assert_one_word;
 use crate::stats::{Counters, NodeStats};
 use crate::topology::{Targets, Topology, Visitor};
 
-/// A topology run by DPDK's librte_graph. Its nodes are registered there under the names of their fields.
+/// A topology run by DPDK's librte_graph. Its nodes are registered there under the names of their
+/// fields.
 ///
-/// `BURST` is the most objects that a source is asked for; `STATS` says whether cycles, calls and objects
-/// are counted for each node.
+/// `BURST` is the most objects that a source is asked for. `STATS` selects whether cycles, calls
+/// and objects are counted for each node.
 pub struct Librte<'eal, T: Topology, const BURST: usize = 256, const STATS: bool = true> {
-    /// First, so that no node looks for it, and the graph ends before what its nodes point to.
+    /// First, so that it is dropped while the nodes still exist, and the graph before what its
+    /// nodes point to.
     trace: Option<Traced>,
     graph: Created<'eal>,
     /// A box: the graph points into it.
     nodes: NonNull<T>,
     /// As above: made from a boxed slice.
     counters: NonNull<[Counters]>,
-    /// One type only: another may have objects of another kind, though the compiler takes this one for it.
+    /// Invariant in `T`: a subtype may have other objects, although the compiler would accept it.
     owns: PhantomData<fn(T) -> T>,
 }
 
@@ -53,7 +55,7 @@ unsafe impl<T: Topology, const BURST: usize, const STATS: bool> Send
 }
 
 impl<'eal, T: Topology, const BURST: usize, const STATS: bool> Librte<'eal, T, BURST, STATS> {
-    /// A graph of these nodes, under a name that no other graph has.
+    /// Makes a graph of these nodes. No other graph may have its name.
     ///
     /// # Errors
     /// See [`GraphError`].
@@ -71,8 +73,8 @@ impl<'eal, T: Topology, const BURST: usize, const STATS: bool> Librte<'eal, T, B
         Ok(Self { trace: None, graph, nodes, counters, owns: PhantomData })
     }
 
-    /// Does something with the nodes, between two walks. When [`Topology::visit`] panics afterwards, another walk
-    /// ends the program.
+    /// Runs code with the nodes, between two walks. If [`Topology::visit`] panics afterwards,
+    /// another walk ends the program.
     pub fn with_nodes<R>(&mut self, work: impl FnOnce(&mut T) -> R) -> R {
         let nodes = self.nodes.as_ptr();
         self.graph.uninstall();
@@ -92,7 +94,8 @@ impl<'m, T, const BURST: usize, const STATS: bool> Librte<'_, T, BURST, STATS>
 where
     T: Topology<Object = Mbuf<'m>>,
 {
-    /// Writes packets down as [`GraphBuilder::trace`](crate::GraphBuilder::trace) does, from now on.
+    /// Writes packets to a file as [`GraphBuilder::trace`](crate::GraphBuilder::trace) does, from
+    /// now on.
     pub fn trace(&mut self, out: impl Write + Send + 'static, packets: u64) {
         self.trace = None; // Nodes forget the old one first.
         let name = self.graph.name();
@@ -101,16 +104,16 @@ where
         self.trace = Some(unsafe { Traced::new(trace, &self.graph) });
     }
 
-    /// Packets that the trace has written; `None` without one.
+    /// The number of packets that the trace has written; `None` without one.
     ///
     /// # Errors
-    /// The error at which the trace ended, once.
+    /// The error that ended the trace; returned once.
     pub fn traced(&self) -> Option<std::io::Result<u64>> {
         self.trace.as_ref().map(Traced::written)
     }
 }
 
-/// Gives the graph new pointers to its nodes when they may have changed: also after a panic.
+/// Gives the graph new pointers to its nodes after they may have changed, even after a panic.
 struct Relink<'r, 'eal, T: Topology, const BURST: usize, const STATS: bool>(
     &'r mut Librte<'eal, T, BURST, STATS>,
 );
@@ -145,7 +148,7 @@ impl<T: Topology, const BURST: usize, const STATS: bool> Executor for Librte<'_,
 
 impl<T: Topology, const BURST: usize, const STATS: bool> Drop for Librte<'_, T, BURST, STATS> {
     fn drop(&mut self) {
-        // What the graph points to is freed before the graph is, which looks at none of it then.
+        // What the graph points to is freed before the graph, which does not access it then.
         drop(Parts { nodes: self.nodes, counters: self.counters });
     }
 }
@@ -177,7 +180,7 @@ impl<T> Drop for Parts<T> {
     }
 }
 
-/// The nodes of a topology as librte_graph is to know them.
+/// The planned nodes of a topology for librte_graph.
 fn plan<T: Topology, const BURST: usize>(
     mut nodes: NonNull<T>,
     counters: NonNull<[Counters]>,
@@ -191,13 +194,13 @@ fn plan<T: Topology, const BURST: usize>(
     };
     // SAFETY: the box is the caller's, and the graph is not walked now.
     unsafe { nodes.as_mut() }.visit(&mut plan);
-    // The graph keeps pointers to what it was shown: to no part twice.
+    // The graph keeps pointers to the nodes shown: no part may be shown twice.
     plan.parts.retain(|part| !part.is_empty());
     plan.parts.sort_by_key(|part| part.start);
     assert!(
         plan.planned.len() == T::NODES.len()
             && plan.parts.is_sorted_by(|one, next| one.end <= next.start),
-        "a topology shows one node twice, or not all"
+        "a topology visits a node twice, or not all nodes"
     );
     plan.planned
 }
@@ -206,7 +209,7 @@ struct Plan<T, const BURST: usize> {
     nodes: NonNull<T>,
     counters: NonNull<Counters>,
     planned: Vec<Planned>,
-    /// Where in the topology each node lies.
+    /// The address range of each node in the topology.
     parts: Vec<Range<usize>>,
     topology: PhantomData<T>,
 }
@@ -220,13 +223,14 @@ impl<T: Topology, const BURST: usize> Plan<T, BURST> {
 
     fn push<X: Next, N, const I: usize>(&mut self, source: bool, node: *const N, work: Work) {
         let inorder = self.planned.len() == I && T::NODES[I].source == source;
-        assert!(inorder, "a topology shows its nodes in another order than it names them");
+        assert!(inorder, "a topology visits its nodes in another order than NODES has");
         let start = node.addr().wrapping_sub(self.nodes.as_ptr().addr());
         let inside = start <= size_of::<T>() && size_of::<N>() <= size_of::<T>() - start;
-        assert!(inside, "a topology shows a node that is not its own");
+        assert!(inside, "a topology visits a node that is not inside it");
         self.parts.push(start..start + size_of::<N>());
-        // By way of the box: what was shown is a borrow, which the next one ends.
-        // SAFETY: just looked at.
+        // Derived from the box's pointer: the reference passed here is invalidated by the next
+        // borrow.
+        // SAFETY: the range was just checked.
         let work = work.at(unsafe { self.nodes.as_ptr().byte_add(start) }.cast());
         let targets = const { &Targets::<T, X, I>::BY_INDEX };
         let edges = X::NAMES.iter().zip(targets);

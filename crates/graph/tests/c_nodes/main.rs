@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! DPDK's own nodes beside ours: frames in and frames out, byte by byte; and what is refused.
+//! DPDK's own nodes with Rust nodes: frames in and frames out, byte by byte; and errors.
 #![allow(clippy::unwrap_used, missing_docs)] // A test may.
 
 use std::cell::RefCell;
@@ -114,7 +114,7 @@ fn route<'q>(
     }
     for (sink, mut expected) in sinks.into_iter().zip(expected) {
         let mut found = drain(sink);
-        // Nodes may reorder flows: all that one node sends one way keeps its order, which none other has.
+        // Nodes may reorder flows: only packets that one node sends to one edge keep their order.
         found.sort();
         expected.sort();
         assert_eq!(found.len(), expected.len());
@@ -201,7 +201,7 @@ fn nodes_of_dpdk() {
         watched(&eal, &mut two);
         while_they_live(&eal, &mut third);
 
-        // None ends with another's end, whatever the order.
+        // Dropping one does not destroy another, whatever the order.
         drop(one);
         let again = lonely(&eal, "again", spare).build::<true>().unwrap();
         drop(again);
@@ -218,7 +218,7 @@ fn lonely<'q>(eal: &'q Eal, name: &str, rx: RxQueue<'q>) -> GraphBuilder<'q, Mbu
     GraphBuilder::new(eal, name).ethdev_rx(rx, "pkt_drop").pkt_drop()
 }
 
-/// What is refused while graphs with `ip4_rewrite` live.
+/// Errors while graphs with `ip4_rewrite` live.
 fn while_they_live<'eal>(eal: &'eal Eal, third: &mut Port<'eal, Started>) {
     let queue = third.queues().rx.remove(0);
     assert_eq!(
@@ -364,8 +364,9 @@ impl<'m> Node<Mbuf<'m>> for Hoard<'m> {
     }
 }
 
-/// What a queue does not take goes to a node for which so many wait already that the memory which C's enqueueing would
-/// ask for is more than 16 bits can say: it would ask for little, and write all of it.
+/// Packets that a queue does not take go to a node for which so many wait already that the number
+/// C's enqueue would ask for does not fit 16 bits: it would ask for too little memory, and write
+/// past the end.
 fn more_than_sixteen_bits<'eal>(eal: &'eal Eal, port: &mut Port<'eal, Started>) {
     let config = PoolConfig { count: 60_000, data_room: 192, ..PoolConfig::named("many") };
     let pool = Mempool::packet_pool(eal, &config).unwrap();
@@ -388,7 +389,8 @@ fn more_than_sixteen_bits<'eal>(eal: &'eal Eal, port: &mut Port<'eal, Started>) 
     assert_eq!(sent + dropped(&graph), 54_000);
     drop(graph);
     assert!(pool.is_full());
-    // What was written behind the end of a node's memory would be found by who is given what lies there.
+    // Anything written past the end of a node's memory would be found by the next owner of that
+    // memory.
     for number in 0..16 {
         let name = format!("after-{number}");
         let config = PoolConfig { count: 63, cache: 0, data_room: 192, ..PoolConfig::named(name) };

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is refused without any port.
+//! Errors that need no port.
 
 use dpdk::{Eal, Mbuf};
 use graph::{GraphBuilder, Ip4Route};
@@ -14,7 +14,7 @@ pub fn refused<'q>(builder: GraphBuilder<'q, Mbuf<'q>>) -> String {
     }
 }
 
-/// What no port is needed for.
+/// Errors that need no port.
 pub fn without_a_port(eal: &Eal) {
     let new = || GraphBuilder::<Mbuf<'_>>::new(eal, "refused");
     let route = |length, next_hop| Ip4Route { address: [10, 0, 0, 0].into(), length, next_hop };
@@ -33,21 +33,20 @@ pub fn without_a_port(eal: &Eal) {
     );
     assert_eq!(
         refused(new().pkt_drop().lead("pkt_cls", "ip4_lookup", "pkt_drop")),
-        r#"no node of DPDK's in the graph is named "pkt_cls", whose edge is to lead elsewhere"#
+        r#"cannot redirect an edge of "pkt_cls": the graph has no such node of DPDK's"#
     );
     let said = refused(new().pkt_cls().lead("pkt_cls", "ip4_rewrite", "pkt_drop"));
-    let known =
-        r#"the node "pkt_cls" has no edge "ip4_rewrite" that could lead elsewhere: it has "#;
+    let known = r#"the node "pkt_cls" has no edge "ip4_rewrite" that can be redirected (edges: "#;
     assert!(said.starts_with(known), "{said}");
     let said = refused(new().ip4(&[]).pkt_drop().lead("ip4_lookup", "ip4_rewrite", "pkt_drop"));
-    assert!(said.contains(r#"no edge "ip4_rewrite" that could lead elsewhere"#), "{said}");
+    assert!(said.contains(r#"no edge "ip4_rewrite" that can be redirected"#), "{said}");
     assert_eq!(
         refused(new().pkt_cls().ip4(&[]).pkt_drop().lead("pkt_cls", "ip4_lookup", "ip4_rewrite")),
-        r#"an edge of the node "pkt_cls" leads to "ip4_rewrite", which takes packets that ip4_lookup has found a route for alone"#
+        r#"an edge of the node "pkt_cls" leads to "ip4_rewrite", which only takes packets for which ip4_lookup has found a route"#
     );
     assert_eq!(
         refused(new().pkt_cls().ip4(&[]).pkt_drop().lead("ip4_lookup", "pkt_drop", "ip4_rewrite")),
-        r#"an edge of the node "ip4_lookup" leads to "ip4_rewrite", which takes packets that ip4_lookup has found a route for alone"#
+        r#"an edge of the node "ip4_lookup" leads to "ip4_rewrite", which only takes packets for which ip4_lookup has found a route"#
     );
     assert_eq!(
         refused(new().ip4(&[route(0, FIRST)])),

@@ -16,11 +16,12 @@ pub fn eal() -> Eal {
     Eal::init(arguments.into_iter().map(str::to_owned).chain([prefix])).unwrap().0
 }
 
-/// What travels: freed exactly once, or Miri, the sanitizer and the count of live ones say so.
+/// An object: Miri, the sanitizer and the count of live ones detect if it is not freed exactly
+/// once.
 #[derive(Debug)]
 pub struct Item {
     pub number: u64,
-    /// Nodes of one object at a time that it has passed.
+    /// The number of single-object nodes that it has passed.
     pub visits: u64,
     pub live: Arc<()>,
 }
@@ -31,7 +32,7 @@ graph::edges! { pub enum Found { Items } }
 graph::edges! { pub enum Two { A, B } }
 graph::edges! { pub enum Four { A, B, C, D } }
 
-/// Gives out numbers, so many in each walk, from a list of counts.
+/// Produces numbers, as many in each walk as a list says.
 pub struct Numbers {
     pub next: u64,
     pub counts: Vec<usize>,
@@ -68,13 +69,13 @@ pub enum Way {
     Pairs,
     Fours,
     Sort,
-    /// All to the edge of the first.
+    /// All to the edge of the first object.
     Forward,
-    /// All to the edge of the first, in pieces.
+    /// All to the edge of the first object, in pieces.
     Pieces,
 }
 
-/// Sends each object to an edge that its number and a seed choose.
+/// Sends each object to an edge chosen by its number and a seed.
 pub struct Choose {
     pub seed: u64,
     pub way: Way,
@@ -93,7 +94,7 @@ impl Choose {
         match self.way {
             Way::Each | Way::Sort => numbers.iter().map(edge).collect(),
             Way::Forward => vec![edge(&numbers[0]); numbers.len()],
-            // What is left over at the end stays in the batch.
+            // The remainder at the end stays in the batch.
             Way::Pairs => grouped(numbers, 2, edge),
             Way::Fours => grouped(numbers, 4, edge),
             Way::Pieces => {
@@ -103,7 +104,7 @@ impl Choose {
     }
 }
 
-/// Sends each object where `Choose` with `Way::Each` would.
+/// Sends each object as `Choose` with `Way::Each` does.
 pub struct ChooseEach(pub Choose);
 
 impl EachNode<Object> for ChooseEach {
@@ -153,7 +154,7 @@ impl Node<Object> for Choose {
     }
 }
 
-/// Keeps the numbers of what comes.
+/// Keeps the numbers of the objects that arrive.
 #[derive(Clone, Default)]
 pub struct Keep(pub Arc<Mutex<Vec<u64>>>);
 

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The way to a file that is written: links that another user has put there are not followed.
+//! The path to a file that is written: links of other users are not followed.
 //!
-//! Each step is taken from the directory before it, by its descriptor, so that nothing which is exchanged meanwhile leads
-//! elsewhere. For the lab: `lab/linerate/records/output_paths.py`.
+//! Each step starts from the directory before it, by its descriptor, so that an entry that is
+//! replaced meanwhile does not lead elsewhere. The lab does the same in
+//! `lab/linerate/records/output_paths.py`.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -16,39 +17,52 @@ use rustix::io::Errno;
 use super::is_trusted;
 use crate::user;
 
-/// The kernel's own limit of links on a way.
-const MOST_LINKS: usize = 40;
+/// The kernel's own limit of links in a path.
+pub(super) const MOST_LINKS: usize = 40;
 
-/// A file's place in a directory that was reached; what is at its end, if anything, was not looked at.
+/// How the parts of a path are opened: not to read them.
+const HOW: OFlags = OFlags::PATH.union(OFlags::CLOEXEC);
+
+/// A file's name in a directory that was reached; whether the file exists, and what it is, was not
+/// checked.
 #[derive(Debug)]
 pub struct Way {
-    /// By which the file is named for as long as this is there.
+    /// A path to the file that is valid as long as this lives.
     pub path: PathBuf,
-    /// What `path` goes by.
-    _directory: OwnedFd,
+    /// The directory that `path` refers to.
+    directory: OwnedFd,
 }
 
 impl Way {
-    /// Goes to the directory that a file is in. Links of root's and of the user's own are followed.
+    /// Goes to the directory that contains a file. Links owned by root or the user are followed.
     ///
     /// # Errors
-    /// The kernel's; that a link is another user's, by its name; or that the path ends in a directory.
+    /// The kernel's; that a link belongs to another user, with its name; or that the path ends in a
+    /// directory.
     pub fn to(path: &Path) -> io::Result<Self> {
-        let how = OFlags::PATH | OFlags::CLOEXEC;
-        let root = || open("/", how | OFlags::DIRECTORY, Mode::empty());
+        Self::from(open(".", HOW | OFlags::DIRECTORY, Mode::empty())?, path)
+    }
+
+    /// Goes on from the directory that the file is in, to where a link in its place leads.
+    ///
+    /// # Errors
+    /// As [`Self::to`].
+    pub fn follow(self, target: &Path) -> io::Result<Self> {
+        Self::from(self.directory, target)
+    }
+
+    fn from(start: OwnedFd, path: &Path) -> io::Result<Self> {
+        let root = || open("/", HOW | OFlags::DIRECTORY, Mode::empty());
         let mut steps = steps(path);
-        let mut directory = match path.is_absolute() {
-            true => root()?,
-            false => open(".", how | OFlags::DIRECTORY, Mode::empty())?,
-        };
+        let mut directory = if path.is_absolute() { root()? } else { start };
         let mut links = 0;
         while let Some(step) = steps.pop() {
             if steps.is_empty() && step != ".." {
                 let directory_path = format!("/proc/self/fd/{}", directory.as_raw_fd());
                 let path = Path::new(&directory_path).join(step);
-                return Ok(Self { path, _directory: directory });
+                return Ok(Self { path, directory });
             }
-            let found = openat(&directory, &step, how | OFlags::NOFOLLOW, Mode::empty())?;
+            let found = openat(&directory, &step, HOW | OFlags::NOFOLLOW, Mode::empty())?;
             let kind = fstat(&found)?;
             match FileType::from_raw_mode(kind.st_mode) {
                 FileType::Directory => directory = found,
@@ -78,7 +92,7 @@ impl Way {
     }
 }
 
-/// The names on the way, the first one last.
+/// The names in the path, the first one last.
 fn steps(path: &Path) -> Vec<OsString> {
     let names = path.as_os_str().as_bytes().split(|byte| *byte == b'/').rev();
     let names = names.filter(|name| !name.is_empty() && *name != b".");
@@ -117,7 +131,7 @@ mod tests {
         let endless = Way::to(&at("loop/x")).unwrap_err();
         assert_eq!(endless.raw_os_error(), Some(Errno::LOOP.raw_os_error()));
         assert_eq!(Way::to(Path::new("/")).unwrap_err().kind(), ErrorKind::IsADirectory);
-        // The end is not followed.
+        // A link at the end is not followed.
         assert!(Way::to(&at("loop")).unwrap().path.is_symlink());
         assert!(Way::to(Path::new("Cargo.toml")).unwrap().path.is_file());
     }
@@ -133,7 +147,7 @@ mod tests {
         crate::files::write(&own.join("x"), "one's own").unwrap();
         assert_eq!(fs::read_to_string(precious.join("x")).unwrap(), "one's own");
         if lchown(&link, Some(65534), None).is_err() {
-            // Only root gives links away.
+            // Only root can give links to other users.
             return;
         }
         for way in [&link, &own] {

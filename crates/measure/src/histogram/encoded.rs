@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Counters as text that every library of HDR histograms reads, and back.
+//! Counters as text that every HDR histogram library reads, and back.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -11,8 +11,8 @@ use super::{Counters, LARGEST, value};
 /// Significant digits of a histogram with the values of [`Counters`].
 const DIGITS: u8 = 2;
 
-/// The sum of some threads' counters, as base64 of HDR's compressed V2 encoding; none when that fails,
-/// which would be a fault of the encoder.
+/// The sum of several threads' counters, as base64 of HDR's compressed V2 encoding; none if that
+/// fails, which would be a fault of the encoder.
 ///
 /// ```
 /// let counters = measure::Counters::new();
@@ -35,7 +35,7 @@ pub fn encode<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Option<Str
     Some(STANDARD.encode(bytes))
 }
 
-/// What a text of [`encode`] says; none if it is no such text.
+/// Decodes a text of [`encode`]; none if it is not such a text.
 ///
 /// ```
 /// let counters = measure::Counters::new();
@@ -64,13 +64,13 @@ impl Summary {
         self.0.len()
     }
 
-    /// The least value, as far as values are told apart; 0 while nothing is counted.
+    /// The smallest value, to the precision of the counters; 0 while nothing is counted.
     #[must_use]
     pub fn min(&self) -> u64 {
         self.0.min()
     }
 
-    /// The largest value, as far as values are told apart.
+    /// The largest value, to the precision of the counters.
     #[must_use]
     pub fn max(&self) -> u64 {
         self.0.max()
@@ -82,7 +82,7 @@ impl Summary {
         self.0.mean()
     }
 
-    /// As [`Counters::quantile`]; 0 while nothing is counted.
+    /// As for [`Counters::quantile`]; 0 while nothing is counted.
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> u64 {
         self.0.value_at_quantile(quantile)

@@ -93,7 +93,7 @@ fn read(books: &SequenceBooks) -> [u64; 7] {
     .map(Cell::get)
 }
 
-/// The definitions, by going through all that came.
+/// The definitions, computed from everything that has arrived.
 fn model(came: &mut Vec<u64>, number: u64) -> Arrival {
     let arrival = if came.contains(&number) {
         return Arrival::Duplicate;
@@ -130,7 +130,7 @@ proptest! {
     fn each_frame_is_what_the_definitions_say(rows in rows(), before in any::<u32>()) {
         let (mut arrivals, books) = (Arrivals::new(1024), SequenceBooks::with_extents());
         let mut came = Vec::new();
-        // All that was before was in order, wherever that leads to.
+        // All earlier frames were in order, up to this number.
         arrivals.see_row(&books, 0, before);
         for (first, count) in placed(&rows) {
             for number in first..first + u64::from(count) {
@@ -169,7 +169,7 @@ proptest! {
         }
     }
 
-    /// With little memory, a frame is judged rightly or not at all, and memory does not grow.
+    /// With little memory, a frame is classified correctly or as unknown, and memory does not grow.
     #[test]
     fn what_is_forgotten_is_never_misjudged(rows in rows(), gaps in 0usize..6) {
         let (mut arrivals, books) = (Arrivals::new(gaps), SequenceBooks::default());

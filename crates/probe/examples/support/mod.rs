@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What the programs that the probe is tested in share: options, talk with the test, own books.
+//! What the programs for testing the probe share: options, communication with the test, their own
+//! counts.
 #![allow(dead_code)] // No program uses all of it.
 
 use std::collections::BTreeMap;
@@ -69,7 +70,7 @@ pub fn configured<'eal>(
 pub struct Books(BTreeMap<(u16, u16), Vec<u64>>);
 
 impl Books {
-    /// Polls a queue, and writes down what came.
+    /// Polls a queue, and records what it received.
     pub fn receive<'m, 'q: 'm, const N: usize>(
         &mut self,
         queue: &mut RxQueue<'q>,
@@ -102,7 +103,7 @@ impl Books {
     }
 }
 
-/// Bytes that are allocated by `malloc` in this process, whoever did.
+/// Bytes that all code of this process has allocated by `malloc`.
 pub fn malloced() -> usize {
     // SAFETY: no preconditions.
     unsafe { libc::mallinfo2() }.uordblks

@@ -48,9 +48,7 @@ class Options(common.Budget, common.Options):
     none.
     """
 
-    summary: ClassVar = (
-        "Put tenants beside forwarders: what becomes of both when they share a core?"
-    )
+    summary: ClassVar = "How do forwarders and tenants slow each other down?"
     extras: ClassVar = (
         Extra("--plan", "Say what would be run, and for how long; run nothing."),
         Extra("--print-design", "Print the design, as a start for one of your own."),

@@ -17,6 +17,7 @@ from linerate.forwarders import Forwarder
 from linerate.host.text import counted, listed
 from linerate.trial.starts.clocks import Per
 from linerate.trial.starts.faults import Kind
+from linerate.verdict.agreement import MIN_ROUNDS
 
 UNITS: dict[Per, str] = {
     "cpu": "CPU second",
@@ -193,13 +194,19 @@ def sentence(duel: Duel, names: Sequence[str], asked: Asked) -> str:
 
 def _longer(duel: Duel, asked: Asked) -> str:
     """Describe the effect of more time."""
+    rounds = len(duel.rounds)
+
+    def within(needed: int) -> str:
+        return f"--within {math.ceil(asked.within_s * needed / rounds / 10) * 10}s"
+
+    if 0 < rounds < MIN_ROUNDS:
+        return f"An answer takes at least {MIN_ROUNDS} rounds: {within(MIN_ROUNDS)}."
     more = duel.verdict.more_for_equal
     if more is None:
         return "A longer --within allows more rounds."
-    rounds = len(duel.rounds)
-    within = math.ceil(asked.within_s * (rounds + more) / rounds / 10) * 10
     return (
-        f"{counted(more, 'round')} more like these would show that it is not: --within {within}s."
+        f"{counted(more, 'round')} more like these would show that it is not: "
+        f"{within(rounds + more)}."
     )
 
 

@@ -19,9 +19,7 @@ class Options(common.Options):
     its arms.
     """
 
-    summary: ClassVar = (
-        "Pass objects through graphs: what does a node cost in C, in Rust, fused, and in one loop?"
-    )
+    summary: ClassVar = "What does a node of a graph cost, in C, in Rust and fused?"
     unused: ClassVar = (
         "links", "sizes", "forwarders", "line_rate", "generator_ports", "forwarder_ports",
     )  # fmt: skip

@@ -26,8 +26,8 @@ from linerate.runs.plans.blocks import arms, check_blocks, takes
 
 NAME = "l3fwd"
 QUESTION = (
-    "What does it cost to route a packet by tables of more and more routes, and past more and more "
-    "rules: in C and in Rust, in a graph and without?"
+    "What does routing a packet cost, by the number of routes and rules, in C and in Rust, in a "
+    "graph and without one?"
 )
 # The number of routes while the rules are varied.
 BASE_ROUTES = 1000

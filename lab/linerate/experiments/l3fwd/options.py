@@ -38,7 +38,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         L3fwdPreset(
-            "demo", 8, 0.1, 1, 7, "8 blocks of a few tables: finds large differences alone",
+            "demo", 8, 0.1, 1, 7, "8 blocks of a few tables: finds only large differences",
             routes=(1, 1000), rules=(100,), sizes=(64,),
         ),
         L3fwdPreset(
@@ -58,9 +58,7 @@ PRESETS = {
 class Options(Pairing, BlockOptions):
     """The options given on the command line; None: the preset's levels. No rules: 0."""
 
-    summary: ClassVar = (
-        "Route by tables of any size, and past rules: what does a packet cost, in C and in Rust?"
-    )
+    summary: ClassVar = "What does routing cost, by the size of the tables?"
     unused: ClassVar = ("generator_ports", "forwarder_ports")
     own: ClassVar = {
         "links": LINK.but(

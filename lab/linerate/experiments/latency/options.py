@@ -58,9 +58,7 @@ class Measured:
 class Options(common.Pairing, Measured, common.Options):
     """The options given on the command line. `packets`: None for the preset's."""
 
-    summary: ClassVar = (
-        "How long a frame takes: inside each forwarder, and there and back, at idle and under load."
-    )
+    summary: ClassVar = "How long does a frame take, inside and there and back?"
     own: ClassVar = {
         "links": LINK.but(
             help="memif, veth1, memif2, veth, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "

@@ -44,7 +44,7 @@ DEFAULT_SIZES = [64]
 class Options(Pairing, BlockOptions):
     """The options given on the command line."""
 
-    summary: ClassVar = "Forward as much as it can: which l2fwd does more, at what cost per packet?"
+    summary: ClassVar = "Which forwarder carries more, and what does a packet cost?"
     extras: ClassVar = (Extra("--generator", value=True, hidden=True),)
     own: ClassVar = {
         "links": LINK.but(

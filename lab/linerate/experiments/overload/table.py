@@ -85,6 +85,7 @@ def print_summary(console: Console, summary: Summary) -> None:
     for cell in summary.cells:
         print_cell(console, cell)
     if flood := like_published(summary.cells):
+        console.print()
         console.print(beside_published(flood))
         say(console, f"  published: {published.SOURCE}", "dim")
     print_in_short(console, summary)

@@ -60,9 +60,7 @@ class Options(Pairing, BlockOptions):
     ones.
     """
 
-    summary: ClassVar = (
-        "Take different paths to packets on one wire: what does each carry, at what cost?"
-    )
+    summary: ClassVar = "What does each path to packets carry, and at what cost?"
     unused: ClassVar = ("generator_ports", "forwarder_ports")
     own: ClassVar = {
         "links": LINK.but(

@@ -31,8 +31,8 @@ from linerate.trial.search.setup_device import Terms
 
 NAME = "paths"
 QUESTION = (
-    "On one wire of the kernel's, how many frames does each path to packets carry, and what does a "
-    "packet cost there?"
+    "How many frames does each path to packets carry between two interfaces of the kernel, and "
+    "what does a packet cost there?"
 )
 
 

@@ -56,12 +56,22 @@ def _carried(cells: Sequence[CellSummary], label: str) -> str:
         return "nothing, as far as is known" if goals else "not searched"
     if len(known) == 1:
         ((mpps, goal),) = known
-        return f"carries {_least(goal)}{mpps:.3f} Mpps"
+        return f"carries {_least(goal)}{mpps:.3f} Mpps{_spread(goal)}"
     rates = [mpps for mpps, _ in known]
     said = f"carries {min(rates):.3f} to {max(rates):.3f} Mpps"
     if bounds := sum(goal.is_bound for _, goal in known):
         said += f" (at {counted(bounds, 'size')} a lower bound)"
     return said
+
+
+def _spread(goal: GoalFigure) -> str:
+    """Describe how far the searches agree: beside other work they differ many times over."""
+    found = goal.rate.pps
+    if found is None or goal.is_bound or found.n < 2:
+        return ""
+    if found.low is None or found.high is None:
+        return f" ({found.n} searches: too few for an interval)"
+    return f" (95 % interval {found.low / _MEGA:.3f} to {found.high / _MEGA:.3f})"
 
 
 def _least(goal: GoalFigure) -> str:

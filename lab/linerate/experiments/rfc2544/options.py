@@ -86,9 +86,7 @@ class Traffic:
 class Options(Budget, Traffic, common.Options):
     """The options given on the command line. `generator`: another one than the lab's own."""
 
-    summary: ClassVar = (
-        "Search for what each forwarder carries without loss, and see how it does there."
-    )
+    summary: ClassVar = "Which rate does each forwarder carry without loss?"
     own: ClassVar = {
         "links": LINK.but(
             help="memif, memif2, veth, veth1, veth-af-xdp, veth1-af-xdp, tap, tap1, ports; a list, "

@@ -13,7 +13,7 @@ import json
 import platform
 from pathlib import Path
 
-from linerate.host.builds.make import locked, make
+from linerate.host.builds.make import announce, locked, make
 from linerate.host.builds.plugins import plugin_directory
 from linerate.host.errors import MissingError
 from linerate.host.machine import dpdk_version, first_line
@@ -40,6 +40,8 @@ def _build(name: str, product: str, place: Path, cflags: str, compiler: str = CO
     kind = name.partition("/")[2].replace("/", "-")
     out = place / f"{kind}-{digest.hexdigest()[:16]}"
     with locked(out, name):
+        if not (out / product).is_file():
+            announce(name, compiler, cflags)
         make(name, source, [f"OUT={out}", f"CC={compiler}", f"CFLAGS={cflags}"])
     return out / product
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from linerate.host.builds.compilers import NATIVE
-from linerate.host.builds.make import locked, make
+from linerate.host.builds.make import announce, locked, make
 from linerate.host.errors import LabError, MissingError
 from linerate.host.machine import dpdk_version, first_line
 from linerate.host.places import build_directory, project_root
@@ -116,6 +116,7 @@ def build(
         with locked(target.parent, what):
             if not program.is_file():
                 beside = [*ours, *([shared] if shared else [])]
+                announce(what, compiler, NATIVE if native else "")
                 _build(
                     what, source, target, [f"CC={compiler}", *make_arguments], flags, beside=beside
                 )

@@ -4,11 +4,13 @@
 from __future__ import annotations
 
 import fcntl
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
 from linerate.host.errors import LabError, MissingError
+from linerate.host.exit_status import say
 from linerate.host.host import LOCAL
 
 TIMEOUT_S = 300
@@ -29,6 +31,11 @@ def locked(directory: Path, what: str) -> Iterator[None]:
             f"cannot build {what} in {directory}: {error.strerror}",
             "free some space there, or set XDG_CACHE_HOME",
         ) from error
+
+
+def announce(what: str, compiler: str, flags: str) -> None:
+    """Say on standard error that a program is built now: beside other work it can take a minute."""
+    say(f"linerate: building {what}, once ({shlex.join([compiler, *shlex.split(flags)])})")
 
 
 def make(

@@ -12,9 +12,11 @@ blocks are added.
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+from linerate.host import foreign
 from linerate.host.errors import RunError, UsageError
 from linerate.records import run_file
 from linerate.records.output import OutputDirectory
@@ -24,12 +26,37 @@ from linerate.runs.experiment import Experiment
 from linerate.runs.registry import load
 
 _NAME = "more-{}"
+MOST = 30
+"""Additions to a run. The last look at so many tests at less than 1 in 10^10."""
 
 
 def places(directory: Path) -> list[Path]:
-    """Return the directories of the blocks that were added to this run, in their order."""
+    """Return the directories of the blocks that were added to this run, in their order.
+
+    Raises `RunError` if they cannot be those that the lab made: a link, too many, or records that
+    are too large together. They would be read one after the other.
+    """
     found: list[Path] = []
+    size = 0
     while (path := directory / _NAME.format(len(found) + 1)).joinpath(RUN).exists():
+        if path.is_symlink():
+            raise RunError(
+                f"{path}: a link, not a directory of added blocks",
+                f"remove it; linerate report {directory} DIR --out NEW merges runs",
+            )
+        if len(found) == MOST:
+            raise RunError(
+                f"{directory}: blocks were added more than {MOST} times",
+                "run it anew, with more --blocks",
+            )
+        with suppress(OSError):
+            size += (path / RECORDS).stat().st_size
+        if size > foreign.MOST_RECORDS:
+            raise RunError(
+                f"{path}: added blocks have more than {foreign.MOST_RECORDS // foreign.MIB} MiB of "
+                "records together",
+                "run it anew, with more --blocks",
+            )
         found.append(path)
     return found
 
@@ -69,6 +96,11 @@ def begin(experiment: Experiment[Any, Any], run: Run, directory: Path, blocks: i
             f"--blocks above {there}",
         )
     number = len(places(directory)) + 1
+    if number > MOST:
+        raise UsageError(
+            f"--blocks {blocks}: blocks were added {MOST} times already",
+            "run it anew, with more --blocks",
+        )
     options = {**run.options, "blocks": blocks - there, "seed": run.options.get("seed", 1) + number}
     added = Run(experiment=run.experiment, options=options, design=experiment.design(options))
     # Refuse blocks that could not be merged with the existing ones before measuring them.

@@ -239,8 +239,9 @@ class _Conversion:
         dst = given.own_dst if stream.dst_mode is None else stream.dst_mode == 1
         if not (src and dst):
             self._notes.append(
-                f"packets without Ethernet addresses of their own go from {self._asked.src_mac} to "
-                f"{self._asked.dst_mac} (--src-mac, --dst-mac), where TRex has those of its ports"
+                "packets without Ethernet addresses in the profile go from "
+                f"{self._asked.src_mac} to {self._asked.dst_mac} (--src-mac, --dst-mac); TRex "
+                "uses its ports' addresses"
             )
         if len(packet) < 12:
             return packet

@@ -95,7 +95,10 @@ def _more_work(window: Window, *, windows: Sequence[Window]) -> tuple[Kind, str]
     others = [sum(each.sent) / sum(each.received) for each in windows if each.arm != window.arm]
     usual = max(1.0, *others) if others else sent / received
     copied = KEPT if window.lossless else _COPIED
-    if sent > (1 + copied) * usual * received + UNDER_WAY * len(window.received):
+    # At the start of each slice packets may be under way, for another program may have had the CPU
+    # since the slice before.
+    under_way = UNDER_WAY * len(window.received) * len(window.slices)
+    if sent > (1 + copied) * usual * received + under_way:
         return (
             "work",
             f"it sent {sent / received:.0%} as many packets as it received, the other program "

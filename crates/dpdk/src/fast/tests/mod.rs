@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Tests of the functions that call no C, on memory that is laid out like DPDK's. So Miri can run
-//! them (`scripts/run-miri`), which detects errors that a CPU does not show: data races, accesses
-//! that were ordered only by chance, bytes outside of an allocation.
+//! Tests of the functions that do not call C, on memory that is laid out like DPDK's. So Miri can
+//! run them (`scripts/run-miri`), which detects errors that a CPU does not show: data races,
+//! accesses that were ordered only by chance, bytes outside of an allocation.
 
 mod quiescence;
 mod rings;
@@ -10,13 +10,14 @@ mod shapes;
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 
-/// Zeroes, aligned to a cache line as DPDK's memory is. Used by pointers only, from several threads.
+/// Zeroes, aligned to a cache line as DPDK's memory is. Used only by pointers, from several
+/// threads.
 struct Memory {
     start: NonNull<u8>,
     layout: Layout,
 }
 
-// SAFETY: those who use it see to the order of their accesses; that is what is tested.
+// SAFETY: its users order their accesses; that is what is tested.
 unsafe impl Send for Memory {}
 // SAFETY: as above.
 unsafe impl Sync for Memory {}
@@ -48,7 +49,7 @@ impl Drop for Memory {
     }
 }
 
-/// The number of repetitions: fewer if each step takes a hundred times as long.
+/// The number of repetitions: fewer under Miri, where each step takes a hundred times as long.
 fn times(usually: usize, under_miri: usize) -> usize {
     if cfg!(miri) { under_miri } else { usually }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Objects that readers have read are freed when the variable allows it, and no earlier.
+//! Objects that readers have read are freed when the variable allows it, and not earlier.
 
 use std::sync::atomic::{AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::thread;
@@ -11,7 +11,7 @@ use crate::fast::qsbr;
 
 const READERS: u32 = 2;
 
-/// As `rte_rcu_qsbr_init` and `rte_rcu_qsbr_thread_register` leave it.
+/// A variable in the state after `rte_rcu_qsbr_init` and `rte_rcu_qsbr_thread_register`.
 fn variable() -> Memory {
     let registered = layout::QSBR_COUNTERS + READERS as usize * layout::QSBR_COUNTER_STRIDE;
     let memory = Memory::of(registered + 8);
@@ -23,7 +23,7 @@ fn variable() -> Memory {
 /// A reader: announces in its own way, after each read, that it holds nothing.
 type Turn = fn(&Memory, u32, &AtomicPtr<usize>) -> usize;
 
-/// Exchanges a box again and again, and frees the old ones, while two threads read it.
+/// Exchanges a box repeatedly, and frees the old ones, while two threads read it.
 fn replaced_while_read(turn: Turn) {
     let (memory, rounds) = (variable(), times(1_000, 12));
     let current = AtomicPtr::new(Box::into_raw(Box::new(0)));
@@ -77,8 +77,8 @@ fn readers_that_stay_online() {
     });
 }
 
-/// A writer may see that a reader is online again, and never that it was offline: what was read before is
-/// over all the same.
+/// A writer may see that a reader is online again without having seen that it was offline: the
+/// earlier reads have nevertheless ended.
 #[test]
 fn readers_that_come_and_go() {
     replaced_while_read(|memory, reader, current| {
@@ -92,9 +92,9 @@ fn readers_that_come_and_go() {
     });
 }
 
-/// The same in the one order of them that tells, whatever order of threads is tried: the writer asks while the reader
-/// is online, and then sees it online again. Nothing else says what comes before what: whatever the test does of its own
-/// is relaxed, and it allocates nothing meanwhile.
+/// The same with the one order of steps that shows an error, whatever order of threads is tried:
+/// the writer asks while the reader is online, and then sees it online again. Nothing else orders
+/// the steps: all other accesses of the test are relaxed, and it allocates nothing meanwhile.
 #[test]
 fn a_reader_that_is_never_seen_offline() {
     let (memory, value) = (variable(), AtomicPtr::new(Box::into_raw(Box::new(7usize))));
@@ -114,7 +114,8 @@ fn a_reader_that_is_never_seen_offline() {
                 qsbr::online(memory.at(0), 0);
                 assert_eq!(*value.load(Ordering::Relaxed), 7);
                 has_read.store(1, Ordering::Relaxed);
-                // The writer's fence is over. Who has seen the new token acknowledges no older one.
+                // The writer's fence is over. A reader that has seen the new token acknowledges no
+                // older one.
                 until(&asked, 1);
                 until(token, 2);
                 qsbr::offline(memory.at(0), 0);
@@ -124,7 +125,8 @@ fn a_reader_that_is_never_seen_offline() {
             }
         });
         until(&has_read, 1);
-        // SAFETY: the variable was made for so many threads. It says when nobody reads the box any more.
+        // SAFETY: the variable was made for this many threads. It reports when nobody reads the box
+        // any more.
         unsafe {
             assert_eq!(qsbr::start(memory.at(0)), 2);
             asked.store(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Items of a ring have one owner at a time, whoever moves them.
+//! Each item of a ring has one owner at a time, with any number of threads.
 
 use std::ptr;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -10,7 +10,7 @@ use dpdk_sys::{layout, rte_ring};
 use super::{Memory, times};
 use crate::fast::ring;
 
-/// A ring of boxes, as `rte_ring_create_elem` makes one. Its counters are about to run over.
+/// A ring of boxes, as `rte_ring_create_elem` makes one. Its counters are about to wrap around.
 fn of_boxes(slots: u32, capacity: u32) -> Memory {
     let memory = Memory::of(layout::RING_BYTES + slots as usize * size_of::<*mut usize>());
     memory.write(layout::RING_MASK, slots - 1);
@@ -26,9 +26,9 @@ fn of_boxes(slots: u32, capacity: u32) -> Memory {
     memory
 }
 
-/// Puts `n` in, two at a time as far as there is room.
+/// Enqueues `n` items, two at a time if there is room.
 fn produce<const SINGLE: bool>(ring: *mut rte_ring, n: usize) {
-    // Pointers, for a box that was given away may not even be moved.
+    // Pointers: a box that was given away may not even be moved.
     let boxes: Vec<_> = (1..=n).map(|number| Box::into_raw(Box::new(number))).collect();
     let mut waiting = boxes.as_slice();
     while !waiting.is_empty() {
@@ -42,7 +42,7 @@ fn produce<const SINGLE: bool>(ring: *mut rte_ring, n: usize) {
     }
 }
 
-/// Takes out items, two at a time at most, until none are `left`; returns their sum.
+/// Dequeues at most two items at a time, until none are `left`; returns their sum.
 fn consume<const SINGLE: bool>(ring: *mut rte_ring, left: &AtomicUsize) -> usize {
     let mut sum = 0;
     while left.load(Ordering::Relaxed) > 0 {
@@ -61,7 +61,7 @@ fn consume<const SINGLE: bool>(ring: *mut rte_ring, left: &AtomicUsize) -> usize
     sum
 }
 
-/// Everything that is put in comes out once.
+/// Everything that is enqueued is dequeued once.
 fn nothing_is_lost_or_doubled<const ONE_IN: bool, const ONE_OUT: bool>() {
     let (memory, each) = (of_boxes(4, 3), times(1_000, 15));
     let (producers, consumers) = (if ONE_IN { 1 } else { 2 }, if ONE_OUT { 1 } else { 2 });

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Packets that grow and shrink hold the bytes that a model says, inside their buffers.
+//! Packets that grow and shrink have the bytes that a model predicts, inside their buffers.
 
 use std::collections::VecDeque;
 
@@ -12,7 +12,7 @@ use crate::fast::{headers, shape, share};
 const ROOM: u16 = 200;
 const HEADROOM: u16 = 128;
 
-/// An mbuf with its buffer behind it, as a pool has them and `rte_pktmbuf_alloc` gives them out.
+/// An mbuf followed by its buffer, as in a pool and as `rte_pktmbuf_alloc` returns it.
 fn mbuf() -> Memory {
     let memory = Memory::of(layout::MBUF_SIZE + usize::from(ROOM));
     memory.write(layout::MBUF_BUF_ADDR, memory.at::<u8>(layout::MBUF_SIZE));
@@ -23,7 +23,7 @@ fn mbuf() -> Memory {
     memory
 }
 
-/// The bytes of one segment, each of them looked at.
+/// The bytes of one segment.
 fn bytes(mbuf: *mut rte_mbuf) -> Vec<u8> {
     // SAFETY: a valid mbuf of one owner.
     unsafe { std::slice::from_raw_parts(data_start(mbuf), data_len(mbuf)) }.to_vec()
@@ -85,7 +85,7 @@ fn a_segment_is_what_a_model_says() {
     }
 }
 
-/// As net_null does when it is told a size that is more than its mbufs have.
+/// As net_null does if its size is larger than its mbufs.
 #[test]
 fn a_length_that_lies_reaches_no_byte_outside() {
     let memory = mbuf();

@@ -2,20 +2,21 @@
 //! RX and TX callbacks as closures (`rte_eth_add_rx_callback`, `rte_eth_add_tx_callback`).
 //!
 //! # Lifecycle
-//! A closure belongs to its queue: added and removed through `&mut`, dropped with it at the latest. Who
-//! holds a queue mutably is the only one who could poll it, so a closure and DPDK's record of it are freed
-//! while nobody is inside. The closure is given to C as a pointer to a box, and a function made for its
-//! type turns the call back into one of Rust: a callback costs no more calls than one in C.
+//! A closure belongs to its queue: it is added and removed through `&mut`, and dropped with the
+//! queue at the latest. Only the holder of a `&mut` queue can poll it, so a closure and DPDK's
+//! record of it are freed while no poll runs. C gets the closure as a pointer to a box, together
+//! with a function made for the closure's type that calls it: a callback costs no more calls than
+//! one in C.
 //!
-//! A queue that is forgotten (`mem::forget`, a cycle of `Arc`s) leaves its closures in DPDK's list. What they
-//! borrow may be gone before the port's queues are handed out again; so the port takes them off the list,
-//! and leaks them, before it does that, and before it stops. Until then nobody polls: the queue cannot be
-//! reached, there is no second one, callbacks are no other process's, and threads of DPDK's own do not poll
-//! queues of ports that a program has taken.
+//! A queue that is forgotten (`mem::forget`, a cycle of `Arc`s) leaves its closures in DPDK's list.
+//! Their borrows may end before the port's queues are handed out again. So before that, and before
+//! the port stops, it removes the closures from the list and leaks them. Until then nobody polls
+//! the queue: it cannot be reached, there is no second one, other processes have their own
+//! callbacks, and DPDK's own threads do not poll queues of ports that a program has taken.
 //!
-//! # Others on the same queue
-//! Callbacks of plugins, of the probe and of pdump keep their place in the list. DPDK locks the list
-//! against all who change it, and polls read it as C's do.
+//! # Other callbacks on the same queue
+//! Callbacks of plugins, of the probe and of pdump keep their place in the list. DPDK locks the
+//! list for all changes, and polls read it as C's do.
 //!
 //! # Panics
 //! A panic in a closure ends the process with its message: it would unwind into C.

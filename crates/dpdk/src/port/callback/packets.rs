@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The packets that a callback gets.
+//! The packets that are passed to a callback.
 
 use std::fmt;
 use std::mem::MaybeUninit;
@@ -15,7 +15,7 @@ use crate::mbuf::Mbuf;
 /// There is room for [`spare`](Self::spare) more: on reception, the difference between the
 /// requested and the received number; on transmission, the number of packets taken out.
 pub struct Packets<'a, 'm> {
-    /// The first `len` are packets that this owns until the callback returns.
+    /// The first `len` are packets that this struct owns until the callback returns.
     slots: &'a mut [MaybeUninit<Mbuf<'m>>],
     len: usize,
 }
@@ -53,7 +53,7 @@ impl<'m> Packets<'_, 'm> {
         self.len == 0
     }
 
-    /// Packets that fit beside those inside.
+    /// The number of packets that can be added.
     #[inline]
     #[must_use]
     pub fn spare(&self) -> usize {
@@ -68,7 +68,7 @@ impl<'m> Packets<'_, 'm> {
         unsafe { std::slice::from_raw_parts(self.slots.as_ptr().cast(), self.len) }
     }
 
-    /// The packets, in order, for changing in place and for putting them into another order.
+    /// The packets, in order; they can be changed and reordered.
     #[inline]
     #[must_use]
     pub fn as_mut_slice(&mut self) -> &mut [Mbuf<'m>] {

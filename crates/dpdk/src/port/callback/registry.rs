@@ -163,8 +163,8 @@ impl Registry {
             }
         }
         let any = !chosen.is_empty();
-        // All closures are removed before the first is dropped: if that panics, none may be left in
-        // a list with no owner to remove it.
+        // All closures are removed before the first is dropped: if a drop panics, none may be left
+        // in a list without an owner to remove it.
         let mut off = Vec::with_capacity(chosen.len());
         for added in chosen {
             // SAFETY: the contract is the caller's.
@@ -174,7 +174,7 @@ impl Registry {
                 leak(added.closure); // DPDK did not find it.
             }
         }
-        // No lock is held meanwhile, for a closure may own queues and ports itself.
+        // No lock is held meanwhile, because a closure may own queues and ports.
         drop(off);
         any
     }

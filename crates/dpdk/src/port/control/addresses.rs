@@ -14,7 +14,8 @@ impl PortControl<'_> {
     /// Sets the port's own MAC address (`rte_eth_dev_default_mac_addr_set`).
     ///
     /// # Errors
-    /// [`PortError::Call`]: `EINVAL` for one that is zero or multicast, `ENOTSUP` where the driver cannot.
+    /// [`PortError::Call`]: `EINVAL` for a zero or multicast address, `ENOTSUP` if the driver does
+    /// not support it.
     pub fn set_mac(&self, mac: [u8; 6]) -> Result<(), PortError> {
         let _alone = lock();
         let mut address = rte_ether_addr { addr_bytes: mac };
@@ -25,11 +26,13 @@ impl PortControl<'_> {
         .map(drop)
     }
 
-    /// Receives frames for one more address (`rte_eth_dev_mac_addr_add`); one that is there already stays.
+    /// Receives frames for one more address (`rte_eth_dev_mac_addr_add`); does nothing if the
+    /// address was added before.
     ///
     /// # Errors
-    /// [`PortError::Call`]: `ENOSPC` when there are
-    /// [`max_mac_addresses`](crate::PortInfo::max_mac_addresses), `EINVAL` for zeros, `ENOTSUP` where the driver cannot.
+    /// [`PortError::Call`]: `ENOSPC` if there are
+    /// [`max_mac_addresses`](crate::PortInfo::max_mac_addresses) already, `EINVAL` for zeros,
+    /// `ENOTSUP` if the driver does not support it.
     pub fn add_mac(&self, mac: [u8; 6]) -> Result<(), PortError> {
         let _alone = lock();
         let mut address = rte_ether_addr { addr_bytes: mac };
@@ -40,10 +43,12 @@ impl PortControl<'_> {
         .map(drop)
     }
 
-    /// Takes an address back that was added (`rte_eth_dev_mac_addr_remove`). Removing one that was not added does nothing.
+    /// Removes an address that was added (`rte_eth_dev_mac_addr_remove`). Does nothing for one that
+    /// was not added.
     ///
     /// # Errors
-    /// [`PortError::Call`]: `EADDRINUSE` for the port's own, `ENOTSUP` where the driver cannot.
+    /// [`PortError::Call`]: `EADDRINUSE` for the port's own address, `ENOTSUP` if the driver does
+    /// not support it.
     pub fn remove_mac(&self, mac: [u8; 6]) -> Result<(), PortError> {
         let _alone = lock();
         let mut address = rte_ether_addr { addr_bytes: mac };
@@ -67,16 +72,16 @@ impl PortControl<'_> {
             dpdk_sys::rte_eth_macaddrs_get(self.id.0, addresses.as_mut_ptr(), room)
         })?;
         let taken = addresses.iter().take(count as usize).map(|address| address.addr_bytes);
-        // Places that are free hold zeros.
+        // Unused places hold zeros.
         Ok(taken.filter(|bytes| *bytes != [0; 6]).collect())
     }
 
-    /// Receives frames for these multicast addresses and no others; none at all switches the filter off
-    /// (`rte_eth_dev_set_mc_addr_list`).
+    /// Receives frames for these multicast addresses and no others; an empty list switches the
+    /// filter off (`rte_eth_dev_set_mc_addr_list`).
     ///
     /// # Errors
-    /// [`PortError::Call`]: `EINVAL` for one that is not multicast, `ENOSPC` for too many, `ENOTSUP` where the driver
-    /// cannot.
+    /// [`PortError::Call`]: `EINVAL` for an address that is not multicast, `ENOSPC` for too many,
+    /// `ENOTSUP` if the driver does not support it.
     pub fn set_multicast(&self, macs: &[[u8; 6]]) -> Result<(), PortError> {
         let _alone = lock();
         let mut addresses: Vec<_> =

@@ -2,9 +2,10 @@
 //! The number of a port's configuration, whether the port has the queues that its driver expects,
 //! and whether it may be closed.
 //!
-//! Drivers sum statistics over their queues, as many as the port is configured for, and some do not
-//! check that these exist: net_vhost reports its number of queues before any is set up, and its
-//! statistics follow null pointers then. Other drivers might do so after a failed setup of a queue.
+//! Drivers sum statistics over as many queues as the port is configured for, and some do not check
+//! that these queues exist: net_vhost reports its number of queues before any is set up, and its
+//! statistics then follow null pointers. Other drivers might do so after the setup of a queue has
+//! failed.
 //!
 //! After some drivers have set up a queue, or have failed to, a port must not be closed or
 //! configured again: its driver says so in `Driver::after_rx_setup`. When all queues have been set
@@ -24,12 +25,12 @@ use crate::port::error::PortError;
 use crate::port::id::PortId;
 use crate::port::info;
 
-/// For each port eight times the number of its configuration, plus three flags. Read and written
-/// under the lock of ports.
+/// For each port, its configuration's number times eight, plus three flags. Read and written under
+/// the lock of ports.
 static STATES: [AtomicU32; layout::MAX_ETHPORTS] =
     [const { AtomicU32::new(0) }; layout::MAX_ETHPORTS];
 
-/// When each configuration began, in ms of [`CLOCK`]; 0: none did.
+/// When each configuration began, in ms of [`CLOCK`]; 0 if none has.
 static BEGAN: [AtomicU64; layout::MAX_ETHPORTS] =
     [const { AtomicU64::new(0) }; layout::MAX_ETHPORTS];
 static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -38,7 +39,7 @@ static CLOCK: LazyLock<Instant> = LazyLock::new(Instant::now);
 const COMPLETE: u32 = 1;
 /// Its driver may free memory twice.
 const AT_RISK: u32 = 2;
-/// It must not be configured any more.
+/// It must not be configured again.
 const HELD: u32 = 4;
 const NUMBER: u32 = 8;
 
@@ -52,8 +53,8 @@ fn set(id: PortId, to: u32) {
     }
 }
 
-/// Notes that the port came, or is being configured: another configuration, whose queues may not be there. The caller
-/// holds the lock.
+/// Records that the port was added, or is being configured: a new configuration begins, whose
+/// queues may not exist. The caller holds the lock.
 pub(in crate::port) fn begin(id: PortId) {
     set(id, (state(id) & !COMPLETE).wrapping_add(NUMBER));
     if let Some(began) = BEGAN.get(usize::from(id.0)) {
@@ -65,18 +66,20 @@ fn now_ms() -> u64 {
     CLOCK.elapsed().as_millis() as u64
 }
 
-/// Whether the port with this number came, or was being configured, within this time: it may get its queues in a moment.
+/// Returns true if the port with this number was added or configured within this time: it may get
+/// its queues in a moment.
 pub(crate) fn began_within(port: u16, time: Duration) -> bool {
     let began = BEGAN.get(usize::from(port)).map_or(0, |began| began.load(Ordering::Relaxed));
     began != 0 && u128::from(now_ms().saturating_sub(began - 1)) < time.as_millis()
 }
 
-/// Notes that all queues of the configuration are set up. The caller holds the lock.
+/// Records that all queues of the configuration are set up. The caller holds the lock.
 pub(in crate::port) fn complete(id: PortId) {
     set(id, (state(id) | COMPLETE) & !AT_RISK);
 }
 
-/// Adds the restrictions after a receive queue was, or was not, set up. The caller holds the lock.
+/// Adds the restrictions that follow from the setup of a receive queue, or its failure. The caller
+/// holds the lock.
 pub(in crate::port) fn restrict(id: PortId, restrictions: Restrictions) {
     let held = if restrictions.no_configure { HELD } else { 0 };
     let at_risk = if restrictions.no_close { AT_RISK } else { 0 };
@@ -93,7 +96,7 @@ pub(crate) fn may_be_closed(id: PortId) -> bool {
     state(id) & AT_RISK == 0
 }
 
-/// Notes that its queues go with the port. The caller holds the lock.
+/// Records that the port and its queues are being removed. The caller holds the lock.
 pub(in crate::port) fn end(id: PortId) {
     set(id, state(id) & !(COMPLETE | HELD));
 }
@@ -112,7 +115,8 @@ pub(crate) fn may_be_counted(port: u16) -> bool {
     check(id).is_ok() || info::query(id).is_ok_and(has_none)
 }
 
-/// Refuses to have a driver look at queues that may not be there. The caller holds the lock.
+/// Refuses operations in which a driver would use queues that may not exist. The caller holds the
+/// lock.
 pub(super) fn check(id: PortId) -> Result<(), PortError> {
     // DPDK itself reports a port that is gone.
     let fine = state(id) & COMPLETE != 0 || !id.exists();

@@ -36,7 +36,7 @@ impl_debug!([] PortControl<'_>, control => id: control.id);
 pub struct Link {
     /// True if packets can pass.
     pub up: bool,
-    /// Mbit/s as the driver claims; `None` where it does not know.
+    /// Mbit/s as the driver reports; `None` if it does not know.
     pub speed_mbps: Option<u32>,
     /// True if it is full duplex.
     pub full_duplex: bool,
@@ -83,8 +83,8 @@ impl PortControl<'_> {
         self.link_alone()
     }
 
-    /// The same, unless another thread is in an operation on a port, which may take long: [`Eal::attach`] may wait for the
-    /// device's other end. Then it is `None`, at once.
+    /// The same, but returns `None` at once if another thread is in an operation on a port. That
+    /// may take long: [`Eal::attach`] may wait for the device's peer.
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -95,7 +95,7 @@ impl PortControl<'_> {
         }
     }
 
-    /// The state of the link, asked for by a thread that holds the lock.
+    /// The state of the link, read by a thread that holds the lock.
     fn link_alone(&self) -> Result<Link, PortError> {
         let (mut speed, mut up, mut full): (u32, c_int, c_int) = (0, 0, 0);
         // SAFETY: plain out-parameters.
@@ -109,13 +109,14 @@ impl PortControl<'_> {
         })
     }
 
-    /// The state of the link now in DPDK's words, such as `Link up at 10 Gbps FDX Fixed` (`rte_eth_link_to_str`).
+    /// The state of the link now as DPDK prints it, such as `Link up at 10 Gbps FDX Fixed`
+    /// (`rte_eth_link_to_str`).
     ///
     /// # Errors
     /// [`PortError::Call`].
     pub fn link_text(&self) -> Result<String, PortError> {
         let _alone = lock();
-        // RTE_ETH_LINK_MAX_STR_LEN, 40 in every release, and then some.
+        // More than RTE_ETH_LINK_MAX_STR_LEN, which is 40 in every release.
         let mut text = [0 as c_char; 256];
         // SAFETY: DPDK writes at most as many bytes as the array has.
         check(self.id, "rte_eth_link_get_nowait", unsafe {
@@ -168,7 +169,8 @@ impl PortControl<'_> {
     /// Zeroes the port's counters (`rte_eth_stats_reset`).
     ///
     /// # Errors
-    /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` where the driver cannot.
+    /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` if the driver does not
+    /// support it.
     pub fn reset_stats(&self) -> Result<(), PortError> {
         let _alone = lock();
         configuration::check(self.id)?;

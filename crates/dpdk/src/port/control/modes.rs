@@ -8,12 +8,13 @@ use super::{Link, PortControl, lock};
 use crate::port::error::{PortError, check};
 use crate::port::promiscuity::Flag;
 
-/// Time between two looks at a link.
+/// Time between two reads of a link's state.
 const LOOK: Duration = Duration::from_millis(2);
 
 impl PortControl<'_> {
-    /// Waits until the link is up, for `timeout` at most, and gives its last state: up, or down after all that time (`rte_eth_link_get`).
-    /// It looks every two milliseconds and lets other control calls run in between.
+    /// Waits until the link is up, at most for `timeout`, and returns its last state: up, or down
+    /// after the whole time (`rte_eth_link_get`). It reads the state every two milliseconds and
+    /// lets other control calls run in between.
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -32,7 +33,7 @@ impl PortControl<'_> {
     /// Takes the link up or down (`rte_eth_dev_set_link_up`, `rte_eth_dev_set_link_down`).
     ///
     /// # Errors
-    /// [`PortError::Call`], `ENOTSUP` where the driver cannot.
+    /// [`PortError::Call`], `ENOTSUP` if the driver does not support it.
     pub fn set_link(&self, up: bool) -> Result<(), PortError> {
         if up {
             self.call("rte_eth_dev_set_link_up", dpdk_sys::rte_eth_dev_set_link_up)
@@ -45,7 +46,7 @@ impl PortControl<'_> {
     /// On kernel interfaces (net_af_packet, net_af_xdp) it ends with the process: the interface's own flag is left as it was.
     ///
     /// # Errors
-    /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
+    /// [`PortError::Call`], `ENOTSUP` if the driver has no such mode.
     pub fn set_promiscuous(&self, on: bool) -> Result<(), PortError> {
         let _alone = lock();
         let flag = Flag::of(self.id);
@@ -60,7 +61,7 @@ impl PortControl<'_> {
         done
     }
 
-    /// Returns true if promiscuous mode is on, by DPDK's own record (`rte_eth_promiscuous_get`).
+    /// Returns true if promiscuous mode is on, according to DPDK (`rte_eth_promiscuous_get`).
     ///
     /// # Errors
     /// [`PortError::Call`].
@@ -71,7 +72,7 @@ impl PortControl<'_> {
     /// Switches reception of all multicast frames on or off (`rte_eth_allmulticast_enable` and `rte_eth_allmulticast_disable`).
     ///
     /// # Errors
-    /// [`PortError::Call`], `ENOTSUP` where the driver has no such mode.
+    /// [`PortError::Call`], `ENOTSUP` if the driver has no such mode.
     pub fn set_all_multicast(&self, on: bool) -> Result<(), PortError> {
         if on {
             self.call("rte_eth_allmulticast_enable", dpdk_sys::rte_eth_allmulticast_enable)
@@ -80,7 +81,7 @@ impl PortControl<'_> {
         }
     }
 
-    /// Returns true if all multicast frames are received, by DPDK's own record
+    /// Returns true if all multicast frames are received, according to DPDK
     /// (`rte_eth_allmulticast_get`).
     ///
     /// # Errors
@@ -103,12 +104,13 @@ impl PortControl<'_> {
         Ok(mtu)
     }
 
-    /// Sets the MTU (`rte_eth_dev_set_mtu`); see [`PortInfo::max_mtu`](crate::PortInfo::max_mtu). Many drivers take it only while the port is
-    /// stopped, and those of kernel interfaces set the interface's.
+    /// Sets the MTU (`rte_eth_dev_set_mtu`); see [`PortInfo::max_mtu`](crate::PortInfo::max_mtu).
+    /// Many drivers accept it only while the port is stopped. Drivers of kernel interfaces set the
+    /// interface's MTU.
     ///
     /// # Errors
-    /// [`PortError::Call`]: `ENOTSUP` where the driver cannot, `EINVAL` for one out of its range, `EBUSY` while the
-    /// port is started.
+    /// [`PortError::Call`]: `ENOTSUP` if the driver does not support it, `EINVAL` for an MTU out of
+    /// its range, `EBUSY` while the port is started.
     pub fn set_mtu(&self, mtu: u16) -> Result<(), PortError> {
         let _alone = lock();
         // SAFETY: control functions take any port number.
@@ -127,13 +129,13 @@ impl PortControl<'_> {
         self.call_alone(name, function)
     }
 
-    /// Under the lock of ports.
+    /// Calls a control function under the lock of ports.
     fn call_alone(
         &self,
         name: &'static str,
         function: unsafe extern "C" fn(u16) -> c_int,
     ) -> Result<(), PortError> {
-        // SAFETY: those above, control functions, which take any port number.
+        // SAFETY: the control functions passed above, which take any port number.
         check(self.id, name, unsafe { function(self.id.0) }).map(drop)
     }
 
@@ -143,7 +145,7 @@ impl PortControl<'_> {
         function: unsafe extern "C" fn(u16) -> c_int,
     ) -> Result<bool, PortError> {
         let _alone = lock();
-        // SAFETY: those above, questions, which take any port number.
+        // SAFETY: the query functions passed above, which take any port number.
         check(self.id, name, unsafe { function(self.id.0) }).map(|answer| answer != 0)
     }
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! RSS of a configured port: its settings, and changes while others poll the queues.
+//! RSS of a configured port: its settings, and changes while threads poll the queues.
 
 use std::mem::MaybeUninit;
 
@@ -13,7 +13,7 @@ use crate::port::info::{self, PortInfo};
 use crate::port::rss::RssHashTypes;
 use crate::port::rss_key::padded;
 
-/// Entries of a table that DPDK keeps together (`RTE_ETH_RETA_GROUP_SIZE`).
+/// Entries of a table in one of DPDK's groups (`RTE_ETH_RETA_GROUP_SIZE`).
 const GROUP: usize = u64::BITS as usize;
 
 impl PortControl<'_> {
@@ -39,8 +39,8 @@ impl PortControl<'_> {
     /// keeps the current key.
     ///
     /// # Errors
-    /// [`PortError::HashTypes`], [`PortError::KeySize`], [`PortError::Call`], `ENOTSUP` where the driver cannot or the
-    /// port is configured without RSS.
+    /// [`PortError::HashTypes`], [`PortError::KeySize`], [`PortError::Call`] with `ENOTSUP` if the
+    /// driver does not support it or the port is configured without RSS.
     pub fn set_rss_hash(&self, types: RssHashTypes, key: Option<&[u8]>) -> Result<(), PortError> {
         let _alone = lock();
         let has = known(self.id)?;
@@ -60,10 +60,11 @@ impl PortControl<'_> {
         })
     }
 
-    /// The redirection table: the queue of a hash `h` is in entry `h % len` (`rte_eth_dev_rss_reta_query`). Empty where the device has none.
+    /// The redirection table: the queue of a hash `h` is in entry `h % len`
+    /// (`rte_eth_dev_rss_reta_query`). Empty if the device has none.
     ///
     /// # Errors
-    /// [`PortError::Call`], `ENOTSUP` where the driver does not tell.
+    /// [`PortError::Call`], `ENOTSUP` if the driver cannot report it.
     pub fn reta(&self) -> Result<Vec<u16>, PortError> {
         let _alone = lock();
         let size = known(self.id)?.reta_size;
@@ -78,14 +79,15 @@ impl PortControl<'_> {
         Ok(groups.iter().flat_map(|group| group.reta).take(size.into()).collect())
     }
 
-    /// Sets the redirection table, even while frames come in (`rte_eth_dev_rss_reta_update`);
-    /// [`Reta::entries`](crate::Reta::entries) makes one. A table is replaced in parts: frames may
-    /// be spread by both in the meantime. It holds until the port is started again, which restores
-    /// the request in [`PortConfig::rss`](crate::PortConfig::rss).
+    /// Sets the redirection table, even while frames arrive (`rte_eth_dev_rss_reta_update`);
+    /// [`Reta::entries`](crate::Reta::entries) makes one. A table is replaced in parts: in the
+    /// meantime frames may be spread by both. It holds until the port is started again, which
+    /// restores the request in [`PortConfig::rss`](crate::PortConfig::rss).
     ///
     /// # Errors
-    /// [`PortError::RetaSize`], [`PortError::RetaQueue`] for a queue that the port has not, [`PortError::Call`],
-    /// `ENOTSUP` where the driver cannot or the port is configured without RSS.
+    /// [`PortError::RetaSize`], [`PortError::RetaQueue`] for a queue that the port does not have,
+    /// [`PortError::Call`] with `ENOTSUP` if the driver does not support it or the port is
+    /// configured without RSS.
     pub fn set_reta(&self, table: &[u16]) -> Result<(), PortError> {
         let _alone = lock();
         let raw = info::query(self.id)?;
@@ -105,7 +107,8 @@ impl PortControl<'_> {
     }
 }
 
-/// Sets hash types and a key of the length that the device takes, or keeps its key. The caller holds the lock.
+/// Sets hash types, and a key of the device's length; without a key keeps the current one. The
+/// caller holds the lock.
 fn update_hash(id: PortId, types: u64, key: Option<&[u8]>) -> Result<(), Errno> {
     let mut bytes = key.map(padded);
     // SAFETY: plain data for which all zeros means: nothing special.
@@ -119,7 +122,7 @@ fn update_hash(id: PortId, types: u64, key: Option<&[u8]>) -> Result<(), Errno> 
     Errno::check(unsafe { dpdk_sys::rte_eth_dev_rss_hash_update(id.0, &mut conf) }).map(drop)
 }
 
-/// Makes sure that a started port hashes with the key of its configuration: some drivers silently
+/// Ensures that a started port hashes with the key of its configuration: some drivers silently
 /// ignore it there. A driver that was `given` the key and does not report it is trusted. The caller
 /// holds the lock.
 pub(in crate::port) fn ensure_key(
@@ -163,7 +166,7 @@ fn hash(id: PortId) -> Result<(u64, Vec<u8>), PortError> {
     /// No driver's key is so long.
     const UNTOUCHED: u8 = u8::MAX;
     let len = known(id)?.rss_key_len;
-    // Drivers write as many bytes as their keys have, whatever is said of the room.
+    // Drivers write as many bytes as their keys have, even if less room is declared.
     let mut bytes = padded(&[]);
     // SAFETY: plain data for which all zeros means: nothing special.
     let mut conf: rte_eth_rss_conf = unsafe { MaybeUninit::zeroed().assume_init() };

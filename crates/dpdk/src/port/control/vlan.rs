@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! VLANs: which are received, and where their tags are.
+//! VLANs: filtering, and stripping and inserting tags.
 
 use std::ffi::c_int;
 
@@ -11,13 +11,13 @@ use crate::port::error::{PortError, check};
 /// Handling of VLAN tags by a running port.
 #[derive(Clone, Copy, PartialEq, Eq, Default, Debug)]
 pub struct VlanModes {
-    /// The outermost tag is taken out of received packets.
+    /// The outermost tag is removed from received packets.
     pub strip: bool,
     /// Only VLANs that were added are received.
     pub filter: bool,
     /// Filtering and stripping handle two tags (QinQ).
     pub extend: bool,
-    /// Both tags are taken out.
+    /// Both tags are removed.
     pub qinq_strip: bool,
 }
 
@@ -57,7 +57,8 @@ impl PortControl<'_> {
     /// Sets the port's handling of tags (`rte_eth_dev_set_vlan_offload`).
     ///
     /// # Errors
-    /// [`PortError::Call`]: `ENOTSUP` where the driver cannot change it, `EINVAL` where it does not know one of them.
+    /// [`PortError::Call`]: `ENOTSUP` if the driver cannot change it, `EINVAL` if it does not
+    /// support one of the modes.
     pub fn set_vlan_modes(&self, modes: VlanModes) -> Result<(), PortError> {
         let _alone = lock();
         // SAFETY: control functions take any port number; the bits are DPDK's.
@@ -70,7 +71,8 @@ impl PortControl<'_> {
     /// Receives frames of this VLAN, too (`rte_eth_dev_vlan_filter`).
     ///
     /// # Errors
-    /// [`PortError::Vlan`], [`PortError::Call`]: `ENOSYS` when filtering is off, `ENOTSUP` where the driver cannot.
+    /// [`PortError::Vlan`], [`PortError::Call`]: `ENOSYS` if filtering is off, `ENOTSUP` if the
+    /// driver does not support it.
     pub fn add_vlan(&self, vlan: u16) -> Result<(), PortError> {
         self.filter(vlan, true)
     }
@@ -87,7 +89,8 @@ impl PortControl<'_> {
     /// (`rte_eth_dev_set_vlan_strip_on_queue`).
     ///
     /// # Errors
-    /// [`PortError::Call`]: `EINVAL` when there is no such queue, `ENOTSUP` where the driver cannot.
+    /// [`PortError::Call`]: `EINVAL` if there is no such queue, `ENOTSUP` if the driver does not
+    /// support it.
     pub fn set_vlan_strip_on_queue(&self, queue: u16, on: bool) -> Result<(), PortError> {
         let _alone = lock();
         // SAFETY: control functions take any port number; DPDK looks at the queue's.
@@ -97,11 +100,12 @@ impl PortControl<'_> {
         .map(drop)
     }
 
-    /// Puts a tag of this VLAN into each packet that is sent without one; `None` no more
+    /// Inserts a tag of this VLAN into each packet that is sent without one; `None` stops that
     /// (`rte_eth_dev_set_vlan_pvid`).
     ///
     /// # Errors
-    /// [`PortError::Vlan`], [`PortError::Call`] with `ENOTSUP` where the driver cannot, as most.
+    /// [`PortError::Vlan`], [`PortError::Call`] with `ENOTSUP` if the driver does not support it,
+    /// as most do not.
     pub fn set_port_vlan(&self, vlan: Option<u16>) -> Result<(), PortError> {
         let id = self.vlan(vlan.unwrap_or(0))?;
         let _alone = lock();

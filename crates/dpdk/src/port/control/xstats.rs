@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A port's extended statistics: names are read once, values by number.
+//! A port's extended statistics: names are read once, values by number (ID).
 //!
 //! The set of statistics may change when a port is configured, because it includes its queues.
 //! Numbers are therefore valid for one configuration, and using them in another is an error: read
@@ -13,7 +13,7 @@ use super::{PortControl, configuration, lock};
 use crate::port::error::{PortError, check};
 use crate::port::id::PortId;
 
-/// Values asked for at once: DPDK has an array of them on its stack.
+/// Values read at once: DPDK has an array of them on its stack.
 const AT_ONCE: usize = 256;
 
 /// Why there are no values.
@@ -28,10 +28,10 @@ pub enum XstatsError {
         /// The name.
         name: String,
     },
-    /// The port has been configured since.
+    /// The port has been configured since the names were read.
     #[error("port {0} was configured since the names of its statistics were read: read them again")]
     Changed(PortId),
-    /// Room for another number of values than were asked for.
+    /// The number of places differs from that of statistics.
     #[error("{asked} statistics requested, but room for {room}: give one place for each")]
     Room {
         /// Statistics asked for.
@@ -70,7 +70,7 @@ impl XstatNames {
         self.names.is_empty()
     }
 
-    /// The numbers of these statistics, in that order.
+    /// Returns the numbers of the named statistics, in that order.
     ///
     /// # Errors
     /// [`XstatsError::Unknown`] names the first unknown one.
@@ -84,7 +84,7 @@ impl XstatNames {
         Ok(self.ids(names.iter().map(id).collect::<Result<_, _>>()?))
     }
 
-    /// The numbers of all.
+    /// The numbers of all statistics.
     #[must_use]
     pub fn all(&self) -> XstatIds {
         self.ids((0..self.names.len() as u64).collect())
@@ -125,7 +125,8 @@ impl XstatIds {
 }
 
 impl PortControl<'_> {
-    /// The names of the port's extended statistics as it is configured now (`rte_eth_xstats_get_names_by_id`).
+    /// Reads the names of the port's extended statistics in its current configuration
+    /// (`rte_eth_xstats_get_names_by_id`).
     ///
     /// # Errors
     /// [`PortError::NotConfigured`], [`PortError::Call`].
@@ -143,7 +144,7 @@ impl PortControl<'_> {
                     std::ptr::null_mut(),
                 )
             })?;
-            // More than there were: nothing was written.
+            // If there are now more than before, nothing was written.
             let enough = count as usize <= room;
             room = count as usize;
             if enough {
@@ -156,12 +157,12 @@ impl PortControl<'_> {
     }
 
     /// Reads the values of these statistics, in their order (`rte_eth_xstats_get_by_id`). They are
-    /// read 256 at a time: more than that are not of one moment. Allocates nothing itself; drivers
-    /// may.
+    /// read 256 at a time, so more than 256 are not of the same moment. Allocates nothing itself;
+    /// drivers may.
     ///
     /// # Errors
-    /// [`XstatsError::Changed`] when the port was configured since the names were read, or when they are another
-    /// port's, [`XstatsError::Room`], [`XstatsError::Port`].
+    /// [`XstatsError::Changed`] if the port was configured since the names were read, or if they
+    /// are another port's; [`XstatsError::Room`], [`XstatsError::Port`].
     pub fn xstats_into(&self, ids: &XstatIds, values: &mut [u64]) -> Result<(), XstatsError> {
         if ids.len() != values.len() {
             return Err(XstatsError::Room { asked: ids.len(), room: values.len() });
@@ -190,10 +191,12 @@ impl PortControl<'_> {
         Ok(())
     }
 
-    /// Zeroes the extended statistics, and the counters where drivers count in one place (`rte_eth_xstats_reset`).
+    /// Zeroes the extended statistics, and with some drivers also the basic counters
+    /// (`rte_eth_xstats_reset`).
     ///
     /// # Errors
-    /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` where the driver cannot.
+    /// [`PortError::NotConfigured`], [`PortError::Call`] with `ENOTSUP` if the driver does not
+    /// support it.
     pub fn reset_xstats(&self) -> Result<(), PortError> {
         let _alone = lock();
         configuration::check(self.id)?;
@@ -218,7 +221,7 @@ fn count(id: PortId) -> Result<usize, PortError> {
     Ok(count as usize)
 }
 
-/// A name; all of the array where a driver left no room for its end.
+/// A name; the whole array if the driver left no room for the NUL.
 fn text(raw: &[std::ffi::c_char]) -> String {
     let bytes: Vec<u8> = raw.iter().map(|byte| *byte as u8).collect();
     match CStr::from_bytes_until_nul(&bytes) {

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! net_af_packet: a kernel interface by packet sockets and memory shared with the kernel.
+//! net_af_packet: a kernel interface, through packet sockets and memory shared with the kernel.
 
 use super::Driver;
 use crate::port::arguments::{Arguments, vdev};
 use crate::port::tx_guard::TxGuard;
 
-/// It checks that a packet fits into a slot of its ring, and only then inserts the VLAN tag: tags are inserted before.
+/// The driver checks that a packet fits into a slot of its ring, and only then inserts the VLAN
+/// tag. So tags are inserted before.
 pub(super) const DRIVER: Driver = Driver {
     name: "net_af_packet",
     tx_guard: |_, _| Some(TxGuard::InsertVlan),
@@ -25,7 +26,7 @@ pub(super) const DRIVER: Driver = Driver {
 pub struct AfPacket(Arguments);
 
 vdev!(AfPacket, |arguments| {
-    let positive = "it has to be positive, and as DPDK reads it an int";
+    let positive = "it must be positive and fit a C int";
     for key in ["qpairs", "blocksz", "framesz", "framecnt"] {
         arguments.check_range(key, 1..=i32::MAX as u64, positive)?;
     }
@@ -33,7 +34,7 @@ vdev!(AfPacket, |arguments| {
 });
 
 impl AfPacket {
-    /// A device of that name, which begins with `net_af_packet`, on a kernel interface.
+    /// A device with that name, which begins with `net_af_packet`, on a kernel interface.
     #[must_use]
     pub fn new(name: impl Into<String>, interface: impl AsRef<str>) -> Self {
         let mut arguments = Arguments::new(name);
@@ -41,7 +42,8 @@ impl AfPacket {
         Self(arguments)
     }
 
-    /// Queues each way, 1 by default. The kernel spreads connections over receive queues.
+    /// The number of receive and of transmit queues, 1 by default. The kernel spreads connections
+    /// over receive queues.
     #[must_use]
     pub fn queue_pairs(mut self, count: u16) -> Self {
         self.0.set("qpairs", count);
@@ -55,8 +57,9 @@ impl AfPacket {
         self
     }
 
-    /// Bytes of a frame's slot, with 32 of the kernel's; 2048 by default. Blocks are made of whole slots, and a frame
-    /// has to fit a buffer of the queue's pool: setting the queue up fails with `ENOMEM` otherwise.
+    /// Bytes of a frame's slot, including 32 of the kernel's; 2048 by default. Blocks consist of
+    /// whole slots, and a frame must fit into a buffer of the queue's pool: otherwise the setup of
+    /// the queue fails with `ENOMEM`.
     #[must_use]
     pub fn frame_size(mut self, bytes: u32) -> Self {
         self.0.set("framesz", bytes);

@@ -24,16 +24,17 @@ pub(super) const DRIVER: Driver = Driver {
     ..Driver::PLAIN
 };
 
-/// Queues each way that fit into 4 GiB with the largest rings that are allowed: the driver adds up their bytes in 32 bits.
+/// The number of queues in each direction whose rings, at the largest allowed size, fit into 4 GiB:
+/// the driver adds up their bytes in 32 bits.
 const QUEUES: u16 = 63;
 /// Bytes of the buffers of one ring, at most.
 const RING_BYTES: u64 = 1 << 25;
 /// Bytes of a buffer by default.
 const BUFFER_BYTES: u64 = 2048;
 
-/// Returns true if this release copies bursts without checks: releases newer than 22.11 assume that
+/// Returns true if this release copies bursts without checks. Releases newer than 22.11 assume that
 /// the peer's buffers are as long as their own, and copy whole segments if the pool of a packet's
-/// first segment says that they fit. For a packet of several buffers that they receive into shorter
+/// first segment says that they fit. When they receive a packet of several buffers into shorter
 /// mbufs, they report more bytes than they have written.
 fn copies_unchecked() -> bool {
     Release::running() > Release::V22_11
@@ -51,7 +52,7 @@ fn check_arguments(arguments: &[&str]) -> Result<(), &'static str> {
     }
     if log2 > 14 || bytes << log2 > RING_BYTES {
         return Err(
-            "bsize * 2^rsize is 2^25 bytes at most: with more the driver forgets how much memory it has",
+            "bsize * 2^rsize is 2^25 bytes at most: with more the driver's count of its memory overflows",
         );
     }
     if bytes != BUFFER_BYTES && copies_unchecked() {
@@ -70,16 +71,16 @@ fn tx_guard<'eal>(_: &rte_eth_dev_info, config: &PortConfig<'eal>) -> Option<TxG
 /// The end of a memif link.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Role {
-    /// Listens on the socket, and connects one client for each `id`.
+    /// Listens on the socket, and accepts one client for each `id`.
     Server,
-    /// Makes the memory, and decides about rings and buffers.
+    /// Allocates the shared memory, and chooses the sizes of rings and buffers.
     Client,
 }
 
-/// One end of a memif link. The link is up when the other end is there, too.
+/// One end of a memif link. The link is up when the other end is connected.
 ///
-/// Without zero-copy, which [`Eal::attach`](crate::Eal::attach) refuses: the peer would write to packets while they
-/// are looked at.
+/// Always without zero-copy, which [`Eal::attach`](crate::Eal::attach) refuses: the peer could
+/// write to packets while the program reads them.
 ///
 /// ```
 /// use dpdk::vdev::{Memif, Role};
@@ -96,16 +97,16 @@ vdev!(Memif, |arguments| {
             return Err(arguments.refuse(
                 "socket",
                 name,
-                "the driver cuts an abstract name to 106 bytes",
+                "an abstract socket name has at most 106 bytes",
             ));
         }
         _ => {}
     }
-    arguments.check_range("rsize", 1..=14, "the driver takes 1 to 14")?;
-    arguments.check_range("bsize", 1..=u16::MAX.into(), "a buffer has a byte at least")?;
+    arguments.check_range("rsize", 1..=14, "must be 1 to 14")?;
+    arguments.check_range("bsize", 1..=u16::MAX.into(), "must be 1 to 65535")?;
     match arguments.get("secret") {
         Some(secret) if secret.len() > SECRET => {
-            Err(arguments.refuse("secret", secret, "the driver cuts it to 24 bytes"))
+            Err(arguments.refuse("secret", secret, "a secret has at most 24 bytes"))
         }
         _ => Ok(()),
     }
@@ -117,7 +118,7 @@ const ABSTRACT: usize = 106;
 const SECRET: usize = 24;
 
 impl Memif {
-    /// A device of that name, which begins with `net_memif`.
+    /// A device with that name, which begins with `net_memif`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arguments::new(name))
@@ -139,7 +140,8 @@ impl Memif {
         self
     }
 
-    /// A socket of the network namespace, with a name of 106 bytes at most and no file.
+    /// Sets an abstract socket of the network namespace: a name of at most 106 bytes, without a
+    /// file.
     #[must_use]
     pub fn abstract_socket(mut self, name: impl AsRef<str>) -> Self {
         self.0.set("socket", name.as_ref());
@@ -156,19 +158,20 @@ impl Memif {
 
     /// Sets the bytes of each buffer in the shared memory, which the client chooses; 2048 by
     /// default. Longer packets take several buffers, and the driver does not reset the flag for
-    /// that: a later, shorter packet in the same place is joined with the following one (seen with
-    /// 22.11). So choose buffers as long as packets. With releases of DPDK newer than 22.11 safe
-    /// code cannot attach devices with another length: they write past the end of buffers that are
-    /// shorter than the other end's.
+    /// that: a later, shorter packet in the same slot is joined with the following one (seen with
+    /// 22.11). So choose buffers as long as the longest packets. With DPDK releases newer than
+    /// 22.11 safe code cannot attach devices with another length than the default: these releases
+    /// write past the end of buffers that are shorter than the other end's.
     #[must_use]
     pub fn buffer_size(mut self, bytes: u16) -> Self {
         self.0.set("bsize", bytes);
         self
     }
 
-    /// Slots of each ring, as a power of two, which the client decides: 1 to 14, 10 (1024 slots) by default. The slots of a
-    /// ring are to have no more than 2^25 bytes, those of all rings to be no more than 65,536: the driver counts them in
-    /// 16 bits, and shares them out twice otherwise.
+    /// The number of slots of each ring as a power of two, which the client chooses: 1 to 14; 10
+    /// (1024 slots) by default. The buffers of a ring may have at most 2^25 bytes together, and all
+    /// rings at most 65,536 slots: the driver counts slots in 16 bits, and would otherwise use some
+    /// twice.
     #[must_use]
     pub fn ring_size_log2(mut self, log2: u8) -> Self {
         self.0.set("rsize", log2);
@@ -182,8 +185,8 @@ impl Memif {
         self
     }
 
-    /// Sets a secret that both ends must have, 24 bytes at most; none by default. It is sent in
-    /// clear text.
+    /// Sets a secret that must be the same at both ends, at most 24 bytes; none by default. It is
+    /// sent in clear text.
     #[must_use]
     pub fn secret(mut self, secret: impl AsRef<str>) -> Self {
         self.0.set("secret", secret.as_ref());

@@ -2,9 +2,9 @@
 //! What this crate knows about DPDK's drivers: one file per driver, with one [`Driver`] value and, for virtual devices,
 //! the typed arguments that [`vdev`](super::vdev) exports.
 //!
-//! A driver's quirk is a field here, never a comparison of names elsewhere. To support another driver, read what its
-//! arguments do, write its file, and add it to [`DRIVERS`]. Drivers without a file can be used by devices from EAL's
-//! command line, and are treated as [`Driver::PLAIN`].
+//! A driver's quirk is a field here; no other code compares driver names. To support another
+//! driver, read what its arguments do, write its file, and add it to [`DRIVERS`]. Drivers without a
+//! file can be used by devices from EAL's command line, and are treated as [`Driver::PLAIN`].
 
 mod af_packet;
 mod af_xdp;
@@ -33,7 +33,7 @@ pub use tap::{Tap, TapMac};
 pub use vhost::Vhost;
 pub use virtio_user::VirtioUser;
 
-/// Drivers that have quirks, and whose devices only EAL's command line makes.
+/// Drivers with quirks whose devices can only be made by EAL's command line.
 static OTHERS: [&Driver; 2] = [
     &Driver { name: "net_bonding", sends_on_other_ports: true, ..Driver::PLAIN },
     &Driver { name: "net_failsafe", sends_on_other_ports: true, ..Driver::PLAIN },
@@ -58,16 +58,19 @@ pub(super) struct Driver {
     pub name: &'static str,
     /// Other names by which DPDK finds it.
     pub aliases: &'static [&'static str],
-    /// Checks the arguments, each `key=value`, that safe code gives a device. The error says why they are unsafe.
+    /// Checks the arguments of a device, each `key=value`, that safe code gives. The error says why
+    /// they are unsafe.
     pub check_arguments: fn(&[&str]) -> Result<(), &'static str>,
-    /// Receive queues that it handles safely, if it reports more.
+    /// The most receive queues that it handles safely, if it reports more.
     pub max_rx_queues: u16,
-    /// Transmit queues that it handles safely, if it reports more.
+    /// The most transmit queues that it handles safely, if it reports more.
     pub max_tx_queues: u16,
-    /// How packets must be changed before it may send them; `None` if it sends any packet safely.
+    /// How packets must be changed before the driver may send them; `None` if it sends any packet
+    /// safely.
     pub tx_guard: for<'eal> fn(&rte_eth_dev_info, &PortConfig<'eal>) -> Option<TxGuard<'eal>>,
-    /// Returns true if there are packets that it must not send unchanged. Ports of drivers that
-    /// send on other ports' queues, where no guard checks, are not configured beside one.
+    /// Returns true if there are packets that the driver must not send unchanged. Ports of drivers
+    /// that send on other ports' queues, where no guard checks, are not configured while such a
+    /// port exists.
     pub needs_guard: fn() -> bool,
     /// It sends on the queues of other ports.
     pub sends_on_other_ports: bool,
@@ -78,11 +81,12 @@ pub(super) struct Driver {
     pub after_rx_setup: fn(queue: u16, code: i32) -> Restrictions,
     /// It may leave the AF_XDP sockets of its receive queues open when the port is closed.
     pub leaves_sockets: bool,
-    /// It has an interface receive frames for others by a flag that stays set when the process is gone.
+    /// It makes an interface promiscuous by a flag that stays set when the process ends.
     pub sets_promiscuous_flag: bool,
-    /// Its interrupt handlers use, without a lock, what its queues and control functions use.
+    /// Its interrupt handlers and its queues and control functions use the same data without a
+    /// lock.
     pub shares_with_interrupts: bool,
-    /// A hash table that it looks up by this name, and whose values it takes for pointers.
+    /// The name of a hash table that it looks up, and whose values it uses as pointers.
     pub hash_table: Option<&'static str>,
     /// Prefix of the rings that it looks up and whose content it uses as packets.
     pub ring_prefix: Option<&'static str>,

@@ -7,8 +7,9 @@ use crate::port::arguments::{Arguments, vdev};
 
 pub(super) const DRIVER: Driver = Driver { name: "net_null", check_arguments, ..Driver::PLAIN };
 
-/// With `copy` it copies `size` bytes into and out of buffers of any length. Without, it only claims that length, which this
-/// crate does not believe, but the driver to which the packets are sent on does: so no more bytes than every buffer has.
+/// With `copy` the driver copies `size` bytes into and out of buffers of any length. Without it,
+/// the driver only reports that length. This crate does not trust the length, but a driver that
+/// sends the packets later does: so `size` is limited to the bytes that every buffer has.
 fn check_arguments(arguments: &[&str]) -> Result<(), &'static str> {
     let is_safe = |argument: &&str| match argument.split_once('=') {
         // DPDK reads a leading 0 as octal.
@@ -24,13 +25,13 @@ fn check_arguments(arguments: &[&str]) -> Result<(), &'static str> {
     match arguments.iter().all(is_safe) {
         true => Ok(()),
         false => Err(
-            "net_null takes size=1 to size=64, no-rx=0, no-rx=1 and copy=0 here; larger packets might be larger than their buffers",
+            "net_null takes size=1 to size=64, no-rx=0, no-rx=1 and copy=0 here; larger packets might not fit their buffers",
         ),
     }
 }
 
-/// A device that is nothing: each burst is full of packets of `size` bytes, whatever they hold. RSS can be set
-/// and asked, and spreads nothing.
+/// A device without a wire: each burst is full of packets of `size` bytes with arbitrary content.
+/// RSS can be configured and queried, but spreads nothing.
 ///
 /// ```
 /// use dpdk::vdev::Null;
@@ -42,11 +43,11 @@ pub struct Null(Arguments);
 vdev!(Null, |arguments| arguments.check_range(
     "size",
     1..=64,
-    "net_null does not look whether its packets fit; every buffer has 64 bytes"
+    "net_null does not check whether its packets fit; only 64 bytes are sure to be in every buffer"
 ));
 
 impl Null {
-    /// A device of that name, which begins with `net_null`.
+    /// A device with that name, which begins with `net_null`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arguments::new(name))
@@ -59,7 +60,7 @@ impl Null {
         self
     }
 
-    /// Sets whether it receives nothing; by default it receives.
+    /// Sets whether it receives nothing; by default it receives packets.
     #[must_use]
     pub fn no_rx(mut self, on: bool) -> Self {
         self.0.set_flag("no-rx", on);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! net_pcap: capture files, or interfaces by libpcap.
+//! net_pcap: capture files, or kernel interfaces through libpcap.
 
 use std::path::Path;
 
@@ -13,13 +13,14 @@ pub(super) const DRIVER: Driver = Driver { name: "net_pcap", after_rx_setup, ..D
 /// again when the port is closed; a successful setup of the first queue repairs that.
 fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
     match Errno(-code) {
-        // Its file is closed since the port was stopped: the driver has not begun.
+        // The driver has not begun: its file has been closed since the port was stopped.
         Errno(0) | Errno::ENOENT => Restrictions::default(),
         _ => Restrictions { no_configure: queue > 0, no_close: true },
     }
 }
 
-/// Receives from a capture file and writes sent packets into one; or both with a kernel interface.
+/// Receives from a capture file and writes sent packets into one, or does both with a kernel
+/// interface.
 ///
 /// ```
 /// use dpdk::vdev::Pcap;
@@ -30,13 +31,13 @@ fn after_rx_setup(queue: u16, code: i32) -> Restrictions {
 pub struct Pcap(Arguments);
 
 vdev!(Pcap, |arguments| {
-    // The driver takes the interface for both ways then, and leaves the files without a word.
+    // The driver then uses the interface both ways, and silently ignores the files.
     let files = ["rx_pcap", "tx_pcap"].into_iter().find(|key| arguments.get(key).is_some());
     match (arguments.get("iface"), files) {
         (Some(interface), Some(_)) => Err(arguments.refuse(
             "iface",
             interface,
-            "it is for both ways; files cannot be beside it",
+            "it is used both ways and cannot be combined with files",
         )),
         (None, None) => arguments.need("iface", "set a file to receive or send, or an interface"),
         _ => Ok(()),
@@ -44,13 +45,13 @@ vdev!(Pcap, |arguments| {
 });
 
 impl Pcap {
-    /// A device of that name, which begins with `net_pcap`.
+    /// A device with that name, which begins with `net_pcap`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arguments::new(name))
     }
 
-    /// Frames are received from this capture file, once; nothing is without it.
+    /// Receives the frames of this capture file, once; without it nothing is received.
     #[must_use]
     pub fn receive_file(mut self, path: impl AsRef<Path>) -> Self {
         self.0.set_path("rx_pcap", path);

@@ -18,8 +18,8 @@ pub(super) const DRIVER: Driver = Driver {
 /// A device that returns sent packets, with at most 1023 packets waiting in each of its queues. It
 /// accepts no arguments here: they are pointers, or attach to rings of other devices.
 ///
-/// DPDK keeps the rings and the waiting packets when the device is removed: another device of that
-/// name uses them again.
+/// DPDK keeps the rings and the waiting packets when the device is removed: another device with
+/// that name uses them again.
 ///
 /// ```
 /// assert_eq!(dpdk::vdev::Ring::new("net_ring0").to_string(), "net_ring0");
@@ -30,7 +30,7 @@ pub struct Ring(Arguments);
 vdev!(Ring);
 
 impl Ring {
-    /// A device of that name, which begins with `net_ring`.
+    /// A device with that name, which begins with `net_ring`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arguments::new(name))

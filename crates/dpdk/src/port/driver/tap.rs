@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! net_tap: an interface that the kernel gets.
+//! net_tap: a new kernel interface.
 
 use super::Driver;
 use crate::port::arguments::{Arguments, vdev};
@@ -11,12 +11,12 @@ pub(super) const DRIVER: Driver = Driver { name: "net_tap", ..Driver::PLAIN };
 pub enum TapMac {
     /// `02:64:74:61:70:NN`, which spells "dtap", with a number that counts up. (Some releases begin it with `00`.)
     Fixed,
-    /// This one.
+    /// The given address.
     Address([u8; 6]),
 }
 
-/// An interface that the kernel gets, with this port as its wire. Needs `CAP_NET_ADMIN`. The interface goes with the
-/// device.
+/// A new kernel interface; the port is the other end of its wire. Needs `CAP_NET_ADMIN`. The
+/// interface is removed with the device.
 ///
 /// ```
 /// use dpdk::vdev::{Tap, TapMac};
@@ -30,7 +30,11 @@ vdev!(Tap, |arguments| {
     for key in ["iface", "remote"] {
         match arguments.get(key) {
             Some(interface) if interface.len() > INTERFACE => {
-                return Err(arguments.refuse(key, interface, "the driver cuts it to 15 bytes"));
+                return Err(arguments.refuse(
+                    key,
+                    interface,
+                    "an interface name has at most 15 bytes",
+                ));
             }
             _ => {}
         }
@@ -42,7 +46,7 @@ vdev!(Tap, |arguments| {
 const INTERFACE: usize = 15;
 
 impl Tap {
-    /// A device of that name, which begins with `net_tap`.
+    /// A device with that name, which begins with `net_tap`.
     #[must_use]
     pub fn new(name: impl Into<String>) -> Self {
         Self(Arguments::new(name))
@@ -65,7 +69,8 @@ impl Tap {
         self
     }
 
-    /// An interface whose frames are mirrored to this port, and the other way (by traffic control).
+    /// An existing interface; its frames are mirrored to this port, and the port's frames to it (by
+    /// traffic control).
     #[must_use]
     pub fn remote(mut self, interface: impl AsRef<str>) -> Self {
         self.0.set("remote", interface.as_ref());

@@ -10,21 +10,22 @@ use crate::port::tx_guard::TxGuard;
 pub(super) const DRIVER: Driver = Driver {
     name: "net_vhost",
     aliases: &["eth_vhost"],
-    // Received packets would request offloads, at places that the peer names and that the program moves when it changes them.
+    // Received packets would request offloads at offsets that the peer chooses, and that move when
+    // the program changes the packet.
     check_arguments: |arguments| {
         let why = "with legacy-ol-flags the peer decides where checksums are written";
         refuse_key(arguments, "legacy-ol-flags", why)
     },
-    // It frees a packet into which it cannot insert a tag, and then returns it as not sent.
+    // The driver frees a packet into which it cannot insert a tag, and then returns it as not sent.
     tx_guard: |_, _| Some(TxGuard::InsertVlan),
     needs_guard: || true,
     ..Driver::PLAIN
 };
 
-/// The host's end of a virtio link: a virtual machine's device, or [`VirtioUser`](super::VirtioUser). The link is up
-/// when the other end is there.
+/// The host's end of a virtio link. The other end is a virtual machine's device, or
+/// [`VirtioUser`](super::VirtioUser). The link is up when the other end is connected.
 ///
-/// The other end shows its packets in its own memory, and they are copied from and to there.
+/// The other end shares the memory of its packets; they are copied from and to there.
 ///
 /// ```
 /// use dpdk::vdev::Vhost;
@@ -40,7 +41,7 @@ vdev!(Vhost, |arguments| {
 });
 
 impl Vhost {
-    /// A device of that name, which begins with `net_vhost`, on a socket in the file system.
+    /// A device with that name, which begins with `net_vhost`, on a socket in the file system.
     #[must_use]
     pub fn new(name: impl Into<String>, socket: impl AsRef<Path>) -> Self {
         let mut arguments = Arguments::new(name);
@@ -55,16 +56,15 @@ impl Vhost {
         self
     }
 
-    /// Connects to the socket, and does so again when the other end comes back; by default it
-    /// listens.
+    /// Connects to the socket, and reconnects when the other end comes back; by default it listens.
     #[must_use]
     pub fn client(mut self, on: bool) -> Self {
         self.0.set_flag("client", on);
         self
     }
 
-    /// Lets the other end send large TCP packets to be segmented (as `virtio` does between virtual
-    /// machines); off by default.
+    /// Lets the other end send large TCP packets that are still to be segmented (as `virtio` does
+    /// between virtual machines); off by default.
     #[must_use]
     pub fn tso(mut self, on: bool) -> Self {
         self.0.set_flag("tso", on);

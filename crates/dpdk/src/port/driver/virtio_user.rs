@@ -8,7 +8,8 @@ use crate::port::arguments::{Arguments, vdev};
 
 pub(super) const DRIVER: Driver = Driver {
     name: "net_virtio_user",
-    // It writes the header in front of packets even if the bytes there are another packet's or no mbuf's.
+    // The driver writes its header in front of packets even if the bytes there belong to another
+    // packet or to no mbuf.
     check_arguments: |arguments| {
         let why = "vectorized sends write into packets that are shared";
         refuse_key(arguments, "vectorized", why)
@@ -16,8 +17,8 @@ pub(super) const DRIVER: Driver = Driver {
     ..Driver::PLAIN
 };
 
-/// The guest's end of a virtio link. The other end reads and writes this process's packet memory: connect it only
-/// with one that is trusted with that, as with `/dev/vhost-net` the kernel.
+/// The guest's end of a virtio link. The other end reads and writes this process's packet memory:
+/// connect only to one that you trust with that, such as the kernel behind `/dev/vhost-net`.
 ///
 /// ```
 /// use dpdk::vdev::VirtioUser;
@@ -39,7 +40,8 @@ vdev!(VirtioUser, |arguments| {
 });
 
 impl VirtioUser {
-    /// A device of that name, which begins with `net_virtio_user`, on a vhost-user socket or on `/dev/vhost-net`.
+    /// A device with that name, which begins with `net_virtio_user`, on a vhost-user socket or on
+    /// `/dev/vhost-net`.
     #[must_use]
     pub fn new(name: impl Into<String>, path: impl AsRef<Path>) -> Self {
         let mut arguments = Arguments::new(name);

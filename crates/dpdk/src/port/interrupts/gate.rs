@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Burst functions that stand aside while a handler runs.
+//! Burst functions that wait while an interrupt handler runs.
 //!
-//! A started port's entry in `rte_eth_fp_ops` leads to [`receive`] and [`send`] in place of the driver's functions, so
-//! C code in this process is kept apart as well, and ports of other drivers pay nothing. A queue says when it is inside
-//! the driver in a cache line of its own, and reads one that is written only when a handler runs. The
-//! barrier between the two is paid by the handler (`membarrier`), where the kernel offers it.
+//! A started port's entry in `rte_eth_fp_ops` points to [`receive`] and [`send`] instead of the
+//! driver's functions, so C code in this process is kept apart as well, and ports of other drivers
+//! pay nothing. Each queue marks in its own cache line that it is inside the driver, and reads a
+//! line that is written only when a handler runs. The handler pays for the barrier between the two
+//! (`membarrier`), if the kernel offers it.
 
 use std::ffi::c_void;
 use std::ptr;
@@ -38,7 +39,8 @@ struct Gated {
     queue: *mut c_void,
 }
 
-// SAFETY: `queue` is only handed to the driver, by whoever may poll the queue; the rest is constant or atomic.
+// SAFETY: `queue` is only handed to the driver, by the thread that may poll the queue; the rest is
+// constant or atomic.
 unsafe impl Send for Gated {}
 // SAFETY: as above.
 unsafe impl Sync for Gated {}
@@ -67,7 +69,7 @@ impl Gated {
     }
 }
 
-/// Receives nothing while a handler runs: what has come is still there afterwards.
+/// Receives nothing while a handler runs: waiting packets are still there afterwards.
 unsafe extern "C" fn receive(gated: *mut c_void, packets: *mut *mut rte_mbuf, count: u16) -> u16 {
     // SAFETY: the entry of the port leads here with its own queues only, which live until it is stopped.
     let gated = unsafe { &*gated.cast::<Gated>() };
@@ -80,7 +82,7 @@ unsafe extern "C" fn receive(gated: *mut c_void, packets: *mut *mut rte_mbuf, co
     received
 }
 
-/// Waits while a handler runs, for a sender may drop what is not taken.
+/// Waits while a handler runs, because a sender may drop packets that are not taken.
 unsafe extern "C" fn send(gated: *mut c_void, packets: *mut *mut rte_mbuf, count: u16) -> u16 {
     // SAFETY: as in `receive`.
     let gated = unsafe { &*gated.cast::<Gated>() };
@@ -93,7 +95,7 @@ unsafe extern "C" fn send(gated: *mut c_void, packets: *mut *mut rte_mbuf, count
     sent
 }
 
-/// The queues of a started port behind the gate; it outlives the port's being started.
+/// The queues of a started port behind the gate; it lives longer than the port is started.
 pub(in crate::port) struct Gate {
     queues: Vec<Arc<Gated>>,
     /// What the port's entry points to.
@@ -163,12 +165,12 @@ unsafe fn lead(
 /// No queue is polled while this lives.
 pub(super) struct Raised(());
 
-/// Waits until each queue has been seen outside the driver. A thread that is inside needs no lock to come out.
-/// One at a time: the caller has the turn.
+/// Waits until each queue has been seen outside the driver. A thread that is inside needs no lock
+/// to leave. One call at a time: the caller has the turn.
 pub(super) fn raise() -> Raised {
     let before = STATE.0.fetch_or(RAISED, Ordering::SeqCst);
     if before & FENCED == 0 && !membarrier(libc::MEMBARRIER_CMD_PRIVATE_EXPEDITED) {
-        // Nothing was registered, for no port has been started: nobody polls.
+        // Nothing was registered because no port has been started: nobody polls.
         fence(Ordering::SeqCst);
     }
     fence(Ordering::SeqCst);

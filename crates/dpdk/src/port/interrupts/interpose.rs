@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! DPDK's functions for interrupt callbacks, as net_memif finds them.
+//! DPDK's functions for interrupt callbacks, replaced for net_memif.
 //!
-//! The dynamic linker finds the functions here before those of the libraries, for the program comes first.
-//! Calls of others are handed on. A callback of net_memif is registered as a function of ours, which
-//! looks whether the callback is still registered, takes the turn, stops the polling, and calls it.
+//! The dynamic linker finds the functions here before those of the libraries, because the program
+//! comes first. Calls of other drivers are passed on. A callback of net_memif is registered as a
+//! function of this module, which checks that the callback is still registered, takes the turn,
+//! stops the polling, and calls it.
 //!
-//! `recvmsg` is here too, for the driver forgets the memory of peers that leave before the link is up.
-//! It also forgets callbacks: the one of a server that was removed, and the one of a peer that it could not greet. In both
-//! cases it frees the handle before the callback's argument, which is where the callback is unregistered here.
-//! With DPDK's archives (feature `static`) nothing is found first, and the driver is as it is.
+//! `recvmsg` is replaced too, because the driver trusts all peers and leaks descriptors that they
+//! send ([`peers`]). It also leaves callbacks registered: the one of a server that was removed, and
+//! the one of a peer whose greeting failed. In both cases it frees the handle before the callback's
+//! argument, so the callback is unregistered when the handle is freed. With DPDK's archives
+//! (feature `static`) these functions are not found first, and the driver behaves as without them.
 
 use std::cell::Cell;
 use std::ffi::{CStr, c_int, c_void};
@@ -17,7 +19,7 @@ use std::ptr;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Mutex, OnceLock};
 
-use super::{TURN, gate};
+use super::{TURN, gate, peers};
 use crate::mutex::locked;
 
 type Handle = *mut c_void;
@@ -30,7 +32,7 @@ type Free = unsafe extern "C" fn(Handle);
 type Fd = unsafe extern "C" fn(Handle) -> c_int;
 type Receive = unsafe extern "C" fn(c_int, *mut libc::msghdr, c_int) -> isize;
 
-/// The functions that would be found without those here: DPDK's, and libc's `recvmsg`.
+/// The functions that would be called without this module: DPDK's, and libc's `recvmsg`.
 struct Dpdk {
     register: Register,
     unregister: Register,
@@ -70,20 +72,15 @@ struct Entry {
     slot: usize,
     argument: usize,
     fd: c_int,
-    /// What the descriptor was of: the driver may have closed it.
+    /// The file behind the descriptor, because the driver may have closed it.
     file: Option<(u64, u64)>,
-    /// The argument of the callback in which it was registered: the server's of a peer that came.
+    /// The argument of the callback that registered this one: for a peer that has connected, the
+    /// server's.
     parent: usize,
+    /// Its messages are not read, and the driver finds the end of the file.
+    refused: bool,
 }
 
-/// A file of shared memory that a peer has sent, by the argument of the callback that received it.
-struct Sent {
-    argument: usize,
-    fd: c_int,
-    file: (u64, u64),
-}
-
-static SENT: Mutex<Vec<Sent>> = Mutex::new(Vec::new());
 static ENTRIES: Mutex<Vec<Entry>> = Mutex::new(Vec::new());
 
 /// The driver has two callbacks.
@@ -94,9 +91,11 @@ const OURS: [Callback; SLOTS] = [run::<0>, run::<1>, run::<2>, run::<3>];
 thread_local! {
     /// The argument of the callback that this thread runs; 0 outside.
     static RUNNING: Cell<usize> = const { Cell::new(0) };
+    /// Whether it is that of a peer who is refused.
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
 }
 
-/// The place of a callback if it is one of net_memif.
+/// The slot of a callback, if it is net_memif's.
 fn slot_of(callback: Option<Callback>) -> Option<usize> {
     let address = callback? as *mut c_void;
     let mut found = MaybeUninit::<libc::Dl_info>::uninit();
@@ -116,18 +115,21 @@ fn slot_of(callback: Option<Callback>) -> Option<usize> {
     CALLBACKS.iter().position(|slot| is_memif && takes(slot))
 }
 
-/// What DPDK's interrupt thread calls for the driver's callback.
+/// DPDK's interrupt thread calls this in place of the driver's callback.
 unsafe extern "C" fn run<const SLOT: usize>(argument: *mut c_void) {
     let _turn = locked(&TURN);
-    // While this thread waited the callback may have been unregistered, and its argument be freed soon.
+    // While this thread waited, the callback may have been unregistered, and its argument may be
+    // freed soon.
     let is_own = |entry: &&Entry| entry.slot == SLOT && entry.argument == argument as usize;
     let Some(entry) = locked(&ENTRIES).iter().find(is_own).copied() else { return };
-    // An event that was meant for another's descriptor of the same number: the driver would wait for a message.
+    // The event belonged to an earlier descriptor of the same number: the driver would wait for a
+    // message.
     if !is_ready(entry.fd) {
         return;
     }
     let _raised = gate::raise();
     RUNNING.set(entry.argument);
+    REFUSED.set(entry.refused);
     let callback = CALLBACKS[SLOT].load(Ordering::Acquire);
     // SAFETY: it was registered with this argument, and is still.
     unsafe { mem::transmute::<*mut c_void, Callback>(callback)(argument) };
@@ -135,53 +137,30 @@ unsafe extern "C" fn run<const SLOT: usize>(argument: *mut c_void) {
     close_sent();
 }
 
-/// Closes files of peers that are gone, which the driver does only if it has mapped them. To be called when the driver
-/// is done with such a peer, by whoever has the turn.
+/// Closes descriptors of peers that are gone. Called by the thread that has the turn, when the
+/// driver is done with such a peer.
 pub(super) fn close_sent() {
-    let is_there = |argument| locked(&ENTRIES).iter().any(|entry| entry.argument == argument);
-    locked(&SENT).retain(|sent| {
-        let keep = is_there(sent.argument);
-        if !keep && file_of(sent.fd) == Some(sent.file) {
-            // SAFETY: the driver has forgotten it: no other descriptor of this number is of that file.
-            unsafe { libc::close(sent.fd) };
-        }
-        keep
-    });
+    peers::close_left(|argument| locked(&ENTRIES).iter().any(|entry| entry.argument == argument));
 }
 
-/// libc's, which notes what files a callback of the driver gets.
+/// libc's `recvmsg`; it returns the end of the file where a peer of the driver is refused, or has
+/// sent what it must not.
 ///
 /// # Safety
 /// As POSIX documents it.
 #[cfg_attr(not(feature = "static"), unsafe(no_mangle))]
 #[cfg_attr(feature = "static", allow(dead_code))]
 unsafe extern "C" fn recvmsg(fd: c_int, message: *mut libc::msghdr, flags: c_int) -> isize {
+    let argument = RUNNING.get();
+    if argument != 0 && REFUSED.get() {
+        return 0;
+    }
     // SAFETY: the contract is the caller's.
     let received = unsafe { (dpdk().receive)(fd, message, flags) };
-    if received > 0 && RUNNING.get() != 0 {
+    match usize::try_from(received) {
         // SAFETY: the kernel has filled the message in.
-        unsafe { note_files(message) };
-    }
-    received
-}
-
-/// # Safety
-/// A message that has just been received.
-#[cold]
-unsafe fn note_files(message: *const libc::msghdr) {
-    // SAFETY: the contract is the caller's; descriptors need not be aligned there.
-    unsafe {
-        let mut header = libc::CMSG_FIRSTHDR(message);
-        while let Some(part) = header.as_ref() {
-            if (part.cmsg_level, part.cmsg_type) == (libc::SOL_SOCKET, libc::SCM_RIGHTS) {
-                let fd = libc::CMSG_DATA(header).cast::<c_int>().read_unaligned();
-                // Of event descriptors, which the driver closes, the kernel does not tell one from another.
-                if let Some(file) = memory_of(fd) {
-                    locked(&SENT).push(Sent { argument: RUNNING.get(), fd, file });
-                }
-            }
-            header = libc::CMSG_NXTHDR(message, header);
-        }
+        Ok(bytes @ 1..) if argument != 0 && !unsafe { peers::take(message, bytes, argument) } => 0,
+        _ => received,
     }
 }
 
@@ -189,34 +168,6 @@ fn is_ready(fd: c_int) -> bool {
     let mut wanted = libc::pollfd { fd, events: libc::POLLIN, revents: 0 };
     // SAFETY: one element, which lives as long as the call.
     unsafe { libc::poll(&raw mut wanted, 1, 0) != 0 }
-}
-
-/// Device and inode of what a descriptor is of.
-fn file_of(fd: c_int) -> Option<(u64, u64)> {
-    status_of(fd).map(|status| (status.st_dev, status.st_ino))
-}
-
-/// The same, of shared memory.
-fn memory_of(fd: c_int) -> Option<(u64, u64)> {
-    let status = status_of(fd)?;
-    (status.st_mode & libc::S_IFMT == libc::S_IFREG).then_some((status.st_dev, status.st_ino))
-}
-
-fn status_of(fd: c_int) -> Option<libc::stat> {
-    let mut status = MaybeUninit::<libc::stat>::uninit();
-    // SAFETY: fills the struct in if it returns 0.
-    unsafe { (libc::fstat(fd, status.as_mut_ptr()) == 0).then(|| status.assume_init()) }
-}
-
-/// A peer that sends but does not read must not keep the interrupt thread, for whom queues would wait.
-fn never_wait(fd: c_int) {
-    // SAFETY: flags of a descriptor.
-    unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        if flags >= 0 {
-            libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK);
-        }
-    }
 }
 
 /// Forgets the callback; from now on it is not run.
@@ -239,12 +190,23 @@ unsafe extern "C" fn rte_intr_callback_register(
     };
     // SAFETY: the contract is the caller's.
     let fd = unsafe { (dpdk().fd)(handle) };
-    never_wait(fd);
-    let (file, parent) = (file_of(fd), RUNNING.get());
-    // Before it is registered, for it may be run at once.
+    // A peer that sends but does not read must not block the interrupt thread, because queues would
+    // wait for it.
+    peers::never_wait(fd);
+    // SAFETY: the driver has just opened it.
+    let refused = unsafe { peers::refuse_stranger(fd) };
+    let (file, parent) = (peers::inode_of(fd), RUNNING.get());
+    // Before the callback is registered, because it may run at once.
     let (handle_address, argument_address) = (handle as usize, argument as usize);
-    let entry =
-        Entry { handle: handle_address, slot, argument: argument_address, fd, file, parent };
+    let entry = Entry {
+        handle: handle_address,
+        slot,
+        argument: argument_address,
+        fd,
+        file,
+        parent,
+        refused,
+    };
     locked(&ENTRIES).push(entry);
     // SAFETY: the contract is the caller's.
     let code = unsafe { (dpdk().register)(handle, Some(OURS[slot]), argument) };
@@ -291,7 +253,8 @@ unsafe extern "C" fn rte_intr_callback_unregister_pending(
     }
 }
 
-/// Unregisters a callback whether or not its event is being handled; `ended` is called when it is out.
+/// Unregisters a callback, even while its event is being handled; `ended` is called when it is
+/// removed.
 ///
 /// # Safety
 /// The handle is valid, and `argument` what the callback was registered with.
@@ -304,7 +267,7 @@ unsafe fn end(handle: Handle, slot: usize, argument: *mut c_void, ended: Option<
         if code != -libc::EAGAIN {
             return code;
         }
-        // The event is over, which the driver does not reckon with.
+        // The event is over, which the driver does not expect.
         // SAFETY: as above.
         let code = unsafe { (dpdk().unregister)(handle, Some(OURS[slot]), argument) };
         if code != -libc::EAGAIN {
@@ -317,9 +280,9 @@ unsafe fn end(handle: Handle, slot: usize, argument: *mut c_void, ended: Option<
     }
 }
 
-/// Closes the descriptor of a callback that the driver has forgotten.
+/// Closes the descriptor of a callback that the driver has leaked.
 unsafe extern "C" fn close(handle: Handle, _: *mut c_void) {
-    // SAFETY: nobody else has it: the driver has freed what knew it.
+    // SAFETY: nobody else uses it: the driver has freed the struct that held it.
     unsafe { libc::close((dpdk().fd)(handle)) };
 }
 
@@ -334,10 +297,11 @@ unsafe extern "C" fn rte_intr_instance_free(handle: Handle) {
             let entries = locked(&ENTRIES);
             entries.iter().filter(|peer| peer.parent == entry.argument).copied().collect()
         };
-        // A server goes after its devices: the peers that are left are those that no device has taken.
+        // A server is freed after its devices: the remaining peers are those that no device has
+        // accepted.
         for entry in peers.into_iter().chain([entry]) {
-            // Not if the driver has closed it, as it does with a peer that it could not greet.
-            let is_open = entry.file.is_some() && file_of(entry.fd) == entry.file;
+            // Skipped if the driver has closed it, as it does for a peer whose greeting failed.
+            let is_open = entry.file.is_some() && peers::inode_of(entry.fd) == entry.file;
             let closing: Option<Ended> = if is_open { Some(close) } else { None };
             // SAFETY: the callback was registered so; handles of entries are not freed yet.
             unsafe {
@@ -349,7 +313,8 @@ unsafe extern "C" fn rte_intr_instance_free(handle: Handle) {
     unsafe { (dpdk().free)(handle) };
 }
 
-/// Returns true if drivers find the functions here. If the program is linked with DPDK's archives, they do not.
+/// Returns true if drivers call the functions of this module. They do not if the program is linked
+/// with DPDK's archives.
 pub(super) fn is_found() -> bool {
     static FOUND: OnceLock<bool> = OnceLock::new();
     let finds = |name: &CStr, own: *const ()| {

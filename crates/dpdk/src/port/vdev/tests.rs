@@ -12,7 +12,7 @@ fn verdict<V: Vdev>(device: &V) -> Result<(), VdevError> {
     device.check()
 }
 
-/// Whatever a builder accepts, the check of all devices accepts.
+/// Every device that a builder accepts is accepted by the check of all devices.
 fn accepted<V: Vdev>(device: &V) -> String {
     assert_eq!(verdict(device), Ok(()), "{device}");
     assert_eq!(device::check(&device.to_string()), Ok(()), "{device}");

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What kind of packet it is.
+//! Determines the protocol of packets.
 
 use dpdk::Mbuf;
 use graph::EachNode;
@@ -13,12 +13,12 @@ graph::edges! {
         Ipv4,
         /// IPv6.
         Ipv6,
-        /// Another, or a header that is cut short.
+        /// Another protocol, or a truncated header.
         Other,
     }
 }
 
-/// Tells packets apart by their EtherType.
+/// Classifies packets by their EtherType.
 pub struct Classify;
 
 impl<'m> EachNode<Mbuf<'m>> for Classify {

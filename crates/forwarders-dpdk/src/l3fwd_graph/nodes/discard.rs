@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where packets end.
+//! The node that drops packets.
 
 use dpdk::Mbuf;
 use graph::{Batch, Node, Nowhere, Outlet};

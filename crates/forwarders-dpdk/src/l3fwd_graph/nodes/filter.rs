@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Which packets may pass.
+//! Filters packets by access control lists.
 
 use dpdk::Mbuf;
 use dpdk::acl::{Inputs, Verdict};
@@ -11,36 +11,37 @@ use super::header::{ETHERNET, TYPE_IPV4, TYPE_IPV6, ether_type};
 use crate::l3fwd_graph::rules::{Count, Rules, Tables};
 
 graph::edges! {
-    /// What the rules say.
+    /// The decision of the rules.
     pub enum Filtered {
-        /// A rule lets the packet pass, or there are none for its family.
+        /// A rule permits the packet, or there are no rules for its family.
         Pass,
         /// A rule denies it, or none matches.
         Deny,
     }
 }
 
-/// Packets between the one that is looked at and the one whose bytes are fetched meanwhile.
+/// How many packets ahead of the current one the bytes are prefetched.
 const AHEAD: usize = 8;
 
 /// Asks the access control lists.
 pub struct Filter<'t, 'eal> {
     tables: &'t Tables<'t, 'eal>,
     reader: Reader<'t>,
-    /// Which of the lists and of their counters are this lcore's.
+    /// The index of this lcore's lists and counters.
     place: usize,
 }
 
 impl<'t, 'eal> Filter<'t, 'eal> {
-    /// For the lcore at that place in the plan.
+    /// For the lcore with that index in the plan.
     pub fn new(tables: &'t Tables<'t, 'eal>, reader: Reader<'t>, place: usize) -> Self {
         Self { tables, reader, place }
     }
 
-    /// Says of each packet whether it passes. `passes` are all `false` before.
+    /// Decides for each packet whether it passes. `passes` are all `false` before.
     #[inline]
     fn judge(&mut self, packets: &[Mbuf<'_>], passes: &mut [bool; BURST]) {
-        // Only while packets are here, so that nobody who replaces rules waits for an lcore without any.
+        // Online only while there are packets, so that a thread that replaces rules does not wait
+        // for an idle lcore.
         let online = self.reader.online();
         let mut ipv4 =
             Asked::new(self.tables.ipv4.as_ref().map(|table| table.read(&online)), self.place);
@@ -53,7 +54,7 @@ impl<'t, 'eal> Filter<'t, 'eal> {
             *passes = match packet.header::<ETHERNET>().map(ether_type) {
                 Some(TYPE_IPV4) => ipv4.ask(packet, place),
                 Some(TYPE_IPV6) => ipv6.ask(packet, place),
-                // What becomes of these is for the next node to say.
+                // The next node decides about these.
                 _ => true,
             };
         }
@@ -71,7 +72,7 @@ impl<'m> Node<Mbuf<'m>> for Filter<'_, '_> {
         mut batch: Batch<'_, Mbuf<'m>>,
         out: &mut O,
     ) {
-        // A batch that is sent on whole costs nothing: it is not split where that is not needed.
+        // A batch that is sent on whole costs nothing, so it is split only if necessary.
         while batch.len() > BURST {
             let part = batch.split_front(BURST);
             self.pass_on(part, out);
@@ -91,7 +92,7 @@ impl Filter<'_, '_> {
         self.judge(&batch, &mut passes);
         let passing = bring_forward(&mut batch, &passes);
         if passing == batch.len() {
-            // As nearly all do, most of the time.
+            // The usual case: all pass.
             return out.forward(Filtered::Pass, batch);
         }
         let front = batch.split_front(passing);
@@ -102,13 +103,13 @@ impl Filter<'_, '_> {
     }
 }
 
-/// Brings the packets that pass to the front, in their order, and says how many there are. Those behind them may
-/// change theirs.
+/// Moves the packets that pass to the front, in order, and returns their number. The order of the
+/// others may change.
 #[inline]
 fn bring_forward(packets: &mut [Mbuf<'_>], passes: &[bool]) -> usize {
     let mut front = 0;
-    // All between the front and here are denied, so that each swap is right, whether this one passes or not:
-    // without a branch, which the processor would foretell wrongly at each change of mind of the rules.
+    // All packets between the front and this one are denied, so each swap is right, whether this
+    // one passes or not. There is no branch, which the processor would mispredict at each change.
     for (here, passes) in (0..packets.len()).zip(passes) {
         packets.swap(front, here);
         front += usize::from(*passes);
@@ -116,11 +117,11 @@ fn bring_forward(packets: &mut [Mbuf<'_>], passes: &[bool]) -> usize {
     front
 }
 
-/// The packets of one family, and what they are asked.
+/// The packets of one family that are to be classified.
 struct Asked<'a, 'eal, const FIELDS: usize> {
     rules: Option<&'a Rules<'eal, FIELDS>>,
     inputs: Option<Inputs<'a, FIELDS, BURST>>,
-    /// Where in the batch each of them is.
+    /// The index in the batch of each of them.
     places: [u8; BURST],
     lcore: usize,
 }
@@ -133,8 +134,8 @@ impl<'a, 'eal, const FIELDS: usize> Asked<'a, 'eal, FIELDS> {
         Self { rules, inputs, places: [0; BURST], lcore }
     }
 
-    /// Whether a packet passes that need not wait for the others: no rules are about it, or its ports are not where they are
-    /// in others. One that is cut short matches no rule.
+    /// Decides about packets that need not be classified with the others: there are no rules for
+    /// them, or their ports are not at the usual offset. A truncated one matches no rule.
     #[inline]
     fn ask(&mut self, packet: &'a Mbuf<'_>, place: usize) -> bool {
         let Some(inputs) = &mut self.inputs else { return true };
@@ -155,7 +156,7 @@ impl<'a, 'eal, const FIELDS: usize> Asked<'a, 'eal, FIELDS> {
             return;
         }
         let mut verdicts: [[Verdict; 1]; BURST] = [[None; 1]; BURST];
-        // There is a verdict for each, and the inputs are of this list: it cannot fail.
+        // There is a verdict for each, and the inputs are from this list: it cannot fail.
         if rules.list(self.lcore).classify(inputs, &mut verdicts).is_err() {
             return;
         }

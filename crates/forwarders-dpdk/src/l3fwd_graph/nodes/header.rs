@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where the fields lie that the nodes read and write, from the first byte of the frame on.
+//! Offsets, from the frame's first byte, of the fields that the nodes read and write.
 
 /// Bytes of an Ethernet header.
 pub const ETHERNET: usize = 14;
@@ -18,7 +18,7 @@ pub fn ether_type<const N: usize>(frame: &[u8; N]) -> u16 {
     u16::from_be_bytes(field(frame, 12))
 }
 
-/// `K` bytes at `at`, which the compiler sees to be inside.
+/// `K` bytes at `at`; the compiler checks that they are inside.
 #[inline(always)]
 pub fn field<const N: usize, const K: usize>(frame: &[u8; N], at: usize) -> [u8; K] {
     std::array::from_fn(|byte| frame[at + byte])

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where a packet is to go.
+//! Looks up the port that a packet is to be sent on.
 
 use dpdk::Mbuf;
 use dpdk::lpm::{Lookups, Lpm6};
@@ -8,18 +8,18 @@ use graph::EachNode;
 use super::header::{ETHERNET, IPV4, IPV6, field};
 
 graph::edges! {
-    /// What a lookup found.
+    /// The result of a lookup.
     pub enum Found {
         /// A route; the packet has the number of its port.
         Route,
         /// None.
         NoRoute,
-        /// The packet may make no further hop.
+        /// The packet's TTL or hop limit has expired.
         Expired,
     }
 }
 
-/// The least time to live with which a router may send a packet on (RFC 1812, 5.3.1).
+/// The smallest TTL with which a router may forward a packet (RFC 1812, 5.3.1).
 const LEAST_TTL: u8 = 2;
 
 /// Looks IPv4 destinations up.
@@ -29,7 +29,7 @@ pub struct Ip4Lookup<'t> {
 }
 
 impl<'t> Ip4Lookup<'t> {
-    /// `spread`: the table is larger than a cache near by, and is to be fetched ahead.
+    /// With `spread`, the table is larger than a nearby cache, and entries are prefetched.
     pub fn new(routes: Lookups<'t>, spread: bool) -> Self {
         Self { routes, spread }
     }

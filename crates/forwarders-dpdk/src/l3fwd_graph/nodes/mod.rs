@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The nodes. Between lookup and transmission a packet carries the port that it is to leave by where
-//! drivers put the one it came from.
+//! The nodes. Between lookup and transmission, the port that a packet is to be sent on is stored in
+//! the mbuf's port field, where drivers store the receiving port.
 
 mod classify;
 mod discard;

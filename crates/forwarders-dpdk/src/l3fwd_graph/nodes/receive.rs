@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where packets come from.
+//! The source of packets.
 
 use dpdk::{Mbuf, RxQueue, tsc};
 use graph::{Outlet, Room, Source};
@@ -14,14 +14,14 @@ graph::edges! {
 /// Polls the queues of an lcore, one in each walk.
 pub struct Receive<'port> {
     queues: Vec<(RxQueue<'port>, &'port QueueFigures)>,
-    /// Whose turn it is.
+    /// The queue that is polled next.
     turn: usize,
-    /// From the first poll on.
+    /// Set at the first poll.
     meter: Option<Meter<'port>>,
 }
 
 impl<'port> Receive<'port> {
-    /// Of these queues, each with where its polls are counted.
+    /// A source for these queues, each with the statistics of its polls.
     pub fn new(queues: Vec<(RxQueue<'port>, &'port QueueFigures)>) -> Self {
         Self { queues, turn: 0, meter: None }
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What a router changes in a packet: the addresses of the link, and that it has made a hop more.
+//! The changes that a router makes to a packet: its MAC addresses, TTL and checksum.
 
 use std::collections::BTreeMap;
 
@@ -45,12 +45,12 @@ impl<'m> EachNode<Mbuf<'m>> for Ip4Rewrite {
     }
 }
 
-/// The checksum of a header whose time to live has become less by one, from that before, bit for bit as the C
-/// node has it: one more in ones' complement, with zero as 0xffff where it comes out so (RFC 1141).
+/// The checksum of a header whose TTL was decreased by one, from the old one, bit for bit as in the
+/// C node: one more in ones' complement, with zero as 0xffff if the result is that (RFC 1141).
 #[inline(always)]
 fn checksum_of_one_less(checksum: [u8; 2]) -> [u8; 2] {
-    // The time to live is the first byte of its word. With the bytes swapped, one is added to the lower
-    // byte, and the carry goes where it belongs (RFC 1071, 2 B).
+    // The TTL is the first byte of its word. With the bytes swapped, one is added to the lower
+    // byte, and the carry goes to the right place (RFC 1071, 2 B).
     let sum = u32::from(u16::from_le_bytes(checksum)) + 1;
     ((sum + (sum >> 16)) as u16).to_le_bytes()
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Where packets leave.
+//! The node that sends packets.
 
 use std::collections::BTreeMap;
 
@@ -9,20 +9,20 @@ use graph::{Batch, Node, Outlet};
 use super::BURST;
 
 graph::edges! {
-    /// Where packets go that do not leave.
+    /// Where packets go that are not sent.
     pub enum Transmitted {
         /// The driver did not take them.
         Unsent,
     }
 }
 
-/// Sends each packet by the port whose number it has.
+/// Sends each packet on the port in its mbuf's port field.
 pub struct Transmit<'port> {
     /// By the number of the port.
     ports: Vec<Option<Out<'port>>>,
 }
 
-/// A queue, and packets on their way into it.
+/// A queue, and packets that are to be sent on it.
 struct Out<'port> {
     queue: TxQueue<'port>,
     waiting: Burst<'port, BURST>,
@@ -49,7 +49,8 @@ impl<'port> Transmit<'port> {
         for packet in batch.drain() {
             match self.out(packet.port()) {
                 Some(port) => {
-                    // Refused by a burst that is full, which can be when more came than one poll gives.
+                    // Refused by a full burst, which is possible if more packets arrived than one
+                    // poll returns.
                     if let Err(packet) = port.waiting.push(packet) {
                         port.flush(out);
                         drop(port.waiting.push(packet));

@@ -77,7 +77,7 @@ fn every_field_is_where_the_protocol_has_it() {
             });
             assert_eq!(filter.matches(frame), !negate, "{layer:?} {name} {negate}");
         }
-        // One more than the value is another value.
+        // A value that differs in one bit.
         let mut other = value.to_vec();
         *other.last_mut().unwrap() ^= 1;
         let mut list = FilterBuilder::default();
@@ -94,7 +94,7 @@ fn every_field_is_where_the_protocol_has_it() {
     }
 }
 
-/// A mask over the whole field, so that the value 0 can be asked for.
+/// A mask over the whole field, so that the value 0 can be matched.
 fn value_mask(layer: Layer, name: &str) -> Vec<u8> {
     let bits = layer.table().iter().find(|(field, ..)| *field == name).unwrap().2 as usize;
     let mut mask = vec![0xff; bits.div_ceil(8)];
@@ -149,7 +149,7 @@ fn negation_is_no_substitute_for_a_header() {
 
 #[test]
 fn custom_offsets_count_from_the_end_of_the_filter_before() {
-    // From the frame's start, and then from the end of the filter before.
+    // From the frame's start, then from the end of the previous filter.
     let two = filter(|list| {
         list.custom(0, 48, &Wanted::exactly(&[2, 0, 0, 0, 0, 1]))?;
         list.custom(0, 48, &Wanted::exactly(&[2, 0, 0, 0, 0, 2]))?;
@@ -157,7 +157,7 @@ fn custom_offsets_count_from_the_end_of_the_filter_before() {
     });
     assert!(two.matches(&frame(&[], 4, 0)));
     assert!(!two.matches(&frame(&[], 6, 0)));
-    // Behind IPv4 with and without options and tags: the payload's third byte.
+    // After IPv4 with and without options and tags: the payload's third byte.
     let behind = |layer| {
         filter(|list| {
             list.header(layer)?;
@@ -226,7 +226,7 @@ proptest! {
     ) {
         let mut wanted = masked(&value, &mask, negate);
         if copied {
-            // Ask for what is there, as far as the frame goes.
+            // Match the bytes that are there, as far as the frame goes.
             let at = |i: u32| bytes.get(i as usize / 8).map_or(0, |byte| byte >> (7 - i % 8) & 1);
             let number = (0..bits).fold(0u128, |number, i| number << 1 | u128::from(at(offset + i)));
             wanted = masked(&number.to_be_bytes(), &[], negate);
@@ -238,7 +238,7 @@ proptest! {
         }
     }
 
-    // Random bytes, with headers that send the walk far, and random filters: never a panic.
+    // Random bytes, with headers that make the walk go far, and random filters: never a panic.
     #[test]
     fn nothing_that_arrives_can_hurt(
         mut bytes in prop::collection::vec(any::<u8>(), 0..120),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The most frames that go through the port, by their size.
+//! The highest frame rates of the port, by frame size.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ const SIZES: [usize; 7] = [64, 128, 256, 512, 1024, 1280, 1518];
 /// How long each flood takes.
 const FLOOD: Duration = Duration::from_millis(400);
 
-/// Floods with each size; checks that what was taken came back.
+/// Floods with each size; checks that every accepted frame was received.
 pub fn check(client: &Client, bed: &Bed<'_>, results: &mut Results) -> Result<(), ApiError> {
     let mut plan = bed.plan.clone();
     for size in SIZES.into_iter().filter(|size| *size <= bed.rules.ports.max_frame) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Whether faults are found: frames of which one is missing, one comes twice, two change places and
-//! two are altered, made up here and sent through the port as a file's would be.
+//! Checks that faults are found: sends frames of which one is missing, one is sent twice, two are
+//! swapped and two are altered. They are generated here and sent through the port like those of a
+//! file.
 
 use packet::frame::SignatureSpec;
 use packet::payload::Payload;
@@ -17,12 +18,12 @@ use crate::plan::{Duration, Metrics, Plan, Rate, Source};
 use crate::replay::{Frames, Timing};
 use crate::telemetry::Subject;
 
-/// Frames before any fault.
+/// Frames without any fault.
 const FRAMES: usize = 1000;
 /// Nanoseconds between frames.
 const INTERVAL: u64 = 20_000;
 
-/// Checks that each fault is found, and no others.
+/// Checks that each fault is found, and no other.
 pub fn check(client: &Client, bed: &Bed<'_>, results: &mut Results) -> Result<(), ApiError> {
     let plan = made_up(&bed.plan, bed.rules.first_run)
         .ok_or_else(|| ApiError::internal("no frames could be made up"))?;
@@ -38,7 +39,7 @@ pub fn check(client: &Client, bed: &Bed<'_>, results: &mut Results) -> Result<()
     let of = |name: &str| flow.number(name).unwrap_or(u64::MAX);
     let sent = of("accepted");
     let received = of("received");
-    // One was left out and one is not known again.
+    // One was left out and one cannot be recognised.
     let once = received.saturating_sub(of("duplicates"));
     let lost = (FRAMES as u64).saturating_sub(once);
     let altered = port.number("corrupt").unwrap_or(u64::MAX);
@@ -53,12 +54,14 @@ pub fn check(client: &Client, bed: &Bed<'_>, results: &mut Results) -> Result<()
         results.check(found == wanted, what, &detail);
     }
     if received == 0 {
-        results.tell("nothing came back: behind the port has to be something that returns frames");
+        results.tell(
+            "no frame was received: the port must be connected to something that returns frames",
+        );
     }
     Ok(())
 }
 
-/// The plan with a flow of made-up frames of that run.
+/// The plan with a flow of generated frames for that run.
 fn made_up(plan: &Plan, run: u8) -> Option<Plan> {
     let mut plan = plan.clone();
     plan.integrity = true;

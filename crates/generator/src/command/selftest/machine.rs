@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What is known of the machine, and how much of its CPU the engine gets.
+//! Properties of the machine, and the engine's share of its CPU.
 
 use std::fs;
 use std::time::Instant;
@@ -9,7 +9,7 @@ use dpdk::Eal;
 use super::{Bed, Results};
 use crate::start;
 
-/// Tells the facts that figures depend on.
+/// Prints the properties that results depend on.
 pub fn tell(eal: &Eal, bed: &Bed<'_>, results: &mut Results) {
     let settings = &bed.rules.settings;
     let cost = settings.clock_cost as f64 * 1e9 / settings.hz.max(1) as f64;
@@ -32,19 +32,19 @@ pub fn tell(eal: &Eal, bed: &Bed<'_>, results: &mut Results) {
     results.tell(&format!("port {}", bed.location));
 }
 
-/// How much of a CPU's time the main lcore's thread gets.
+/// The main lcore's share of a CPU's time.
 pub struct CpuShare {
     since: Instant,
     before: Option<u64>,
 }
 
 impl CpuShare {
-    /// Begins now.
+    /// Starts now.
     pub fn start() -> Self {
         CpuShare { since: Instant::now(), before: on_cpu_ns() }
     }
 
-    /// The share so far, from 0 to 1; none where the kernel does not say.
+    /// The share so far, from 0 to 1; none if the kernel does not report it.
     pub fn get(&self) -> Option<f64> {
         let passed = self.since.elapsed().as_nanos() as f64;
         let ran = on_cpu_ns()?.saturating_sub(self.before?) as f64;
@@ -52,7 +52,7 @@ impl CpuShare {
     }
 }
 
-/// Nanoseconds that the process's first thread, which is the main lcore, was on a CPU.
+/// Nanoseconds that the process's first thread, which is the main lcore, has run.
 fn on_cpu_ns() -> Option<u64> {
     first_number(&fs::read_to_string("/proc/self/schedstat").ok()?)
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! `--self-test`: what this generator measures, held against what it knows, and what it and the
-//! machine can do.
+//! `--self-test`: checks this generator's measurements against known traffic, and prints what it
+//! and the machine can do.
 //!
-//! Correctness passes or fails; speed is told and never judged.
+//! Correctness passes or fails; speed is only reported.
 
 mod ceilings;
 mod faults;
@@ -21,7 +21,7 @@ use crate::control::Rules;
 use crate::otg::{ApiError, config};
 use crate::plan::Plan;
 
-/// Where the test sends if no port is given: what is sent comes back.
+/// The port of the test if none is given: sent frames return.
 const RING: &str = "ring:selftest";
 /// Its port's and its flow's name.
 const PORT: &str = "selftest";
@@ -33,7 +33,7 @@ pub enum SelfTestError {
     /// Several ports.
     #[error("--self-test takes one --port, or none for a ring of its own")]
     Ports,
-    /// The port cannot be had.
+    /// The port cannot be opened.
     #[error("{}", .0.errors.join("\n"))]
     Refused(#[from] ApiError),
     /// The session failed.
@@ -41,25 +41,25 @@ pub enum SelfTestError {
     Session(#[from] SessionError),
 }
 
-/// What is tested.
+/// What the tests use.
 struct Bed<'a> {
     location: String,
-    /// Whether every frame must come back: on a ring of our own.
+    /// True if every frame must return: on an internal ring.
     own: bool,
     rules: Rules,
     plan: Plan,
-    /// A signal that asks for the end, or 0.
+    /// A signal to end the program, or 0.
     signal: &'a AtomicUsize,
 }
 
 impl Bed<'_> {
-    /// Whether a signal has come: then no further measurement begins.
+    /// Returns true if a signal has arrived: no further measurement is started then.
     fn is_to_end(&self) -> bool {
         self.signal.load(Ordering::Relaxed) != 0
     }
 }
 
-/// Lines of the result, printed as they come.
+/// The result's lines, printed as they are made.
 #[derive(Default)]
 struct Results {
     checks: usize,
@@ -67,12 +67,12 @@ struct Results {
 }
 
 impl Results {
-    /// Something to know.
+    /// Prints a piece of information.
     fn tell(&mut self, text: &str) {
         print(&format!("      {text}\n"));
     }
 
-    /// Something that must be so; `detail` has the figures.
+    /// Prints a check and its result; `detail` has the numbers.
     fn check(&mut self, good: bool, what: &str, detail: &str) {
         self.checks += 1;
         self.failures += usize::from(!good);
@@ -80,11 +80,11 @@ impl Results {
     }
 }
 
-/// Whether all checks pass, on the given port or a ring; `None` when `signal` was no longer 0 before all
-/// were made.
+/// Runs all checks on the given port or a ring; returns true if all pass, `None` if `signal` was
+/// set before all were done.
 ///
 /// # Errors
-/// [`SelfTestError`] when the port cannot be had.
+/// [`SelfTestError`] if the port cannot be opened.
 pub fn run(
     eal: &Eal,
     rules: Rules,
@@ -101,7 +101,7 @@ pub fn run(
     let mut results = Results::default();
     machine::tell(eal, &bed, &mut results);
     let work = |client: &Client| -> Result<(), ApiError> {
-        // First, for what it makes up belongs to the first run of a session.
+        // First, because its generated frames belong to the first run of a session.
         faults::check(client, &bed, &mut results)?;
         pacing::check(client, &bed, &mut results)?;
         ceilings::check(client, &bed, &mut results)

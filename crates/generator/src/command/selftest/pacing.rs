@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Whether the books close at several rates, and how exactly frames leave.
+//! Checks that the books close at several rates, and reports how precisely frames leave.
 
 use super::{Bed, FLOW, Results};
 use crate::command::client::Client;
@@ -16,7 +16,8 @@ const RATES: [u64; 4] = [1_000, 10_000, 100_000, 1_000_000];
 /// How long each takes, in nanoseconds.
 const TIME: u64 = 500_000_000;
 
-/// Sends at each rate; checks that every frame is accounted for and that what is measured makes sense.
+/// Sends at each rate; checks that every frame is accounted for and that the measurements are
+/// consistent.
 pub fn check(client: &Client, bed: &Bed<'_>, results: &mut Results) -> Result<(), ApiError> {
     for rate in RATES {
         if bed.is_to_end() {
@@ -83,7 +84,7 @@ fn latency(flow: &Flow, timed: u64, settings: &Settings) -> (bool, String) {
     let (Some([min, mean, max]), Some(all)) = (flow.latency, &flow.latencies) else {
         return (timed == 0, "no latency".to_owned());
     };
-    // The distribution tells values apart to one in 128.
+    // The distribution has a resolution of one in 128.
     let close = |exact: f64, read: u64| {
         let read = read as f64 * 1e9 / settings.hz.max(1) as f64;
         (exact - read).abs() <= exact / 100.0 + 2.0

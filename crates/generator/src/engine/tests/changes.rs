@@ -13,7 +13,7 @@ fn a_pause_puts_slots_off() {
     bench.sender.pause(&[0], 2_500_000);
     assert_eq!(bench.state(0), State::Paused);
     assert!(!bench.step(9_000_000));
-    // A stop of another flow, or a pause again, changes nothing.
+    // Stopping another flow, or pausing again, changes nothing.
     bench.sender.pause(&[0], 10_000_000);
     bench.sender.resume(&[0], 102_500_000);
     assert_eq!(bench.state(0), State::Started);
@@ -23,7 +23,7 @@ fn a_pause_puts_slots_off() {
     let flow = &bench.books.tx[0];
     assert_eq!((flow.accepted.get(), flow.intended.get(), flow.late.get()), (10, 10, 0));
     assert_eq!(flow.state(), State::Stopped);
-    // The pause is neither a gap nor an error.
+    // The pause counts neither as a gap nor as an error.
     assert_eq!((flow.gaps.count(), flow.gaps.max().map(|gap| gap / 1000)), (8, Some(1000)));
     assert!(flow.pacing_error_ppm().unwrap().abs() < 200.0);
     assert_eq!(flow.tx_duration_tsc() / 1000, 9000);
@@ -52,7 +52,7 @@ fn a_rate_changes_without_a_restart() {
     assert_eq!(bench.accepted(0), 5);
     bench.change(0, FrameRate::new(10_000, 1), Some(Sizes::Fixed(128)), 4_500_000);
     bench.steps(4_501_000..=12_000_000, 1000);
-    // From 4.5 ms on one each 0.1 ms, until 10 ms.
+    // From 4.5 ms on, one every 0.1 ms, until 10 ms.
     let flow = &bench.books.tx[0];
     assert_eq!((flow.accepted.get(), flow.intended.get()), (60, 60));
     assert_eq!((flow.state(), flow.late.get()), (State::Stopped, 0));
@@ -111,7 +111,7 @@ fn a_flood_that_starts_again_leaves_the_frames_of_its_first_run_out() {
         bench.ports[0].sent.iter().filter(own).count()
     };
     assert_eq!((runs(1), runs(2)), (16, 40));
-    // What its first run has left is offered again, but is no business of the second's.
+    // Frames left from the first run are offered again, but not counted in the second.
     assert_eq!((bench.accepted(0), bench.books.tx[0].bytes.get()), (40, 40 * 60));
     assert_eq!(bench.state(0), State::Stopped);
 }
@@ -126,7 +126,7 @@ fn frames_of_a_new_size_are_written_whole() {
     bench.change(0, None, Some(Sizes::Fixed(200)), 2500);
     bench.steps(2500..30_000, 500);
     let (old, new) = bench.ports[0].sent.split_at(3);
-    // Buffers of paper hold a5 until they are written.
+    // Mock buffers contain a5 until they are written.
     assert!(old.iter().all(|frame| frame.len() == 60));
     assert!(new.iter().all(|frame| frame.len() == 196 && frame[42..178].iter().all(|b| *b == 0)));
 }
@@ -149,7 +149,7 @@ fn a_flood_that_waits_keeps_what_it_has_queued() {
     let sequences: Vec<u32> =
         bench.ports[0].sent.iter().map(|frame| Signature::read(frame).unwrap().sequence).collect();
     assert_eq!(sequences, (0..100).collect::<Vec<_>>());
-    // Stopped while it waits, it leaves nothing behind.
+    // If stopped while paused, it leaves nothing behind.
     bench.ports[0].room = 10;
     bench.start(&[0], 30);
     bench.step(31);

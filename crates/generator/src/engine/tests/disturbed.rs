@@ -1,23 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! An lcore that is kept from its work: what it sends and receives then is counted, and is in no latency.
+//! An lcore that loses its CPU: frames that it sends or receives then are counted, but not in
+//! latencies.
 
 use proptest::prelude::*;
 
 use super::*;
 
-/// Cycles from slot to slot, from step to step, and on the wire.
+/// Cycles between slots, between steps, and on the wire.
 const SLOT: u64 = 1000;
 const STEP: u64 = 250;
 const WIRE: u64 = 5000;
 /// The limit of lateness and of pauses ([`Bench::new`]).
 const LIMIT: u64 = 1000;
 
-/// A wire that takes a while, and loses what a full ring cannot take.
+/// A wire with a delay, which loses frames that its full ring cannot take.
 struct Wire {
     flight: VecDeque<(u64, Vec<u8>)>,
-    /// Frames that it takes in one step.
+    /// Frames that it accepts per step.
     ring: usize,
-    /// Which of all frames it loses.
+    /// Indices of the frames that it loses.
     loses: Vec<u64>,
     seen: u64,
 }
@@ -27,7 +28,7 @@ impl Wire {
         Wire { flight: VecDeque::new(), ring: usize::MAX, loses: Vec::new(), seen: 0 }
     }
 
-    /// The lcore works at all these times.
+    /// Runs the lcore at all these times.
     fn run(&mut self, bench: &mut Bench, times: impl IntoIterator<Item = u64>) {
         for now in times {
             let there = self.flight.iter().take_while(|(at, _)| *at <= now).count();
@@ -55,7 +56,8 @@ fn work(from: u64, to: u64) -> impl Iterator<Item = u64> {
     (from..to).step_by(STEP as usize)
 }
 
-/// Received, of these disturbed, missing, of these disturbed, and how many are in the latency.
+/// Received frames, the disturbed ones of these, missing frames, the disturbed ones of these, and
+/// the number in the latency.
 fn figures(bench: &Bench) -> [u64; 5] {
     let flow = &bench.books.rx[0].flows[0];
     let latency = flow.delays.as_ref().unwrap().latency.count();
@@ -78,12 +80,12 @@ fn without_a_pause_nothing_is_disturbed() {
 #[test]
 fn what_waited_and_what_left_late_is_in_no_latency() {
     let mut bench = bench(300);
-    // For 50 slots nobody is there.
+    // The lcore is away for 50 slots.
     Wire::new().run(&mut bench, work(0, 100_000).chain(work(150_000, 400_000)));
     let tx = &bench.books.tx[0];
-    // One of them at the next step: a burst has 32.
+    // One of them in the next step: a burst has 32.
     assert_eq!((tx.accepted.get(), tx.late.get()), (300, 50));
-    // 51 were due from 100,000 to 150,000, and 50 in the time that passed again.
+    // 51 were due from 100,000 to 150,000, and 50 in an equally long time afterwards.
     let [received, disturbed, missing, _, latency] = figures(&bench);
     let sent = tx.accepted_disturbed.get();
     assert!((99..=102).contains(&sent), "{sent}");
@@ -91,7 +93,7 @@ fn what_waited_and_what_left_late_is_in_no_latency() {
     assert_eq!(disturbed, sent + 5);
     assert_eq!((received, missing, latency), (300, 0, 300 - disturbed));
     assert!(longest(&bench) <= WIRE + STEP, "{}", longest(&bench));
-    // Later frames are as the first.
+    // Later frames are like the first ones.
     assert!(!tx.disturbed.last());
 }
 
@@ -99,7 +101,7 @@ fn what_waited_and_what_left_late_is_in_no_latency() {
 fn what_a_late_burst_loses_is_told_apart() {
     let mut bench = bench(300);
     let mut wire = Wire::new();
-    // A burst of 32 is too much for it, and it loses a frame before and one after.
+    // A burst of 32 is too large for the wire; it also loses a frame before and one after.
     (wire.ring, wire.loses) = (8, vec![20, 280]);
     wire.run(&mut bench, work(0, 100_000).chain(work(150_000, 400_000)));
     let [received, _, missing, disturbed, _] = figures(&bench);
@@ -111,13 +113,13 @@ fn what_a_late_burst_loses_is_told_apart() {
 #[test]
 fn a_sender_that_never_catches_up_is_disturbed_all_the_time() {
     let mut bench = bench(300);
-    // It is there once in 40 slots, and sends 32.
+    // It runs once every 40 slots, and sends 32 frames.
     Wire::new().run(&mut bench, (0..20_000_000).step_by(40_000));
     let [received, disturbed, ..] = figures(&bench);
     assert_eq!(received, 300);
     assert!(disturbed >= 299, "{disturbed}");
     assert!(bench.books.tx[0].disturbed.last());
-    // A new start is a new book, in which nothing is disturbed before it is late anew.
+    // A new start clears the books, and nothing is disturbed before it is late again.
     bench.start(&[0], 30_000_000);
     assert!(!bench.books.tx[0].disturbed.last());
     Wire::new().run(&mut bench, (30_000_000..50_000_000).step_by(40_000));
@@ -148,7 +150,7 @@ fn a_flow_that_joins_a_late_queue_is_disturbed_from_its_first_frame() {
 
 #[test]
 fn flows_of_one_queue_are_disturbed_together() {
-    // Of the slow one no frame is due in the pause, and one right after it, behind the other's.
+    // The slow flow has no frame due in the pause, and one right after it, behind the other flow's.
     let flows = vec![
         setup(0, 0, HZ / SLOT, Limit::Frames(300)),
         FlowSetup { index: 1, ..setup(1, 0, HZ / (160 * SLOT), Limit::Frames(2)) },
@@ -165,8 +167,9 @@ fn flows_of_one_queue_are_disturbed_together() {
 }
 
 proptest! {
-    /// Random pauses and losses. No latency is longer than the wire and the limit. Each received frame is either in the
-    /// latency or disturbed. Without pauses no frame and no loss is disturbed.
+    /// Random pauses and losses. No latency is longer than the wire's delay and the limit. Each
+    /// received frame is either in the latency or disturbed. Without pauses no frame and no loss is
+    /// disturbed.
     #[test]
     fn pauses_are_in_no_latency(
         pauses in prop::collection::vec((2_000u64..60_000, 100u64..120_000), 0..6),

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What an lcore does, and leaves to others, when it is told something about many flows.
+//! What an lcore does on orders for many flows, and what it leaves to other threads.
 
 use super::*;
 use crate::books::RxBooks;
@@ -15,7 +15,7 @@ fn who_is_forgotten_writes_in_no_book_until_the_start() {
         let sent = std::mem::take(&mut bench.ports[0].sent);
         bench.sender.forget(&[0], 50_000);
         bench.receiver.forget(&[0]);
-        // Here the control plane empties the books, and nobody writes in between.
+        // Here the control plane clears the books, and nothing else writes to them.
         bench.books.clear(&[0], false);
         bench.ports[0].bring(sent);
         bench.ports[0].room = 1000;
@@ -35,7 +35,7 @@ fn who_is_forgotten_writes_in_no_book_until_the_start() {
     }
 }
 
-/// What orders need of an lcore is also printed, in microseconds, for a thousand flows.
+/// Also prints how long orders take an lcore, in microseconds, for a thousand flows.
 #[test]
 fn orders_touch_no_histogram_and_leave_what_is_to_be_dropped_to_the_orderer() {
     const FLOWS: usize = 1024;
@@ -73,7 +73,7 @@ fn orders_touch_no_histogram_and_leave_what_is_to_be_dropped_to_the_orderer() {
     tap = Some(Box::new(self::tap()));
     time("tap", &mut || receiver.swap_tap(0, &mut tap));
     eprintln!("microseconds of an lcore for {FLOWS} flows: {times:?}");
-    // Emptying them, and dropping those, takes milliseconds.
+    // Clearing the books, and dropping those objects, takes milliseconds.
     let kept = |books: &RxBooks| books.delays.as_ref().unwrap().latency.count() == 1;
     assert!(bench.books.rx[0].flows.iter().all(kept));
     assert!(bench.books.tx.iter().all(|books| books.gaps.count() == 1));

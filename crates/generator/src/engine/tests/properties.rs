@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What holds whatever the flows and the moments.
+//! Properties that hold for all flows at all times.
 
 use proptest::prelude::*;
 
@@ -7,8 +7,8 @@ use super::*;
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
-    // Whatever the rates, the durations, the room and the moments of polling: what is intended is
-    // attempted, and every frame has a place in the books.
+    // For any rates, durations, room and times of polling: all intended frames are attempted, and
+    // every frame is in the books.
     #[test]
     fn the_books_close(
         flows in prop::collection::vec((1u64..3_000_000, 1u64..400, 0usize..2), 1..6),
@@ -23,11 +23,11 @@ proptest! {
         let (mut now, mut step) = (7, 0);
         while bench.sender.is_transmitting() && step < 100_000 {
             bench.step(now);
-            // A peer that takes a few frames now and then, so that a flood can end.
+            // A peer that accepts a few frames now and then, so that a flood can end.
             if flood && step % 3 == 0 {
                 bench.ports.iter_mut().for_each(|port| port.room += 5);
             }
-            // What was sent comes back on the other port.
+            // Sent frames come back on the other port.
             let back: Vec<_> = bench.ports.iter_mut().map(|port| std::mem::take(&mut port.sent)).collect();
             bench.ports.iter_mut().zip(back.into_iter().rev()).for_each(|(port, frames)| port.bring(frames));
             now += steps[step % steps.len()].max(if step > 1000 { 10_000_000 } else { 1 });
@@ -54,7 +54,8 @@ proptest! {
         }
     }
 
-    // Starts, stops, pauses, changes at any moments: nothing panics, and at the end the books close.
+    // Starts, stops, pauses and changes at any time: nothing panics, and the books close in the
+    // end.
     #[test]
     fn orders_at_any_moment_leave_the_books_closed(
         rates in prop::collection::vec((1u64..3_000_000, prop_oneof![Just(Limit::Endless), (1u64..500).prop_map(Limit::Frames), (1u64..3_000_000).prop_map(Limit::Nanoseconds)]), 1..4),

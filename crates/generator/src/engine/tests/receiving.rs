@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! What arrives, and in which book it is entered.
+//! What arrives, and how it is counted.
 
 use super::*;
 
@@ -23,7 +23,7 @@ fn received_frames_are_told_apart() {
     assert_eq!((port.frames.get(), port.received.get(), port.misdirected.get()), (4, 1, 1));
     assert_eq!((port.foreign.get(), port.corrupt.get()), (1, 1));
     assert_eq!(port.bytes.get(), 60 + 61 + 60 + 60);
-    // After another start the same frames are of an earlier run.
+    // After another start, the same frames belong to an earlier run.
     bench.start(&[0, 1], 6_000_000);
     bench.ports[1].bring(sent);
     bench.step(5_000_000);
@@ -36,7 +36,7 @@ fn order_copies_and_delays_are_entered() {
     bench.start(&[0], 100);
     bench.steps(100..20_000, 100);
     let sent = std::mem::take(&mut bench.ports[0].sent);
-    // Frame 3 comes after 5, 7 twice, 8 never. Each was sent at a multiple of 1000 after 100.
+    // Frame 3 comes after 5, 7 twice, 8 never. Each was sent 100 cycles after a multiple of 1000.
     for (frame, at) in [0, 1, 2, 4, 5, 3, 6, 7, 7, 9].into_iter().zip((30_000..).step_by(1000)) {
         bench.ports[0].bring([sent[frame].clone()]);
         bench.step(at);
@@ -49,7 +49,7 @@ fn order_copies_and_delays_are_entered() {
     assert_eq!((extents.count(), extents.quantile(1.0)), (1, Some(2)));
     let port = &bench.books.rx[0].ports[0];
     assert_eq!((port.reordered.get(), port.duplicates.get()), (1, 1));
-    // Frame 0: sent at 100, there at 30,000; the clock's 20 are no part of it.
+    // Frame 0: sent at 100, received at 30,000; the clock's 20 cycles are subtracted.
     let delays = flow.delays.as_ref().unwrap();
     assert_eq!((delays.latency.count(), delays.latency.min()), (10, Some(28_880)));
     assert_eq!(delays.latency.max(), Some(31_880), "frame 3, two later");

@@ -9,7 +9,7 @@ fn nothing_leaves_before_a_start_or_after_a_stop() {
     assert!(!bench.step(10));
     bench.start(&[0], 10);
     assert_eq!(bench.state(0), State::Started);
-    // 1000 frames per second: one at once, one each million cycles.
+    // 1000 frames per second: one at once, then one every million cycles.
     bench.step(2_500_010);
     assert_eq!(bench.ports[0].sent.len(), 3);
     bench.sender.stop(&[0], 3_200_010);
@@ -45,7 +45,7 @@ fn a_full_ring_is_loss_when_paced_and_back_pressure_in_a_flood() {
     }
     assert_eq!((flood.accepted(0), flood.state(0)), (40, State::Stopped));
     assert_eq!(flood.books.tx[0].bytes.get(), 40 * 60);
-    // Every frame once and in order: a refused one was offered again, not replaced.
+    // Every frame once and in order: a refused frame is offered again, not replaced.
     let sequences: Vec<u32> =
         flood.ports[0].sent.iter().map(|frame| Signature::read(frame).unwrap().sequence).collect();
     assert_eq!(sequences, (0..40).collect::<Vec<_>>());
@@ -73,7 +73,8 @@ fn late_frames_are_counted_and_none_is_skipped() {
     assert_eq!((flow.tx[0].attempted(), flow.tx[0].late.get()), (11, 9));
     bench.step(19_000);
     assert_eq!((flow.tx[0].attempted(), flow.tx[0].late.get()), (20, 16));
-    // 18 of the 19 gaps are nothing, the other the time between the two bursts; 9 us for 19 us of slots.
+    // 18 of the 19 gaps are 0, the other is the time between the two bursts: 9 us for 19 us of
+    // slots.
     let gaps = &flow.tx[0].gaps;
     assert_eq!((gaps.count(), gaps.max(), gaps.quantile(0.94)), (19, Some(9000), Some(0)));
     let port = &flow.gaps[0];
@@ -125,6 +126,6 @@ fn a_refused_frame_has_the_stamp_of_its_last_offer() {
         .enumerate()
         .map(|(number, found)| (found.sequence == number as u32).then_some(found.stamp).unwrap())
         .collect();
-    // Ten leave at each offer, whenever they were written.
+    // Ten leave with each offer, whenever they were written.
     assert_eq!(stamps, (0..80).map(|frame| 1000 * (1 + frame / 10)).collect::<Vec<_>>());
 }

@@ -20,7 +20,7 @@ fn check(access: &Access, fields: &[(HeaderName, &'static str)]) -> Result<(), u
     for (name, value) in fields {
         headers.append(name, HeaderValue::from_static(value));
     }
-    access.check(&headers, Peer::Loopback).map(drop).map_err(|refusal| refusal.error.status)
+    access.check(&headers, Peer::Loopback(None)).map(drop).map_err(|refusal| refusal.error.status)
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn with_a_password_who_knows_it_is_served() {
         assert_eq!(check(&[(header::AUTHORIZATION, wrong)]), Err(401), "{wrong}");
     }
     assert_eq!(check(&[right.clone(), right]), Err(401), "twice");
-    let refusal = access.check(&HeaderMap::new(), Peer::Loopback).unwrap_err();
+    let refusal = access.check(&HeaderMap::new(), Peer::Loopback(None)).unwrap_err();
     assert_eq!((refusal.error.status, refusal.challenge), (401, Some("Basic realm=\"generator\"")));
     assert!(!format!("{access:?} {refusal:?}").contains("QWxh"));
 }
@@ -125,7 +125,7 @@ fn a_token_is_another_each_time() {
     let field = format!("Basic {}", STANDARD.encode(format!("otg:{}", one.text())));
     headers.insert(header::AUTHORIZATION, field.parse().unwrap());
     let check = |token: &Token| {
-        Access::Password(token.credentials()).check(&headers, Peer::Loopback).is_ok()
+        Access::Password(token.credentials()).check(&headers, Peer::Loopback(None)).is_ok()
     };
     assert!(check(&one) && !check(&two));
 }

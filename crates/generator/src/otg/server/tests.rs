@@ -37,14 +37,14 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
                         Call::SetState(_) => Err(ApiError::internal("broken")),
                         Call::Metrics(_) => json("metrics"),
                         Call::Capture(_) => {
-                            sending.file(4, || vec![0xd4, 0xc3, 0xb2, 0xa1]).map(Answer::File)
+                            sending.room(4).map(|room| Answer::File(room.file(vec![0xd4, 0xc3, 0xb2, 0xa1])))
                         }
                         Call::Load(_) => Err(ApiError::internal("no request loads a plan")),
                     });
                 }
             };
             tokio::select! {
-                served = connections::serve_tcp(listener, None, Places::default(), router(calls, access)) => served.unwrap(),
+                served = connections::serve_tcp(listener, None, None, Places::default(), router(calls, access)) => served.unwrap(),
                 () = control => {}
                 _ = ended => {}
             }

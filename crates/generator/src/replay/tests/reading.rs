@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Every kind of file, and what is refused.
+//! All kinds of files, and refusals.
 
 use super::*;
 
@@ -82,7 +82,7 @@ fn an_fcs_that_is_there_is_cut_off() {
         let lens: Vec<usize> = all(&read(&file).unwrap()).iter().map(|(_, b)| b.len()).collect();
         assert_eq!(lens, [60, 62, 60]);
     }
-    // Cut before the FCS: what is missing is all of it, and no more.
+    // Truncated before the FCS: only the FCS is missing.
     let cut = LITTLE.pcap(true, said, &[(0, 0, &frame[..60], 64)]);
     assert_eq!(all(&read(&cut).unwrap()), [(0, without)]);
 }
@@ -99,7 +99,7 @@ fn frames_cut_short_are_refused_or_padded() {
         assert_eq!(all(&frames), [(0, [[9; 20].as_slice(), &[0; 10]].concat())]);
         assert_eq!(frames.padded(), 1);
     }
-    // What is padded counts towards the limit: small records may claim long frames.
+    // Padding counts towards the limit: small records may claim long frames.
     let claims = vec![(0, 0, &[0u8; 14][..], 65_535); 100];
     let small = Limits { bytes: 1 << 20, ..pad };
     let error = read_within(&LITTLE.pcap(true, 1, &claims), small).unwrap_err().to_string();
@@ -176,7 +176,7 @@ fn nobody_overtakes_its_predecessor() {
     assert_eq!(frames.out_of_order(), 2);
 }
 
-/// Files that claim much more than they hold, in a process that cannot have much.
+/// Files that claim much more than they contain, in a process with little memory.
 #[test]
 fn claims_of_size_allocate_nothing() {
     const PLACE: &str = "LINERATE_TEST_LITTLE_MEMORY";

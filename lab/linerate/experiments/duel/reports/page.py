@@ -18,6 +18,7 @@ from linerate.experiments.duel.sentences import UNITS
 from linerate.records.cells import AA_SUFFIX
 from linerate.records.summary import CellSummary, Summary
 from linerate.report import published
+from linerate.report.in_short import in_short
 from linerate.report.page import Charts
 from linerate.report.page import render as render_page
 
@@ -50,6 +51,11 @@ class RunBelow:
     place: str
     summary: Summary
     cell: CellSummary | None
+
+    @property
+    def answer(self) -> str | None:
+        """The answer of the run in one sentence; None if it compared nothing."""
+        return in_short(self.summary)
 
 
 def below(directory: str, summary: Summary) -> RunBelow:

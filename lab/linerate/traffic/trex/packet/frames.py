@@ -247,8 +247,8 @@ class _Frames:
             return custom
         if self._covers_changes(number, of_header=of_header):
             self._notes.append(
-                f"the checksum of {header.kind.name} is the first packet's in all, as TRex sends "
-                "it: the profile does not have it made anew"
+                f"all packets have the first packet's {header.kind.name} checksum, as TRex sends "
+                "them: the profile does not recompute it"
             )
             return custom
         return good

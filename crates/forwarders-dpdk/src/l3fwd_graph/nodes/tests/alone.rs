@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A node between two sources and a sink for each of its edges.
+//! Tests a node between two sources, with a sink at each of its edges.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -10,13 +10,13 @@ use graph::{Batch, Node, NodeStats, Nowhere, Outlet, Room, Source, Topology};
 use super::super::BURST;
 use crate::l3fwd_graph::{options, topology};
 
-/// What walks the graphs.
+/// What executes the graphs.
 pub const EXECUTORS: [options::Executor; 2] = [options::Executor::Dpdk, options::Executor::Fused];
 
-/// Packets of a walk: none, one, as many as a poll gives, one less, and what two polls give at once.
+/// Packets per walk: none, one, a full poll, one less, and two full polls at once.
 pub const SIZES: [usize; 6] = [0, 1, BURST - 1, BURST, BURST + 1, 2 * BURST];
 
-/// Where packets are made.
+/// The pool for the packets.
 #[derive(Clone, Copy)]
 pub struct Bench<'eal> {
     pub eal: &'eal Eal,
@@ -24,7 +24,7 @@ pub struct Bench<'eal> {
 }
 
 impl<'eal> Bench<'eal> {
-    /// A packet that has the number of a port.
+    /// A packet that carries a port number.
     pub fn packet(&self, frame: &[u8], port: u16) -> Mbuf<'eal> {
         let mut packet = self.pool.alloc().unwrap();
         packet.resize(frame.len()).unwrap().copy_from_slice(frame);
@@ -35,7 +35,7 @@ impl<'eal> Bench<'eal> {
 
 graph::edges! { pub enum Fed { Packets } }
 
-/// Gives what it has, as much as there is room for, in one walk.
+/// A source that sends its packets, as many as there is room for, in one walk.
 pub struct Feed<'m>(std::vec::IntoIter<Mbuf<'m>>);
 
 impl<'m> Source<Mbuf<'m>> for Feed<'m> {
@@ -50,24 +50,24 @@ impl<'m> Source<Mbuf<'m>> for Feed<'m> {
     }
 }
 
-/// A packet that came out: its bytes, and the port whose number it has.
+/// A packet at a sink: its bytes, and its port number.
 pub type Out = (Vec<u8>, Option<u16>);
 
-/// What came out by each edge, in its order.
+/// The packets that left on each edge, in order.
 pub type ByEdge = BTreeMap<&'static str, Vec<Out>>;
 
-/// The same while it comes.
+/// The same, while a walk runs.
 #[derive(Clone, Default)]
 pub struct Seen(Arc<Mutex<ByEdge>>);
 
 impl Seen {
-    /// Since it was asked last.
+    /// The packets since the last call.
     pub fn by_edge(&self) -> ByEdge {
         std::mem::take(&mut self.0.lock().unwrap())
     }
 }
 
-/// Where an edge ends.
+/// A sink at the end of an edge.
 pub struct Keep {
     edge: &'static str,
     seen: Seen,
@@ -93,8 +93,9 @@ impl<'m> Node<Mbuf<'m>> for Keep {
     }
 }
 
-/// Declares a topology: a node between two sources and a sink for each of its edges. Its `of` makes one. DPDK
-/// keeps the name of a node with its edges for good, so that each topology names its own.
+/// Declares a topology: a node between two sources, with a sink at each of its edges. Its `of`
+/// constructs one. DPDK keeps a node's name together with its edges for ever, so each topology has
+/// names of its own.
 macro_rules! alone {
     (
         $name:ident<$($lifetime:lifetime),+>: $left:ident, $right:ident
@@ -124,8 +125,8 @@ macro_rules! alone {
 }
 pub(super) use alone;
 
-/// Sends packets through a node in one walk: what came out by each edge, and the node's counters. `make` is
-/// the topology's `of` with a node.
+/// Sends packets through a node in one walk, and returns the packets per edge and the node's
+/// counters. `make` is the topology's `of` with a node.
 pub fn run<'port, T: Topology + 'port>(
     eal: &'port Eal,
     executor: options::Executor,
@@ -135,7 +136,7 @@ pub fn run<'port, T: Topology + 'port>(
     let count = packets.len();
     let seen = Seen::default();
     let rest = packets.split_off(count.min(BURST));
-    // librte_graph asks the last source first.
+    // librte_graph runs the last source first.
     let in_turn = match executor {
         options::Executor::Dpdk => [rest, packets],
         options::Executor::Fused => [packets, rest],
@@ -143,13 +144,13 @@ pub fn run<'port, T: Topology + 'port>(
     let feeds = in_turn.map(|packets| Feed(packets.into_iter()));
     let mut graph = topology::make(eal, executor, "alone", make(feeds, &seen)).unwrap();
     graph.walk();
-    // Behind the sources.
+    // After the sources.
     let stats = graph.stats().swap_remove(2);
     assert_eq!(stats.objects, Some(count as u64));
     (seen.by_edge(), stats)
 }
 
-/// A packet and what becomes of it.
+/// A packet and its expected result.
 pub struct Case<'eal> {
     pub what: &'static str,
     packet: Box<dyn Fn(Bench<'eal>) -> Mbuf<'eal>>,
@@ -157,23 +158,23 @@ pub struct Case<'eal> {
     after: Out,
 }
 
-/// The port that packets have come in by.
+/// The port on which packets were received.
 pub const CAME: u16 = 7;
 
 impl<'eal> Case<'eal> {
-    /// A frame that leaves by this edge, and is as it was.
+    /// A frame that leaves on this edge, unchanged.
     pub fn new(what: &'static str, frame: Vec<u8>, edge: &'static str) -> Self {
         let after = (frame.clone(), Some(CAME));
         Self { what, packet: Box::new(move |bench| bench.packet(&frame, CAME)), edge, after }
     }
 
-    /// With another packet in the frame's place, of the same bytes.
+    /// With another packet of the same bytes as input.
     pub fn packet(mut self, packet: impl Fn(Bench<'eal>) -> Mbuf<'eal> + 'static) -> Self {
         self.packet = Box::new(packet);
         self
     }
 
-    /// With the number of this port when it leaves.
+    /// With this port number when it leaves.
     pub fn port(mut self, port: Option<u16>) -> Self {
         self.after.1 = port;
         self
@@ -186,8 +187,8 @@ impl<'eal> Case<'eal> {
     }
 }
 
-/// Sends the cases through a node: each by itself, then batches of them in which neighbours go the same way
-/// and others do not. Order is kept on each edge, and nothing is lost.
+/// Sends the cases through a node: each by itself, then batches in which some neighbours take the
+/// same edge and some do not. Order is kept on each edge, and nothing is lost.
 pub fn check<'eal, T: Topology + 'eal>(
     bench: Bench<'eal>,
     cases: &[Case<'eal>],
@@ -213,7 +214,7 @@ pub fn check<'eal, T: Topology + 'eal>(
     }
 }
 
-/// That these came out by each edge, in this order.
+/// Checks that these packets left on each edge, in this order.
 pub fn assert_alike(seen: &ByEdge, expected: &ByEdge, context: &str) {
     for edge in expected.keys().chain(seen.keys()) {
         let [came, due] = [seen, expected].map(|all| all.get(edge).map_or(&[][..], |all| all));
@@ -224,7 +225,7 @@ pub fn assert_alike(seen: &ByEdge, expected: &ByEdge, context: &str) {
     }
 }
 
-/// The same without end: runs of one, two and three of each.
+/// The cases repeated endlessly: runs of one, two and three of each.
 pub fn mixed<C>(cases: &[C]) -> impl Iterator<Item = &C> {
     (0..).flat_map(move |turn: usize| {
         let case = &cases[(turn * 7 + turn / cases.len()) % cases.len()];

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Classify: the EtherType says what a packet is, and there has to be a whole header of it.
+//! Classify: the EtherType says what a packet is, and its header must be complete.
 
 use dpdk::Mbuf;
 
@@ -16,7 +16,7 @@ pub fn alone(bench: Bench<'_>) {
         Case::new("IPv4", ip4.frame(), "Ipv4"),
         Case::new("a header of IPv4 and no more", cut(ip4.frame(), 34), "Ipv4"),
         Case::new("options", ip4.clone().options(&[[1; 4], [1; 4]]).frame(), "Ipv4"),
-        // What lookups do not ask for, classifying does not either, as in C.
+        // What lookups do not need is not checked, as in C.
         Case::new("time to live of 0", ip4.clone().ttl(0).frame(), "Ipv4"),
         Case::new("version 6 in IPv4", ip4.clone().version(6).frame(), "Ipv4"),
         Case::new("version 0 in IPv4", ip4.clone().version(0).frame(), "Ipv4"),
@@ -35,7 +35,7 @@ pub fn alone(bench: Bench<'_>) {
             move |bench| segmented(bench, &ip4, 34)
         }),
     ];
-    // Whatever ends before its header does.
+    // All frames that end within a header.
     cases.extend(
         [0, 1, 12, 13, 14, 33].map(|len| Case::new("runt", cut(ip4.frame(), len), "Other")),
     );

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Discard: all that comes is dropped, and counted.
+//! Discard: all packets are dropped and counted.
 
 use super::alone::{Bench, CAME, EXECUTORS, Feed, SIZES, run};
 use super::frames::Ip4;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Filter: the first rule that matches decides; what none matches is denied, and what no rules are about
-//! passes. Rules count what they decided.
+//! Filter: the first matching rule decides; if none matches, the packet is denied; packets to which
+//! no list of rules applies pass. Rules count their decisions.
 
 use std::fs;
 use std::net::{Ipv4Addr, Ipv6Addr};
@@ -17,7 +17,7 @@ use crate::l3fwd_graph::rules::{IPV4, IPV6, ReadOptions, Tables, load};
 alone!(Alone<'port, 'eal>:
     filter_left, filter_right => node filter: Filter<'port, 'eal> => Pass, Deny);
 
-/// By the destination's port, and one by the bytes that are behind 20 of a header with options.
+/// By destination port, and one rule on the bytes that follow 20 bytes of a header with options.
 const RULES4: &str = "\
     @0.0.0.0/0 198.18.0.0/16 0 : 65535 7 : 7 17/0xff\n\
     R0.0.0.0/0 198.18.0.0/16 0 : 65535 7 : 9 17/0xff 0\n\
@@ -28,37 +28,38 @@ const RULES6: &str = "\
     R::/0 2001:db8:3::/48 0 : 65535 0 : 65535 0/0 0\n\
     @::/0 2001:db8::/32 0 : 65535 0 : 65535 0/0\n";
 
-/// As in ClassBench's filter sets: new connections to there are denied. It has more places than the rules above.
+/// As in ClassBench's filter sets: new connections to this network are denied. Its place is after
+/// the rules above.
 const FLAGS4: &str = "\
     @0.0.0.0/0 198.20.0.0/16 0 : 65535 0 : 65535 6/0xff 0x0200/0x1200\n\
     R0.0.0.0/0 198.20.0.0/16 0 : 65535 0 : 65535 0/0 0 0x0000/0x0000\n";
 const FLAGS6: &str = "@::/0 2001:db9::/32 0 : 65535 0 : 65535 6/0xff 0x0200/0x1200\n";
 
-/// What decides about a packet.
+/// What decides on a packet.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum By {
-    /// The rule of the family at this place.
+    /// The family's rule with this index.
     Ip4(usize),
     Ip6(usize),
-    /// None matches.
+    /// No rule matches.
     Nothing4,
     Nothing6,
-    /// There are no rules about it.
+    /// No list of rules applies to it.
     Nobody,
 }
 
-/// Which rules there are.
+/// The rules in use.
 #[derive(Clone, Copy, Debug)]
 struct Given {
     ip4: bool,
     ip6: bool,
     reading: Reading,
-    /// Whether there are rules about flags as well.
+    /// True if there are rules on flags too.
     flags: bool,
 }
 
 impl By {
-    /// As it is where only these rules are given.
+    /// The decision if only these rules are in use.
     fn given(self, given: Given) -> Self {
         match self {
             Self::Ip4(_) | Self::Nothing4 if !given.ip4 => Self::Nobody,
@@ -75,7 +76,7 @@ impl By {
     }
 }
 
-/// What becomes of frames that are read alike whatever was asked for.
+/// Decisions on frames whose ports do not depend on the options.
 fn frames() -> Vec<(Vec<u8>, By)> {
     let to = |port| Ip4::to([198, 18, 0, 1]).ports(1000, port);
     let tcp = Ip4 { protocol: 6, ..to(7) };
@@ -87,16 +88,16 @@ fn frames() -> Vec<(Vec<u8>, By)> {
         (to(10).frame(), By::Nothing4),
         (tcp.frame(), By::Nothing4),
         (Ip4::to([198, 19, 0, 1]).ports(1000, 8).frame(), By::Nothing4),
-        // Nobody looks at the time to live or at the version.
+        // Time to live and version are not checked.
         (to(8).ttl(0).frame(), By::Ip4(1)),
         (to(8).version(6).frame(), By::Ip4(1)),
         // A first fragment has ports.
         (to(7).fragment(0x2000).frame(), By::Ip4(0)),
-        // With their ports, and without a byte of them.
+        // With the ports, and without any byte of them.
         (cut(to(8).frame(), 38), By::Ip4(1)),
         (cut(to(8).frame(), 37), By::Nothing4),
         (cut(to(8).frame(), 14), By::Nothing4),
-        // Too short to be anything: for the next node to say.
+        // Too short for any header: left to the next node.
         (cut(to(8).frame(), 13), By::Nobody),
         (Vec::new(), By::Nobody),
         (ethernet(0x0806, &[0; 46]), By::Nobody),
@@ -109,13 +110,14 @@ fn frames() -> Vec<(Vec<u8>, By)> {
     ]
 }
 
-/// What becomes of those whose ports are elsewhere, or nowhere.
+/// Decisions on frames whose ports are elsewhere, or missing.
 fn elsewhere(reading: Reading) -> Vec<(Vec<u8>, By)> {
     let to = |port| Ip4::to([198, 18, 0, 1]).ports(1000, port);
     let nops = |port| to(port).options(&[[1; 4]]);
     let longest = |port| to(port).options(&[[1; 4]; 10]);
     let behind = |next, headers: &[u8]| ip6_behind("2001:db8:3::1", 64, next, headers);
-    // A header whose first byte names the next, a TCP fragment that begins in its header, one that is cut short.
+    // A header whose first byte is the next header's number, a TCP fragment that begins within its
+    // header, one that is truncated.
     let (options, first, later) =
         ([17, 0, 1, 4, 0, 0, 0, 0], [17, 0, 0, 1, 0, 0, 0, 1], [17, 0, 0, 9, 0, 0, 0, 1]);
     let tcp = Ip4 { protocol: 6, ..to(8).fragment(1) };
@@ -144,7 +146,7 @@ fn elsewhere(reading: Reading) -> Vec<(Vec<u8>, By)> {
             V4(1),
             Nothing4,
             V4(1),
-            // The rule that lets ports pass lets fragments pass.
+            // A rule that passes all ports passes fragments.
             V4(1),
             V4(1),
             Nothing4,
@@ -170,7 +172,7 @@ fn elsewhere(reading: Reading) -> Vec<(Vec<u8>, By)> {
             Nothing6,
             Nothing6,
         ],
-        // Ports are read where options stand.
+        // Options are read as ports.
         Reading::AsC => [
             V4(2),
             V4(2),
@@ -191,7 +193,7 @@ fn elsewhere(reading: Reading) -> Vec<(Vec<u8>, By)> {
     frames.into_iter().zip(decided).collect()
 }
 
-/// What becomes of TCP where there are rules about flags.
+/// Decisions on TCP frames with rules on flags.
 fn flagged() -> Vec<(Vec<u8>, By)> {
     let tcp = |flags, options: &[[u8; 4]]| {
         let ip = Ip4 { protocol: 6, ..Ip4::to([198, 20, 0, 1]).options(options) };
@@ -227,7 +229,7 @@ pub fn alone(bench: Bench<'_>) {
         all.iter().for_each(|frame| decide(bench, executor, given, &[frame]));
         decide(bench, executor, given, &mixed(&all).take(2 * BURST).collect::<Vec<_>>());
     }
-    // As l3fwd, which looks at no flags, and takes the first word of options for ports.
+    // Like l3fwd, which does not check flags, and takes the first word of options for ports.
     let as_c = Given { reading: Reading::AsC, ..given };
     for (frame, by) in flagged() {
         let by = if by == By::Ip4(4) && frame[23] == 6 { By::Ip4(3) } else { by };
@@ -256,11 +258,11 @@ pub fn alone(bench: Bench<'_>) {
             }
             for size in SIZES {
                 decide(bench, executor, given, &mixed(&frames).take(size).collect::<Vec<_>>());
-                // Of one family each of them is an input.
+                // All packets of one family are inputs of its list.
                 for by in [By::Ip4(1), By::Ip4(0), By::Ip6(0), By::Ip6(3)] {
                     decide(bench, executor, given, &vec![one(by); size]);
                 }
-                // All alike but the last, which has the highest place.
+                // All equal except the last, which has the highest index.
                 if let Some(others) = size.checked_sub(1) {
                     for [by, last] in [[By::Ip4(1), By::Ip4(0)], [By::Ip4(0), By::Ip4(1)]] {
                         let mut batch = vec![one(by); others];
@@ -274,8 +276,8 @@ pub fn alone(bench: Bench<'_>) {
     assert_eq!(SIZES.iter().max(), Some(&(2 * BURST)), "no batch is longer than a poll's");
 }
 
-/// Sends frames through a filter of new rules. Each leaves by its edge, those that pass in
-/// order, and is counted once.
+/// Sends frames through a filter with new rules. Each one leaves on its edge, passed ones in order,
+/// and is counted once.
 fn decide(bench: Bench<'_>, executor: Executor, given: Given, frames: &[&(Vec<u8>, By)]) {
     let lcores = [bench.eal.main_lcore()];
     let folder = tempfile::tempdir().unwrap();

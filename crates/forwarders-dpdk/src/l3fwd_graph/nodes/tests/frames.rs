@@ -1,26 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Frames of all kinds, right ones and others.
+//! Frames of all kinds, correct and incorrect ones.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use packet::checksum::checksum;
 
-/// The addresses that frames come with.
+/// The addresses of received frames.
 const FRONT: [u8; 12] = [2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 8];
 
-/// A frame of IPv4 in the making.
+/// An IPv4 frame before it is complete.
 #[derive(Clone)]
 pub struct Ip4 {
     pub destination: Ipv4Addr,
     pub ttl: u8,
     pub protocol: u8,
-    /// Of UDP, or what stands there.
+    /// The UDP header, or what replaces it.
     pub ports: (u16, u16),
-    /// Words of 4 bytes behind the header.
+    /// Options: words of 4 bytes after the header.
     pub options: Vec<[u8; 4]>,
-    /// What stands where a 4 belongs.
+    /// The version field, usually 4.
     pub version: u8,
-    /// Flags, and where in the whole packet it begins, in units of eight bytes.
+    /// Flags and fragment offset, in units of eight bytes.
     pub fragment: u16,
 }
 
@@ -57,7 +57,7 @@ impl Ip4 {
         Self { fragment, ..self }
     }
 
-    /// The frame, with a right checksum, padded to 60 bytes.
+    /// The frame with a correct checksum, padded to 60 bytes.
     pub fn frame(&self) -> Vec<u8> {
         let words = 5 + self.options.len() as u8;
         let [high, low] = self.fragment.to_be_bytes();
@@ -80,7 +80,7 @@ pub fn numbered(number: usize) -> Vec<u8> {
     Ip4::to([198, 18, (number >> 8) as u8, number as u8]).frame()
 }
 
-/// A frame of IPv6, of 80 bytes.
+/// An IPv6 frame of 80 bytes.
 pub fn ip6(destination: &str, hops: u8) -> Vec<u8> {
     ip6_behind(destination, hops, 17, &[])
 }
@@ -97,7 +97,7 @@ pub fn ip6_behind(destination: &str, hops: u8, next: u8, extensions: &[u8]) -> V
     frame
 }
 
-/// A frame of this type.
+/// A frame with this EtherType.
 pub fn ethernet(kind: u16, payload: &[u8]) -> Vec<u8> {
     [&FRONT[..], &kind.to_be_bytes(), payload].concat()
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Lookups: the longest prefix says by which port a packet leaves; one that may make no further hop goes
-//! elsewhere, whatever the routes say.
+//! Lookups: the longest matching prefix gives a packet's output port; a packet with no hop left
+//! takes another edge, whatever the routes are.
 
 use std::net::Ipv6Addr;
 
@@ -33,7 +33,7 @@ pub fn of_ipv4(bench: Bench<'_>) {
         routed("the longest time to live", to([198, 18, 0, 1]).ttl(255), 0),
         routed("options", to([198, 18, 1, 1]).options(&[[7, 3, 4, 0]]), 1),
         routed("the longest header", to([198, 18, 1, 1]).options(&[[1; 4]; 10]), 1),
-        // Nobody looks at the version: the EtherType said what it is.
+        // The version is not checked: the EtherType is sufficient.
         routed("version 6", to([198, 18, 1, 1]).version(6), 1),
         kept("no time to live", to([198, 18, 0, 1]).ttl(0), "Expired"),
         kept("the last hop", to([198, 18, 0, 1]).ttl(1), "Expired"),

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Each node alone, on both executors: what comes in, what leaves by which edge, and how it looks then.
+//! Tests each node alone, on both executors: its input, the edge of each packet, and the packets'
+//! contents then.
 
 mod alone;
 mod classify;
@@ -15,7 +16,7 @@ use dpdk::{Eal, Mempool, PoolConfig};
 
 use alone::Bench;
 
-/// All in one test, for there is one Eal in a process.
+/// All in one test, because there is one Eal per process.
 #[test]
 fn nodes_alone() {
     let cpu = host::allowed_cpus().first().unwrap().to_string();

@@ -19,7 +19,7 @@ graph::topology! {
     }
 }
 
-/// The port of a ring: what is sent to it comes back.
+/// A ring port: frames sent to it come back.
 pub fn ring<'eal>(bench: Bench<'eal>, number: usize) -> Port<'eal, Started> {
     let config = |pool: &Mempool<'eal>| PortConfig {
         rx: vec![RxConfig::new(pool)],
@@ -54,7 +54,7 @@ pub fn alone(bench: Bench<'_>) {
             let nodes =
                 Alone { receive: Receive::new(queues), Packets: Keep::new("Packets", &seen) };
             let mut graph = topology::make(bench.eal, executor, "receive", nodes).unwrap();
-            // A walk polls one of them, so that two find what both have.
+            // A walk polls one queue, so that two walks receive from both.
             let mut two_walks = || {
                 let [first, second] = [(); 2].map(|()| {
                     graph.walk();
@@ -82,7 +82,7 @@ pub fn alone(bench: Bench<'_>) {
     }
 }
 
-/// Polls that found none, one, two and so on, as telemetry tells it.
+/// Numbers of polls that found none, one, two and so on, as telemetry reports them.
 fn polls(figures: &Arc<QueueFigures>) -> Vec<u64> {
     let Value::List(queues) = entries(&[Arc::clone(figures)]) else { panic!("no list") };
     let [Value::Dict(queue)] = &queues[..] else { panic!("{queues:?}") };
@@ -91,7 +91,7 @@ fn polls(figures: &Arc<QueueFigures>) -> Vec<u64> {
     polls.clone()
 }
 
-/// The same of polls that found these.
+/// The same for polls that found these.
 fn counted(packets: &[usize]) -> Vec<u64> {
     let mut polls = vec![0; BURST + 1];
     packets.iter().for_each(|packets| polls[*packets] += 1);
@@ -103,7 +103,7 @@ fn numbers(frames: &[Out]) -> Vec<usize> {
     frames.iter().map(number).collect()
 }
 
-/// An lcore without queues finds nothing.
+/// An lcore without queues receives nothing.
 fn nothing_to_poll(bench: Bench<'_>, executor: crate::l3fwd_graph::options::Executor) {
     let seen = Seen::default();
     let nodes = Alone { receive: Receive::new(vec![]), Packets: Keep::new("Packets", &seen) };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Rewriting: the addresses of the port that a packet leaves by, a hop less to live, and for IPv4 a checksum
-//! that is as right as it was.
+//! Rewriting: sets the addresses of the output port and decrements the time to live; a checksum of
+//! IPv4 that was correct stays correct.
 
 use packet::checksum::checksum;
 
@@ -14,12 +14,12 @@ alone!(Alone4<'port>:
 alone!(Alone6<'port>:
     rewrite6_left, rewrite6_right => each rewrite6: Ip6Rewrite => Send, Drop);
 
-/// The enabled ports, and what is written into packets that leave by them.
+/// The enabled ports, and the addresses for packets that leave on them.
 fn ports() -> [(u16, Addresses); 3] {
     [0, 1, 31].map(|port| (port, addresses([2, 0, 0, 0, 0, port as u8], [6, 5, 4, 3, 2, 1])))
 }
 
-/// A frame that leaves by an enabled port: `change` makes what is expected of the rest of it.
+/// A frame that leaves on an enabled port: `change` makes the rest of the expected frame.
 fn sent<'eal>(what: &'static str, frame: Vec<u8>, port: u16, change: fn(&mut [u8])) -> Case<'eal> {
     let mut after = frame.clone();
     let (_, written) = ports().into_iter().find(|(enabled, _)| *enabled == port).unwrap();
@@ -32,7 +32,7 @@ fn sent<'eal>(what: &'static str, frame: Vec<u8>, port: u16, change: fn(&mut [u8
         .bytes(after)
 }
 
-/// What can be sent by no port, and stays as it is.
+/// Frames that no port can send, and that do not change.
 fn unsent<'eal>(frame: &[u8]) -> Vec<Case<'eal>> {
     let with = |what, frame: &[u8], port: u16, number| {
         let packet = frame.to_vec();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Transmit: each packet leaves by the port whose number it has, those of a port in their order.
+//! Transmit: each packet leaves on the port of its number, in order per port.
 
 use dpdk::{Burst, RxQueue};
 
@@ -12,10 +12,10 @@ use crate::l3fwd_graph::options::Executor;
 alone!(Alone<'port>:
     transmit_left, transmit_right => node transmit: Transmit<'port> => Unsent);
 
-/// Packets that a ring holds.
+/// Capacity of a ring.
 const RING: usize = 1023;
 
-/// No port's number, which packets do not tell.
+/// A number that is no port's.
 const NONE: u16 = u16::MAX;
 
 pub fn alone(bench: Bench<'_>) {
@@ -26,7 +26,7 @@ pub fn alone(bench: Bench<'_>) {
                 send(bench, executor, 0, &ports);
             }
         }
-        // Rings that have room for some of the packets: what does not fit is not lost.
+        // Rings with room for some of the packets: those that do not fit are not lost.
         for room in [0, 1, 32, BURST - 1] {
             send(bench, executor, RING - room, &[0; BURST]);
             let both: Vec<u16> = mixed(&[0, 2]).copied().take(2 * BURST).collect();
@@ -35,8 +35,8 @@ pub fn alone(bench: Bench<'_>) {
     }
 }
 
-/// Sends packets with the numbers of these ports by ports 0 and 2, whose rings hold some already. Each is
-/// either in its port's ring, in its order, or has come out.
+/// Sends packets with these port numbers on ports 0 and 2, whose rings already hold some. Each one
+/// is either in its port's ring, in order, or was passed on.
 fn send(bench: Bench<'_>, executor: Executor, waiting: usize, ports: &[u16]) {
     let mut rings = [0, 2].map(|port| ring(bench, port));
     {
@@ -67,7 +67,7 @@ fn send(bench: Bench<'_>, executor: Executor, waiting: usize, ports: &[u16]) {
             run(bench.eal, executor, packets, |feeds, seen| Alone::of(node, feeds, seen));
         let left = seen.remove("Unsent").unwrap_or_default();
         let context = format!("{executor:?}: {} packets, {waiting} wait", ports.len());
-        // Those of several ports come out by ports.
+        // Those of several ports are passed on port by port.
         assert!(sorted(left) == sorted(unsent), "{context}: unsent");
         for (queue, expected) in [&mut first.rx[0], &mut last.rx[0]].into_iter().zip(expected) {
             let sent = emptied(queue);
@@ -84,7 +84,7 @@ fn sorted(mut packets: Vec<Out>) -> Vec<Out> {
     packets
 }
 
-/// What waits in a ring.
+/// The packets in a ring.
 fn emptied(queue: &mut RxQueue<'_>) -> Vec<Vec<u8>> {
     let mut frames = Vec::new();
     let mut burst = Burst::<64>::new();
