@@ -671,7 +671,7 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
         (cpus, [], "no port is enabled: name some by -p"),
         (cpus, ["-p", "2"], "-p: port 1 is not present"),
         (cpus, ["-p", "1", "--config", "(0,0,0)"], "lcore 0 is the main lcore"),
-        (cpus, ["-p", "1", "--config", "(0,1,1)"], "the queues of port 0 must be listed as 0, 1, 2"),
+        (cpus, ["-p", "1", "--config", "(0,1,1)"], "queues of port 0 must be listed as 0, 1, 2"),
         (cpus, ["-p", "1", "--config", "(0,0,7)"], "lcore 7 is not enabled"),
         ("--lcores=0", ["-p", "1"], "the main lcore does not forward: give EAL another one"),
         (cpus, ["-p", "1", "--max-pkt-len", "10"], "--max-pkt-len takes 64 to 9600"),

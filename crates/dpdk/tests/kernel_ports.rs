@@ -258,7 +258,7 @@ fn af_xdp_receives_into<'eal>(
     remove(eal, peer);
     // The driver keeps its queue until it is detached: another setup would fail, and free it twice.
     let again = port.stop().unwrap().unconfigure().configure(&queues(kept, 1)).unwrap_err();
-    assert!(again.to_string().contains("detach it, and attach it again"), "{again}");
+    assert!(again.to_string().contains("detach the device, and attach it again"), "{again}");
     eal.detach(eal.take_port(id).unwrap()).unwrap();
     None
 }

@@ -178,9 +178,10 @@ def test_counted_streams_are_received_and_have_latency(running: Generator) -> No
     running.api.set_config(config)
     running.transmit("start")
     eventually(lambda: running.flow("counted")["accepted"] > 100)
+    # A busy machine can disturb all frames so far, and disturbed frames give no latency.
+    eventually(lambda: (running.flows()["latency"].latency.maximum_ns or 0) > 0)
     running.transmit("stop")
     eventually(lambda: running.flows()["counted"].loss == running.flows()["latency"].loss == 0)
-    assert running.flows()["latency"].latency.maximum_ns > 0
     # As in TRex, the multiplier is for streams that measure no latency: of 2,000 packets per
     # second these have 3 and 1 parts.
     rates = {name: running.flow(name)["intended"] for name in ("counted", "plain", "latency")}

@@ -2,8 +2,8 @@
 //! The directory in which EAL has a run-time directory for each program: `dpdk` below `RUNTIME_DIRECTORY`, or below
 //! `/var/run` (root), `XDG_RUNTIME_DIR` or `/tmp` (others).
 //!
-//! Files there are opened by name, written to and removed. Whoever may write to the directory could put links in
-//! their places, to files of the user who runs the program.
+//! Files there are opened by name, written to and removed. A user who may write to the directory could
+//! replace them by links to files of the user who runs the program.
 
 use std::ffi::OsString;
 use std::io::{self, ErrorKind};
@@ -40,7 +40,7 @@ pub fn make_runtime_directory() -> io::Result<()> {
 }
 
 fn own(directory: &Path) -> io::Result<()> {
-    // Whoever needs it says why it cannot be made.
+    // If it cannot be made, EAL reports why.
     let _ = fs::DirBuilder::new().mode(0o700).create(directory);
     let link = match directory.symlink_metadata() {
         Ok(link) => link,

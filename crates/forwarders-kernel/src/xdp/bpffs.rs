@@ -2,9 +2,9 @@
 //! The BPF file system in which libxdp pins what it attaches, and which of these belong to this
 //! project's programs.
 //!
-//! Where none is mounted, the first program of ours mounts one, and the last one that leaves takes it away. In its
-//! directory `linerate` each program on an interface has a directory that its process holds a lock on: whoever
-//! comes next sees by that which are left over from processes that were killed.
+//! If none is mounted, the first of these programs mounts one, and the last one that ends unmounts
+//! it. In its directory `linerate` each program on an interface has a directory, on which its
+//! process holds a lock: so later programs see which are left over from processes that were killed.
 //!
 //! Other users can neither hold these locks nor make such directories: what could be locked by everybody who may read it
 //! would let them keep a program from starting and from ending, and a claim of theirs would have another's program removed.
@@ -51,10 +51,10 @@ struct Lock {
 }
 
 impl Lock {
-    /// Waits until nobody holds it.
+    /// Waits until no other process holds it.
     fn hold(path: &Path) -> io::Result<Self> {
         loop {
-            // Who may not read it cannot lock it.
+            // A user who may not open it cannot lock it.
             let file = OpenOptions::new()
                 .write(true)
                 .create(true)
@@ -113,7 +113,7 @@ impl Bpffs {
         Ok(statfs(&self.path)?.f_type as u32 == BPF_FS_MAGIC)
     }
 
-    /// Waits until no other program of ours is at it.
+    /// Waits until no other program of this project uses it.
     pub(super) fn lock(&self) -> io::Result<Locked<'_>> {
         let lock = match host::is_root() {
             true => {

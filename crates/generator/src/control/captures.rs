@@ -102,7 +102,7 @@ pub(super) struct Making {
 }
 
 impl Making {
-    /// Waits for the file. The wait may be given up and begun again.
+    /// Waits for the file. The wait may be cancelled and repeated.
     pub async fn made(making: &mut Option<Making>) -> Result<Vec<u8>, ApiError> {
         match making {
             Some(making) => (&mut making.file)
@@ -112,7 +112,7 @@ impl Making {
         }
     }
 
-    /// Answers.
+    /// Sends the file, or the error, to the client.
     pub fn send(self, made: Result<Vec<u8>, ApiError>) {
         let file = made.map(|bytes| Answer::File(self.room.file(bytes)));
         // The client may have gone.
@@ -121,7 +121,7 @@ impl Making {
 }
 
 impl Control<'_, '_> {
-    /// Has a file made when it is its turn. The request is a good one, and so not large.
+    /// Queues a request for a capture file. The request has been checked, so it is not large.
     pub(super) fn queue_file(
         &mut self,
         request: Value,
@@ -132,12 +132,13 @@ impl Control<'_, '_> {
         self.make_files();
     }
 
-    /// Makes the next file that is asked for, unless one is being made: each may need a copy of all that is captured.
+    /// Makes the next requested file, unless one is being made: each may need a copy of all captured
+    /// frames.
     pub(super) fn make_files(&mut self) {
         while self.making.is_none()
             && let Some((value, answer)) = self.files.pop_front()
         {
-            // Who has gone meanwhile wants it no more.
+            // The client has disconnected.
             if answer.is_closed() {
                 continue;
             }
@@ -149,7 +150,7 @@ impl Control<'_, '_> {
     }
 
     fn make_file(&mut self, value: &Value) -> Result<(JoinHandle<Vec<u8>>, Room), ApiError> {
-        // The configuration may be another one than when the request came.
+        // The configuration may have changed since the request.
         let request = otg_capture::request(value, &self.port_names())?;
         self.active.captures.collect();
         let snapshot = self.active.captures.snapshot(&request)?;

@@ -144,13 +144,15 @@ pub struct Control<'run, 'eal> {
     setting: Option<Setting>,
     /// Calls that wait for its end, each with its deadline, in order of arrival.
     waiting: VecDeque<(Option<Instant>, Message)>,
+    /// Calls were dropped without an answer, and their memory is not given back yet.
+    forgotten: bool,
     /// Capture files that are being sent to clients, those of earlier configurations included.
     sending: Sending,
-    /// The one that is being made.
+    /// The capture file that is being made.
     making: Option<Making>,
-    /// Calls for others.
+    /// Requests for further capture files, in order of arrival.
     files: VecDeque<(Value, oneshot::Sender<Result<Answer, ApiError>>)>,
-    /// The next start's.
+    /// Run number of the next start.
     run: u8,
 }
 
@@ -180,6 +182,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
             progress: configurator.progress(),
             setting: None,
             waiting: VecDeque::new(),
+            forgotten: false,
             sending: Sending::default(),
             making: None,
             files: VecDeque::new(),
@@ -236,8 +239,10 @@ impl<'run, 'eal> Control<'run, 'eal> {
         if self.setting.is_none() || self.is_for_now(&message.call) {
             return self.handle(message).await;
         }
-        // A client that has gone keeps no memory, and no turn.
+        // Calls of clients that have disconnected keep neither memory nor a turn.
+        let before = self.waiting.len();
         self.waiting.retain(|(_, waiting)| !waiting.answer.is_closed());
+        self.forgotten |= self.waiting.len() < before;
         let until = match message.call {
             Call::SetConfig(_) | Call::Load(_) => None,
             _ => Some(Instant::now() + PATIENCE),
@@ -369,10 +374,14 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 while self.setting.is_none()
                     && let Some((_, message)) = self.waiting.pop_front()
                 {
-                    // Who has gone meanwhile wants it no more.
-                    if !message.answer.is_closed() {
+                    if message.answer.is_closed() {
+                        self.forgotten = true;
+                    } else {
                         self.handle(message).await;
                     }
+                }
+                if std::mem::take(&mut self.forgotten) {
+                    tokio::task::spawn_blocking(dpdk::trim_heap);
                 }
             }
         }
