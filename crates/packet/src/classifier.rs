@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Frames told apart by header bytes, for flows whose frames have no room for a signature.
 //!
-//! A [`Rule`] is a mask and a value over the first bytes of a frame. [`FrameSpec::rule`] makes it
-//! of the fields that all frames of a flow have in common and that devices on the way leave alone.
+//! A [`Rule`] is a mask and a value over the first bytes of a frame, and bounds of fields whose values
+//! are a range. [`FrameSpec::rule`] makes it of the fields of a flow's frames that devices on the way leave alone.
 //! A [`Classifier`] finds the rule of a frame by tuple space search (Srinivasan, Suri and Varghese,
 //! "Packet classification using tuple space search", SIGCOMM 1999, doi:10.1145/316188.316216): one
 //! hash table for each different mask. So the search takes as long as there are masks, however many
@@ -12,13 +12,65 @@
 
 use std::fmt;
 
-/// A mask and a value over the first bytes of a frame.
+/// A mask and a value over the first bytes of a frame, and bounds of fields.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Rule {
     /// Bytes that a frame must have.
     len: usize,
     /// The words of 8 bytes, big-endian, whose mask is not 0.
     words: Box<[Word]>,
+    /// Fields whose values have bounds that the words do not tell.
+    ranges: Vec<Range>,
+}
+
+/// A field of at most 64 bits with bounds. It ends at most 64 bits after the start of its first byte.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Range {
+    /// The field's first byte.
+    at: usize,
+    /// Bits after the field in the 8 bytes from `at` on.
+    shift: u32,
+    /// The largest value of the field, all of whose bits are ones.
+    max: u64,
+    low: u64,
+    high: u64,
+}
+
+impl Range {
+    /// The field's value in a frame.
+    #[inline]
+    fn value(&self, frame: &[u8]) -> u64 {
+        bytes(frame, self.at) >> self.shift & self.max
+    }
+
+    /// Whether a frame's value is within the bounds.
+    #[inline]
+    fn matches(&self, frame: &[u8]) -> bool {
+        (self.low..=self.high).contains(&self.value(frame))
+    }
+
+    /// Whether some value within the bounds has these bits where the mask has ones.
+    fn has(&self, mask: u64, value: u64) -> bool {
+        let (mask, value) = (mask & self.max, value & mask & self.max);
+        // The least such number from `low` on.
+        let near = self.low & !mask | value;
+        let below = |bit: u64| bit.wrapping_sub(1);
+        let least = match near ^ self.low {
+            0 => Some(near),
+            differ => {
+                let bit = 1 << differ.ilog2();
+                if near & bit != 0 {
+                    Some(near & !(below(bit) & !mask))
+                } else {
+                    // Carry into the lowest free bit above that is 0.
+                    let free = !mask & !self.low & self.max & !below(bit) & !bit;
+                    let carry = free & free.wrapping_neg();
+                    (carry != 0).then_some((near | carry) & !(below(carry) & !mask))
+                }
+            }
+        };
+        least.is_some_and(|least| least <= self.high)
+    }
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -33,7 +85,13 @@ struct Word {
 /// Word `at` of a frame; bytes behind its end are 0.
 #[inline]
 fn word(frame: &[u8], at: usize) -> u64 {
-    let rest = frame.get(at * 8..).unwrap_or_default();
+    bytes(frame, at * 8)
+}
+
+/// The 8 bytes of a frame from `at` on; those behind its end are 0.
+#[inline]
+fn bytes(frame: &[u8], at: usize) -> u64 {
+    let rest = frame.get(at..).unwrap_or_default();
     match rest.first_chunk() {
         Some(word) => u64::from_be_bytes(*word),
         None => {
@@ -60,7 +118,37 @@ impl Rule {
         };
         let words = (0..mask.len().div_ceil(8)).map(word).filter(|word| word.mask != 0).collect();
         let last = mask.iter().rposition(|byte| *byte != 0);
-        Rule { len: last.map_or(0, |last| last + 1), words }
+        Rule { len: last.map_or(0, |last| last + 1), words, ranges: Vec::new() }
+    }
+
+    /// Adds the rule that a field, given by its first bit and its width, has values from `low` to `high`, as far as the
+    /// field can be read with one word and the mask does not say so already. Bits of the bounds above the field are left out.
+    pub(crate) fn bound(&mut self, offset_bits: usize, bits: u32, low: u128, high: u128) {
+        let (at, end) = (offset_bits / 8, offset_bits % 8 + bits as usize);
+        if bits == 0 || end > 64 {
+            return;
+        }
+        let max = u64::MAX >> (64 - bits);
+        let (low, high) = (low as u64 & max, high as u64 & max);
+        let range = Range { at, shift: 64 - end as u32, max, low, high };
+        let (mask, value) = self.bits(&range);
+        // All values that the mask allows.
+        if (low, high) != (value, value | max & !mask) {
+            self.len = self.len.max(at + end.div_ceil(8));
+            self.ranges.push(range);
+        }
+    }
+
+    /// The bits of a field that the words tell: mask and value.
+    fn bits(&self, range: &Range) -> (u64, u64) {
+        let word = |at: usize| self.words.iter().find(|word| word.at == at);
+        let part = |of: fn(&Word) -> u64| {
+            let [high, low] = [0, 1].map(|next| word(range.at / 8 + next).map_or(0, of));
+            let both = u128::from(high) << 64 | u128::from(low);
+            let there = both << (8 * (range.at % 8)) >> 64;
+            there as u64 >> range.shift & range.max
+        };
+        (part(|word| word.mask), part(|word| word.value))
     }
 
     /// Whether a frame fits.
@@ -68,26 +156,48 @@ impl Rule {
     pub fn matches(&self, frame: &[u8]) -> bool {
         let differ =
             |found: u64, rule: &Word| found | (word(frame, rule.at) & rule.mask ^ rule.value);
-        frame.len() >= self.len && self.words.iter().fold(0, differ) == 0
+        frame.len() >= self.len
+            && self.words.iter().fold(0, differ) == 0
+            && self.ranges.iter().all(|range| range.matches(frame))
     }
 
-    /// Whether there can be a frame that fits both rules.
+    /// Whether there can be a frame that fits both rules. `true` also where only fields which lie across each other
+    /// rule that out.
     pub fn overlaps(&self, other: &Rule) -> bool {
         // Both are in the order of the frame.
         let mut others = other.words.iter().peekable();
-        self.words.iter().all(|own| {
+        let words = self.words.iter().all(|own| {
             while others.next_if(|other| other.at < own.at).is_some() {}
             let other = others.peek().filter(|other| other.at == own.at);
             other.is_none_or(|other| own.mask & other.mask & (own.value ^ other.value) == 0)
-        })
+        });
+        let mut ranges = self.ranges.iter().chain(&other.ranges);
+        words && ranges.all(|range| self.common(other, range))
+    }
+
+    /// Whether a field can have a value that fits both rules, whose words agree.
+    fn common(&self, other: &Rule, range: &Range) -> bool {
+        let same = |other: &&Range| {
+            (other.at, other.shift, other.max) == (range.at, range.shift, range.max)
+        };
+        let both = self.ranges.iter().chain(&other.ranges).filter(same);
+        let both = both.fold(*range, |both, one| Range {
+            low: both.low.max(one.low),
+            high: both.high.min(one.high),
+            ..both
+        });
+        let ((mask, value), (others, other)) = (self.bits(range), other.bits(range));
+        both.low <= both.high && both.has(mask | others, value | other)
     }
 }
 
 impl fmt::Debug for Rule {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let words = self.words.iter().map(|word| (word.at * 8, (word.value, word.mask)));
+        let ranges = self.ranges.iter().map(|range| (range.at, format!("{range:?}")));
         f.debug_map()
             .entries(words.map(|(at, (value, mask))| (at, format!("{value:016x}/{mask:016x}"))))
+            .entries(ranges)
             .finish()
     }
 }
@@ -112,6 +222,7 @@ pub struct Classifier {
 /// The rules of one mask.
 #[derive(Clone, Debug)]
 struct Group {
+    /// Bytes that a frame must have to fit any of them.
     len: usize,
     /// The mask's words, each with its place.
     masks: Box<[(usize, u64)]>,
@@ -147,7 +258,10 @@ impl Classifier {
         for (_, rule) in known() {
             let masks: Box<[(usize, u64)]> = masks(rule);
             match groups.iter_mut().find(|(group, _)| group.masks == masks) {
-                Some((_, count)) => *count += 1,
+                Some((group, count)) => {
+                    group.len = group.len.min(rule.len);
+                    *count += 1;
+                }
                 None => groups.push((Group { len: rule.len, masks, buckets: Box::default() }, 1)),
             }
         }
@@ -209,8 +323,84 @@ mod tests {
         prop::collection::vec(prop_oneof![Just(0u8), Just(1), Just(0xff)], 0..most)
     }
 
+    /// Bounds of fields: first bit, width, and two numbers.
+    fn ranges() -> impl Strategy<Value = Vec<(usize, u32, u64, u64)>> {
+        let number = || prop_oneof![0u64..4, 250u64..260, any::<u64>()];
+        let range = (0usize..60, 1u32..=64, number(), number());
+        prop::collection::vec(range, 0..3)
+    }
+
+    /// A rule, and whether bits that are looked at one by one fit it.
+    fn bounded(
+        (mask, value): (&[u8], &[u8]),
+        ranges: &[(usize, u32, u64, u64)],
+    ) -> (Rule, impl Fn(&[u8]) -> bool + use<>) {
+        let mut rule = Rule::new(mask, value);
+        let max = |bits: u32| u64::MAX >> (64 - bits);
+        let ranges: Vec<_> = ranges
+            .iter()
+            .filter(|(offset, bits, ..)| offset % 8 + *bits as usize <= 64)
+            .map(|(offset, bits, one, other)| {
+                let [one, other] = [one, other].map(|bound| bound & max(*bits));
+                (*offset, *bits, one.min(other), one.max(other))
+            })
+            .collect();
+        for (offset, bits, low, high) in &ranges {
+            rule.bound(*offset, *bits, u128::from(*low), u128::from(*high));
+        }
+        let (mask, value) = (mask.to_vec(), value.to_vec());
+        let fits = move |frame: &[u8]| {
+            let field = |offset: usize, bits: u32| {
+                (offset..offset + bits as usize).try_fold(0u64, |number, bit| {
+                    Some(number << 1 | u64::from(frame.get(bit / 8)? >> (7 - bit % 8) & 1))
+                })
+            };
+            self::bits(&mask, &value, frame)
+                && ranges.iter().all(|(offset, bits, low, high)| {
+                    field(*offset, *bits).is_some_and(|number| (*low..=*high).contains(&number))
+                })
+        };
+        (rule, fits)
+    }
+
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(600))]
+        #[test]
+        fn bounds_match_bit_by_bit(
+            mask in bytes(20), value in bytes(20), ranges in ranges(), frames in prop::collection::vec(bytes(24), 1..20),
+        ) {
+            let (rule, fits) = bounded((&mask, &value), &ranges);
+            for frame in &frames {
+                prop_assert_eq!(rule.matches(frame), fits(frame), "{:?} {:?}", rule, frame);
+            }
+        }
+
+        #[test]
+        fn bounded_fields_overlap_where_a_number_fits_both(
+            masks: [u8; 2], values: [u8; 2], bounds: [(u8, u8); 2], narrow: [u8; 2],
+        ) {
+            // A field of 8 bits, all of whose values are tried.
+            let masks = [masks[0] & narrow[0], masks[1] & narrow[1]];
+            let rule = |i: usize| {
+                let (one, other) = (u64::from(bounds[i].0), u64::from(bounds[i].1));
+                bounded((&[0, masks[i]], &[0, values[i]]), &[(8, 8, one, other)])
+            };
+            let ((a, fits_a), (b, fits_b)) = (rule(0), rule(1));
+            let both = (0..=255).any(|byte| fits_a(&[0, byte]) && fits_b(&[0, byte]));
+            prop_assert_eq!(a.overlaps(&b), both, "{:?} {:?}", a, b);
+            prop_assert_eq!(b.overlaps(&a), both);
+        }
+
+        #[test]
+        fn rules_that_a_frame_fits_both_overlap(
+            a in (bytes(6), bytes(6), ranges()), b in (bytes(6), bytes(6), ranges()), frames in prop::collection::vec(bytes(16), 1..20),
+        ) {
+            let ((a, _), (b, _)) = (bounded((&a.0, &a.1), &a.2), bounded((&b.0, &b.1), &b.2));
+            for frame in &frames {
+                prop_assert!(!(a.matches(frame) && b.matches(frame)) || a.overlaps(&b), "{:?} {:?}", a, b);
+            }
+        }
+
         #[test]
         fn rules_match_bit_by_bit(mask in bytes(20), value in bytes(20), frame in bytes(24)) {
             prop_assert_eq!(Rule::new(&mask, &value).matches(&frame), bits(&mask, &value, &frame));
@@ -231,10 +421,10 @@ mod tests {
 
         #[test]
         fn a_classifier_finds_what_a_list_finds(
-            rules in prop::collection::vec((bytes(12), bytes(12)), 0..40), frames in prop::collection::vec(bytes(20), 1..20), unwanted in 0u16..40,
+            rules in prop::collection::vec((bytes(12), bytes(12), ranges()), 0..40), frames in prop::collection::vec(bytes(20), 1..20), unwanted in 0u16..40,
         ) {
             let rules: Vec<(u16, Rule)> = rules.iter().enumerate()
-                .map(|(number, (mask, value))| (number as u16, Rule::new(mask, value))).collect();
+                .map(|(number, (mask, value, ranges))| (number as u16, bounded((mask, value), ranges).0)).collect();
             let classifier = Classifier::new(rules.clone());
             for frame in frames {
                 let fit = |number: u16| number != unwanted && rules.iter().any(|(own, rule)| *own == number && rule.matches(&frame));
@@ -331,17 +521,37 @@ mod tests {
     }
 
     #[test]
-    fn high_bits_of_a_range_tell_flows_apart() {
+    fn ranges_tell_flows_apart() {
         let range = |start| Pattern::Increment { start, step: 1, count: 256 };
         let spec = |start| {
             set(stack(&["ethernet", "ipv4", "tcp"]), 2, "dst_port", range(start)).rule(false)
         };
         assert!(!spec(0).overlaps(&spec(256)));
         assert!(!spec(0).overlaps(&spec(0x8000)));
-        // 1 to 256 and 257 to 512 have no bits in which all numbers of one differ from all of the other.
-        assert!(spec(1).overlaps(&spec(257)));
+        assert!(!spec(1000).overlaps(&spec(1256)));
+        assert!(spec(1000).overlaps(&spec(1255)));
+        let port = |port| {
+            set(stack(&["ethernet", "ipv4", "tcp"]), 2, "dst_port", Pattern::Value(port))
+                .rule(false)
+        };
+        assert!(!spec(1000).overlaps(&port(999)) && !spec(1000).overlaps(&port(1256)));
+        assert!(spec(1000).overlaps(&port(1000)) && spec(1000).overlaps(&port(1255)));
         let spec = |start| set(stack(&["ethernet", "ipv6"]), 1, "dst", range(start)).rule(false);
         assert!(!spec(0).overlaps(&spec(256)));
         assert!(!spec(1 << 64).overlaps(&spec(2 << 64)));
+        assert!(!spec(1000).overlaps(&spec(1256)) && spec(1000).overlaps(&spec(1255)));
+        // Odd and even numbers, and lists.
+        let spec = |pattern| set(stack(&["ethernet", "ipv4"]), 1, "src", pattern).rule(false);
+        let steps = |start| Pattern::Increment { start, step: 6, count: 3000 };
+        assert!(!spec(steps(4)).overlaps(&spec(steps(5))));
+        assert!(spec(steps(4)).overlaps(&spec(steps(6))));
+        let list = |values: &[u128]| Pattern::Values(values.to_vec());
+        assert!(!spec(list(&[5, 9, 7])).overlaps(&spec(list(&[10, 100]))));
+        assert!(spec(list(&[5, 10, 7])).overlaps(&spec(list(&[8, 100]))));
+        // Numbers that wrap around are anywhere.
+        assert!(
+            spec(Pattern::Increment { start: 0xffff_fff0, step: 1, count: 32 })
+                .overlaps(&spec(list(&[5000, 6000])))
+        );
     }
 }

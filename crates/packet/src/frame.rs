@@ -292,9 +292,9 @@ impl FrameSpec {
         fields.map(kept).sum::<usize>() + self.sizes.kept()
     }
 
-    /// The header bytes by which this flow's frames are known, if those of all frames are the same; see
+    /// The values and ranges of header fields by which this flow's frames are known; see
     /// [`crate::classifier`]. With `rewritten` fields count that switches and routers may rewrite
-    /// ([`Transit::Rewritten`](headers::Transit)).
+    /// ([`Transit::Rewritten`](headers::Transit)). Every frame of the flow fits the rule.
     ///
     /// ```
     /// use packet::field::Pattern;

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! By what flows are told apart whose frames have no room for a signature: header fields.
 //!
-//! Such a flow is known by the fields that are the same in all of its frames and that devices on the way
-//! leave alone. Where those of two flows are the same, fields count too that some devices rewrite (addresses of
-//! the link, priorities, labels), and a warning says so. Flows that are the same in these as well are refused, unless they arrive at
+//! Such a flow is known by the values, or ranges of values, of fields that devices on the way leave
+//! alone. If two flows have the same values there, fields count too that some devices rewrite (addresses of
+//! the link, priorities, labels), and a warning says so. Flows that can be the same in these as well are refused, unless they arrive at
 //! different ports. Frames without signature of other flows, and of capture files, must not fit either.
+//!
+//! The last bytes of a frame without signature may look like a short one: in one frame of 65,536 if they contain a
+//! TCP checksum. So fields of such flows come first, unless a frame with a short signature may have the same.
 
 use packet::classifier::{Classifier, Rule};
 use packet::frame::{FrameSpec, SignatureSpec};
@@ -17,7 +20,7 @@ const MAX_WARNINGS: usize = 50;
 /// Most faults of one configuration that are reported.
 const MAX_FAULTS: usize = 50;
 
-/// A flow whose frames have no signature, and what is the same in all of them.
+/// A flow whose frames have no signature, and the header fields by which they are known.
 struct Unsigned<'a> {
     index: usize,
     plan: &'a FlowPlan,
@@ -43,18 +46,28 @@ fn meet(one: &FlowPlan, other: &FlowPlan) -> bool {
     one.rx_mask() & other.rx_mask() != 0
 }
 
-/// The classifier of a plan's flows, and what is to be said about flows without full signatures.
+/// By what frames without full signatures are known.
+pub struct Marks {
+    /// Finds the flows that are known by header fields.
+    pub classifier: Classifier,
+    /// Finds flows without signatures whose header fields no frame with a short signature has.
+    pub distinct: Classifier,
+    /// Which flows have no full signatures, and what therefore is not measured.
+    pub warnings: Vec<String>,
+}
+
+/// How the flows of a plan are told apart.
 ///
 /// # Errors
 /// A 400 that names the flows which cannot be told apart.
-pub fn classifier(plan: &Plan) -> Result<(Classifier, Vec<String>), ApiError> {
+pub fn marks(plan: &Plan) -> Result<Marks, ApiError> {
     let mut flows: Vec<Unsigned<'_>> = Vec::new();
     for (index, flow) in plan.flows.iter().enumerate() {
         if let (mark @ (Mark::Fields | Mark::None), Source::Frames(spec)) =
             (flow.mark(), &flow.source)
         {
             let counted = mark == Mark::Fields;
-            // All that is constant tells the frames of other flows apart.
+            // Every field tells the frames of other flows apart.
             let rule = spec.rule(!counted);
             flows.push(Unsigned { index, plan: flow, spec, rule, counted, rewritten: false });
         }
@@ -62,14 +75,32 @@ pub fn classifier(plan: &Plan) -> Result<(Classifier, Vec<String>), ApiError> {
     if flows.iter().any(|flow| flow.counted) {
         tell_apart(&mut flows)?;
     }
-    let counted = flows.iter().filter(|flow| flow.counted);
-    let rules =
-        counted.filter_map(|flow| Some((u16::try_from(flow.index).ok()?, flow.rule.clone())));
-    let classifier = Classifier::new(rules);
+    let rules = |flows: &mut dyn Iterator<Item = &Unsigned<'_>>| {
+        let numbered =
+            |flow: &Unsigned<'_>| Some((u16::try_from(flow.index).ok()?, flow.rule.clone()));
+        Classifier::new(flows.filter_map(numbered))
+    };
+    let classifier = rules(&mut flows.iter().filter(|flow| flow.counted));
     if flows.iter().any(|flow| flow.counted) {
         files(plan, &classifier)?;
     }
-    Ok((classifier, warnings(plan, &flows)))
+    let short = short(plan);
+    let is_distinct = |flow: &&Unsigned<'_>| !short.iter().any(|rule| rule.overlaps(&flow.rule));
+    let distinct = match short.is_empty() {
+        true => Classifier::default(),
+        false => rules(&mut flows.iter().filter(is_distinct)),
+    };
+    Ok(Marks { classifier, distinct, warnings: warnings(plan, &flows) })
+}
+
+/// The header fields of flows with short signatures, as far as devices leave them alone.
+fn short(plan: &Plan) -> Vec<Rule> {
+    let flows = plan.flows.iter().filter(|flow| flow.mark() == Mark::Short);
+    let rule = |flow: &FlowPlan| match &flow.source {
+        Source::Frames(spec) => Some(spec.rule(false)),
+        Source::Replay(..) => None,
+    };
+    flows.filter_map(rule).collect()
 }
 
 /// Has fields count that some devices rewrite, where others do not tell flows apart.
@@ -106,8 +137,8 @@ fn fault(one: &Unsigned<'_>, other: &Unsigned<'_>) -> String {
     let least = packet::frame::min_len_with_fcs(&counted.spec.headers, Some(SignatureSpec::Short));
     format!(
         "flows[{}].packet: frames of flow {:?} cannot be told from those of flow {:?}{bare}: frames of {} bytes have no room for a mark, \
-         and no header field has one value in all frames of one flow and another in those of the other. Give the two flows different \
-         values in a field (an address, a port number, a VLAN ID), different rx_names, or {:?} frames of {least} bytes or more",
+         and every header field can have the same value in both. Give a field (an address, a port number, a VLAN ID) \
+         different values or ranges in the two flows, or give them different rx_names, or {:?} frames of {least} bytes or more",
         other.index,
         other.plan.name,
         one.plan.name,

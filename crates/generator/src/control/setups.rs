@@ -7,7 +7,7 @@ use std::sync::Arc;
 use packet::frame::FrameSpec;
 use packet::writer::FrameWriter;
 
-use super::marks;
+use super::marks::{self, Marks};
 use crate::engine::layout::{Queue, Share};
 use crate::engine::source::FrameSource;
 use crate::engine::timetable::{Pace, Tact};
@@ -70,11 +70,12 @@ pub fn setup(
     if !errors.is_empty() {
         return Err(ApiError::invalid(errors));
     }
-    let (classifier, warnings) = marks::classifier(plan)?;
+    let Marks { classifier, distinct, warnings } = marks::marks(plan)?;
     let expected = Expectations {
         rx_masks: plan.flows.iter().map(FlowPlan::rx_mask).collect(),
         marks: plan.flows.iter().map(FlowPlan::mark).collect(),
         classifier: Arc::new(classifier),
+        distinct: Arc::new(distinct),
         integrity: plan.integrity,
     };
     Ok(Setup { work, expected, receivers, homes, warnings })

@@ -46,6 +46,8 @@ pub struct Expectations {
     pub marks: Vec<Mark>,
     /// Finds the flows that are recognised by header fields.
     pub classifier: Arc<Classifier>,
+    /// Finds flows without signatures whose header fields no frame with a short signature has.
+    pub distinct: Arc<Classifier>,
     /// True if payloads are checked. All signatures are full then.
     pub integrity: bool,
 }

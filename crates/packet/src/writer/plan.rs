@@ -184,8 +184,8 @@ pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
     Ok(Plan { columns, checks })
 }
 
-/// The bits of the headers that are the same in all frames of a description and stay so on the way; with `rewritten`
-/// also those that some devices rewrite.
+/// The bits of the headers that are the same in all frames of a description, and the bounds of fields that change,
+/// as far as they stay so on the way; with `rewritten` also those of fields that some devices rewrite.
 pub fn rule(spec: &FrameSpec, rewritten: bool) -> Rule {
     let mut starts = Vec::with_capacity(spec.headers.len());
     let mut at = 0;
@@ -219,22 +219,29 @@ pub fn rule(spec: &FrameSpec, rewritten: bool) -> Rule {
     // Fields share bits: what changes in one of them is no constant of another.
     for place in &places {
         if let What::Changing(pattern) = place.what {
-            put(&mut mask, place.offset, place.bits, 0);
-            // The high bits of a range stay.
-            let high = place.bits.saturating_sub(pattern.changing_bits(place.kind.max()));
-            if counts(place) && high > 0 {
-                put(&mut mask, place.offset, high, u128::MAX);
-                put(&mut value, place.offset, high, pattern.first() >> (place.bits - high));
+            let constant = if counts(place) { !pattern.varying(place.kind.max()) } else { 0 };
+            put(&mut mask, place.offset, place.bits, constant);
+            put(&mut value, place.offset, place.bits, pattern.first());
+        }
+    }
+    let volatile = |place: &&Place<'_>| {
+        let derived = matches!(place.what, What::Length(_) | What::Check { .. });
+        derived || place.kind.transit == Transit::Volatile
+    };
+    for place in places.iter().filter(volatile) {
+        put(&mut mask, place.offset, place.bits, 0);
+    }
+    let mut rule = Rule::new(&mask, &value);
+    for place in places.iter().filter(|place| counts(place)) {
+        let What::Changing(pattern) = place.what else { continue };
+        let shared = |other: &Place<'_>| other.offset < place.end() && place.offset < other.end();
+        if let Some((low, high)) = pattern.bounds(place.kind.max()) {
+            if !places.iter().filter(volatile).any(shared) {
+                rule.bound(place.offset, place.bits, low, high);
             }
         }
     }
-    for place in &places {
-        let derived = matches!(place.what, What::Length(_) | What::Check { .. });
-        if derived || place.kind.transit == Transit::Volatile {
-            put(&mut mask, place.offset, place.bits, 0);
-        }
-    }
-    Rule::new(&mask, &value)
+    rule
 }
 
 /// Puts the checksums that never change into the image. The others, and where each went.

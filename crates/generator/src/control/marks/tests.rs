@@ -26,7 +26,7 @@ fn plan(flows: &[Value]) -> Plan {
 }
 
 fn told(flows: &[Value]) -> Result<Vec<String>, String> {
-    classifier(&plan(flows)).map(|(_, warnings)| warnings).map_err(|error| error.errors.join("\n"))
+    marks(&plan(flows)).map(|marks| marks.warnings).map_err(|error| error.errors.join("\n"))
 }
 
 fn value(value: impl Into<Value>) -> Value {
@@ -70,8 +70,8 @@ fn flows_that_are_alike_are_refused_by_name() {
     assert_eq!(
         error,
         "flows[1].packet: frames of flow \"b\" cannot be told from those of flow \"a\": frames of 64 bytes have no room for a mark, \
-         and no header field has one value in all frames of one flow and another in those of the other. Give the two flows different \
-         values in a field (an address, a port number, a VLAN ID), different rx_names, or \"b\" frames of 66 bytes or more"
+         and every header field can have the same value in both. Give a field (an address, a port number, a VLAN ID) \
+         different values or ranges in the two flows, or give them different rx_names, or \"b\" frames of 66 bytes or more"
     );
     // A mark in one of them is enough.
     let mut marked = plain("b");
@@ -135,6 +135,55 @@ fn a_field_or_a_port_tells_flows_apart() {
     assert!(told(&[at("a", &["p"]), at("b", &[])]).is_err());
 }
 
+/// Destination ports from `start` on, `count` of them.
+fn ports(name: &str, start: u32, count: u32) -> Value {
+    let ports =
+        json!({"choice": "increment", "increment": {"start": start, "step": 1, "count": count}});
+    tcp(name, [json!({}), json!({}), json!({"dst_port": ports})], &[])
+}
+
+#[test]
+fn ranges_tell_flows_apart() {
+    assert!(told(&[ports("a", 1000, 1000), ports("b", 2000, 1000)]).is_ok());
+    let error = told(&[ports("a", 1000, 1000), ports("b", 1999, 1000)]).unwrap_err();
+    assert!(error.starts_with("flows[1].packet: frames of flow \"b\" cannot"), "{error}");
+    let port = |number| tcp("b", [json!({}), json!({}), json!({"dst_port": value(number)})], &[]);
+    assert!(told(&[ports("a", 1000, 1000), port(2000)]).is_ok());
+    assert!(told(&[ports("a", 1000, 1000), port(1500)]).is_err());
+    let many: Vec<Value> = (0..1024).map(|i| ports(&i.to_string(), 60 * i, 60)).collect();
+    assert!(told(&many).is_ok());
+}
+
+#[test]
+fn fields_come_first_where_no_frame_with_a_short_mark_has_them() {
+    let sized = |mut flow: Value, size: u32| {
+        flow["size"]["fixed"] = json!(size);
+        flow
+    };
+    let mut bare = ports("bare", 3000, 10);
+    bare["metrics"]["enable"] = json!(false);
+    let flows =
+        [sized(ports("short", 1000, 10), 66), ports("a", 2000, 10), bare, ports("b", 1005, 10)];
+    let plan = plan(&flows);
+    let found = marks(&plan).unwrap();
+    for (index, flow) in plan.flows.iter().enumerate() {
+        let Source::Frames(spec) = &flow.source else { panic!() };
+        let mut frames = vec![Vec::new(); 10];
+        packet::writer::FrameWriter::new(spec, 0).unwrap().write(&mut frames, 0, false);
+        for frame in frames {
+            let number = Some(index as u16);
+            let distinct = if [1, 2].contains(&index) { number } else { None };
+            assert_eq!(found.distinct.find(&frame, |_| true), distinct);
+            let counted = [1, 3].contains(&index);
+            // Ports 1005 to 1009 are of both, and the mark comes first there.
+            if index > 0 {
+                let number = if counted { number } else { None };
+                assert_eq!(found.classifier.find(&frame, |_| true), number);
+            }
+        }
+    }
+}
+
 #[test]
 fn frames_of_a_file_must_not_fit() {
     use crate::plan::Rate;
@@ -175,7 +224,7 @@ fn frames_of_a_file_must_not_fit() {
             ..flow.clone()
         };
         let plan = Plan { flows: vec![flow.clone(), replay], ..Plan::default() };
-        classifier(&plan).map(drop).map_err(|error| error.errors.join("\n"))
+        marks(&plan).map(drop).map_err(|error| error.errors.join("\n"))
     };
     assert_eq!(told(&[vec![0; 60], vec![1; 60]], vec![]), Ok(()));
     let error = told(&[vec![0; 60], frames[0].clone()], vec![]).unwrap_err();

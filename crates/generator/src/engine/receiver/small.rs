@@ -2,7 +2,8 @@
 //! Frames that have no room for a full signature: known by a short one or by header fields.
 //!
 //! Each frame is looked at in this order: full signature, short signature of a flow that has such, header
-//! fields. A frame with a damaged full signature is no other flow's.
+//! fields. A frame with a damaged full signature is no other flow's. A short signature does not count in a frame with
+//! header fields that only flows without signatures have: its last bytes look like one by chance.
 
 use std::sync::Arc;
 
@@ -20,14 +21,18 @@ pub struct Small {
     /// Whether some have short signatures.
     short: bool,
     classifier: Arc<Classifier>,
+    distinct: Arc<Classifier>,
 }
 
 impl Small {
     /// `None` where all flows have full signatures.
     pub fn of(flows: &Expectations) -> Option<Self> {
         let any = |mark| flows.marks.contains(&mark);
-        (any(Mark::Short) || any(Mark::Fields))
-            .then(|| Small { short: any(Mark::Short), classifier: flows.classifier.clone() })
+        (any(Mark::Short) || any(Mark::Fields)).then(|| Small {
+            short: any(Mark::Short),
+            classifier: flows.classifier.clone(),
+            distinct: flows.distinct.clone(),
+        })
     }
 }
 
@@ -104,7 +109,14 @@ impl Drain<'_> {
     fn short(&self, small: &Small, frame: &[u8]) -> Option<ShortSignature> {
         let found = ShortSignature::read(frame).filter(|_| small.short)?;
         let flow = self.flows.get(usize::from(found.flow))?;
-        (flow.mark == Mark::Short).then_some(found)
+        let chance = || small.distinct.find(frame, |number| self.belongs(number)).is_some();
+        (flow.mark == Mark::Short && !chance()).then_some(found)
+    }
+
+    /// Whether frames of a flow belong at this port.
+    fn belongs(&self, number: u16) -> bool {
+        let flow = self.flows.get(usize::from(number));
+        flow.is_some_and(|flow| flow.rx_mask & self.bit != 0)
     }
 
     /// Finds whose a frame is that does not continue those before it.
@@ -132,11 +144,7 @@ impl Drain<'_> {
             self.count.corrupt += 1;
             return Next::Nothing;
         }
-        let belongs = |number: u16| {
-            let flow = self.flows.get(usize::from(number));
-            flow.is_some_and(|flow| flow.rx_mask & self.bit != 0)
-        };
-        let Some(number) = small.classifier.find(frame, belongs) else {
+        let Some(number) = small.classifier.find(frame, |number| self.belongs(number)) else {
             match small.classifier.find(frame, |_| true) {
                 Some(_) => self.count.misdirected += 1,
                 None => self.count.foreign += 1,

@@ -39,12 +39,12 @@ fn bench(marks: &[Mark]) -> Bench {
         ..setup(index as u16, 0, 1, Limit::Frames(1))
     });
     let fields = specs.iter().enumerate().filter(|(index, _)| marks[*index] == Mark::Fields);
+    let rules: Vec<_> = fields.map(|(index, spec)| (index as u16, spec.rule(false))).collect();
     let expected = Expectations {
         rx_masks: vec![2; marks.len()],
         marks: marks.to_vec(),
-        classifier: Arc::new(Classifier::new(
-            fields.map(|(index, spec)| (index as u16, spec.rule(false))),
-        )),
+        classifier: Arc::new(Classifier::new(rules.clone())),
+        distinct: Arc::new(Classifier::new(rules)),
         integrity: false,
     };
     let ports = vec![Paper::new(0), Paper::new(0)];
@@ -159,6 +159,32 @@ proptest! {
         let all = port.received.get() + foreign + stale + corrupt;
         prop_assert_eq!((port.frames.get(), port.bytes.get()), (all, 60 * all));
     }
+}
+
+#[test]
+fn header_fields_count_before_last_bytes_that_look_like_a_short_signature() {
+    let marks = [Mark::Short, Mark::Fields];
+    let mut bench = bench(&marks);
+    while bench.run & 3 != 0 {
+        bench.start(&[0, 1], 0);
+    }
+    let mut writers = self::writers(&bench, &marks, bench.run);
+    let mut frame = next(&mut writers[1]);
+    // The window, which is 0, stands for flow 0 and run 0 modulo 4. One checksum of 65,536 fits the rest.
+    let by_chance = (0..=u16::MAX).filter(|checksum| {
+        frame[54..56].copy_from_slice(&checksum.to_be_bytes());
+        ShortSignature::read(&frame).is_some()
+    });
+    let by_chance: Vec<u16> = by_chance.collect();
+    assert_eq!(by_chance.len(), 1);
+    frame[54..56].copy_from_slice(&by_chance[0].to_be_bytes());
+    let frames =
+        [next(&mut writers[0]), frame.clone(), next(&mut writers[1]), frame, next(&mut writers[0])];
+    bench.receive(1, frames);
+    let received = |flow: usize| bench.books.rx[0].flows[flow].received.get();
+    assert_eq!((received(0), received(1)), (2, 3));
+    let order = &bench.books.rx[0].flows[0].sequence;
+    assert_eq!((order.in_order.get(), order.duplicates.get(), order.missing.get()), (2, 0, 0));
 }
 
 #[test]
