@@ -60,6 +60,19 @@ def vlan_ipv6(made: Any) -> None:
     made.packet.ethernet().vlan().ipv6()
 
 
+def fragments(made: Any) -> None:
+    """No header that is known stands behind that of IPv4."""
+    _, ip, custom = made.packet.ethernet().ipv4().custom()
+    ip.src.value, ip.fragment_offset.value, ip.protocol.value = "198.18.0.3", 20, 6
+    custom.bytes = "ab" * 24
+
+
+def ipv4_options(made: Any) -> None:
+    _, ip, _ = made.packet.ethernet().ipv4().udp()
+    ip.src.value = "198.18.0.4"
+    ip.options.add().choice = "router_alert"
+
+
 def udp(made: Any) -> None:
     made.packet.ethernet().ipv4().udp()
 
@@ -73,6 +86,8 @@ STACKS: dict[str, tuple[Callable[[Any], None], str]] = {
     "ipv6-vlan": (vlan_ipv6, "fields"),
     "ipv6-imix": (ipv6_imix, "fields"),
     "mpls-udp": (mpls_udp, "short"),
+    "fragments": (fragments, "fields"),
+    "ipv4-options": (ipv4_options, "short"),
     "udp": (udp, "full"),
 }
 
@@ -144,6 +159,34 @@ def test_a_forwarder_may_rewrite_mac_addresses(ring: Generator, directory: Path)
         eventually(ring.stopped)
         eventually(lambda: all(each.frames_rx == FRAMES for each in ring.flows().values()))
         for name in STACKS:
+            assert check(ring, name)[0].loss == 0
+        assert ring.port()["foreign"] == 0
+        part(ring, far)
+
+
+def test_a_router_may_change_hop_limits(ring: Generator, directory: Path) -> None:
+    stacks = ("tcp", "ipv6-imix", "ipv6", "udp")
+    config = configured(f"memif:{directory}/s", stacks)
+    for flow in config.flows:
+        if flow.name == "udp":
+            flow.packet[1].dst.value = "198.19.0.2"
+    ring.api.set_config(config)
+    routes = {"ipv4": directory / "routes4", "ipv6": directory / "routes6"}
+    routes["ipv4"].write_text("R198.19.0.0/16 0\n")
+    routes["ipv6"].write_text("R2001:db8::/32 0\n")
+    options = ["-p", "1", "-P", "--config", "(0,0,1)"]
+    options += [word for kind, path in routes.items() for word in (f"--routes_{kind}", str(path))]
+    devices = [memif(directory / "s")]
+    with forwarder(directory, "l3fwd-graph", devices, options, lcores=2) as far:
+        far.wait()
+        eventually(lambda: ring.link() == "up", far.log.read_text)
+        ring.transmit("start")
+        eventually(ring.stopped)
+        eventually(
+            lambda: all(each.frames_rx == FRAMES for each in ring.flows().values()),
+            lambda: [(each.name, each.frames_rx) for each in ring.flows().values()],
+        )
+        for name in stacks:
             assert check(ring, name)[0].loss == 0
         assert ring.port()["foreign"] == 0
         part(ring, far)

@@ -90,13 +90,6 @@ def mpls_tcp(made: Any) -> None:
     made.size.fixed = 66
 
 
-def fragments(made: Any) -> None:
-    """Behind the IP header stands what looks like nothing else."""
-    _, ip4, custom = headers(made, "ethernet", "ipv4", "custom")
-    ip4.fragment_offset.value, ip4.protocol.value = 185, 6
-    custom.bytes = "ab" * 24
-
-
 def options(made: Any) -> None:
     _, ip4, _ = headers(made, "ethernet", "ipv4", "udp")
     ip4.options.add().choice = "router_alert"
@@ -115,10 +108,9 @@ STACKS: dict[str, Stack] = {
     "double-tagged-udp": (double_tagged_udp, "short"),
     "double-tagged-tcp": (double_tagged_tcp, "fields"),
     "mpls-tcp": (mpls_tcp, "fields"),
-    "fragments": (fragments, "fields"),
     "options": (options, "short"),
 }
-ROUTED = ("tcp", "more-tcp", "ipv6-udp", "ipv6-imix", "fragments", "options")
+ROUTED = ("tcp", "more-tcp", "ipv6-udp", "ipv6-imix", "options")
 
 
 @contextmanager

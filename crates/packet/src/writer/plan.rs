@@ -16,6 +16,7 @@ use crate::classifier::Rule;
 use crate::field::Pattern;
 use crate::frame::{Checksum, FieldValue, FrameError, FrameSpec, Header};
 use crate::headers::{Auto, Cover, FieldKind, HeaderKind, Transit, UDP};
+use crate::vlan;
 
 /// What [`plan`] makes of a description.
 pub struct Plan {
@@ -204,6 +205,7 @@ pub fn rule(spec: &FrameSpec, rewritten: bool) -> Rule {
     }
     let places = places(spec, &starts);
     let counts = |place: &Place<'_>| match place.kind.transit {
+        _ if names_first_tag(place) => false,
         Transit::Kept => true,
         Transit::Rewritten => rewritten,
         Transit::Volatile => false,
@@ -242,6 +244,14 @@ pub fn rule(spec: &FrameSpec, rewritten: bool) -> Rule {
         }
     }
     rule
+}
+
+/// Whether a field is the type of the first VLAN tag. Kernels and devices take that tag out of the frame, and who puts it
+/// back may not know its type: net_af_packet writes 0x8100 for 0x88a8.
+fn names_first_tag(place: &Place<'_>) -> bool {
+    let What::Constant(number) = place.what else { return false };
+    let is_tag = u16::try_from(number).is_ok_and(vlan::is_tag);
+    (place.header, place.kind.auto) == (0, Auto::EtherType) && is_tag
 }
 
 /// Puts the checksums that never change into the image. The others, and where each went.

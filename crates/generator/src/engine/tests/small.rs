@@ -161,6 +161,36 @@ proptest! {
     }
 }
 
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+    // Frames of any length, damaged frames of ours among them, are counted once and never panic.
+    #[test]
+    fn whatever_arrives_is_counted_once(
+        frames in prop::collection::vec(
+            (prop::option::of(0..MARKS.len()), prop::collection::vec(any::<u8>(), 0..80), 0usize..80, any::<prop::sample::Index>()), 1..80,
+        ),
+    ) {
+        let mut bench = bench(&MARKS);
+        let mut writers = self::writers(&bench, &MARKS, bench.run);
+        let frames: Vec<Vec<u8>> = frames.into_iter().map(|(flow, bytes, len, at)| {
+            let Some(flow) = flow else { return bytes };
+            let mut frame = next(&mut writers[flow]);
+            let at = at.index(frame.len());
+            frame.splice(at..(at + bytes.len() / 8).min(60), bytes.iter().take(bytes.len() / 8).copied());
+            frame.truncate(len);
+            frame
+        }).collect();
+        let (count, len) = (frames.len() as u64, frames.iter().map(Vec::len).sum::<usize>() as u64);
+        bench.receive(1, frames);
+        let books = &bench.books.rx[0];
+        let port = &books.ports[1];
+        let others = port.foreign.get() + port.stale.get() + port.corrupt.get() + port.misdirected.get();
+        prop_assert_eq!((port.frames.get(), port.bytes.get()), (count, len));
+        prop_assert_eq!(port.received.get() + others, count);
+        prop_assert_eq!(books.flows.iter().map(|flow| flow.received.get()).sum::<u64>(), port.received.get());
+    }
+}
+
 #[test]
 fn header_fields_count_before_last_bytes_that_look_like_a_short_signature() {
     let marks = [Mark::Short, Mark::Fields];
