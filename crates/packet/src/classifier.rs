@@ -132,9 +132,9 @@ impl Rule {
         let (low, high) = (low as u64 & max, high as u64 & max);
         let range = Range { at, shift: 64 - end as u32, max, low, high };
         let (mask, value) = self.bits(&range);
+        self.len = self.len.max(at + end.div_ceil(8));
         // All values that the mask allows.
         if (low, high) != (value, value | max & !mask) {
-            self.len = self.len.max(at + end.div_ceil(8));
             self.ranges.push(range);
         }
     }
