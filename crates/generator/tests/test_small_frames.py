@@ -166,7 +166,8 @@ def test_a_forwarder_may_rewrite_mac_addresses(ring: Generator, directory: Path)
 
 def test_a_router_may_change_hop_limits(ring: Generator, directory: Path) -> None:
     stacks = ("tcp", "ipv6-imix", "ipv6", "udp")
-    config = configured(f"memif:{directory}/s", stacks)
+    # Slow, for both lcores of the forwarder share a CPU.
+    config = configured(f"memif:{directory}/s", stacks, pps=1000)
     for flow in config.flows:
         if flow.name == "udp":
             flow.packet[1].dst.value = "198.19.0.2"

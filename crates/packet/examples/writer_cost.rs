@@ -130,6 +130,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let mut integrity = stack(published.clone(), Sizes::Fixed(1518));
     integrity.signature = Some(SignatureSpec::Full { stamped: true, integrity: true });
     let tagged = vec![ethernet(), Header::new(&VLAN), ipv4.clone(), udp.clone()];
+    let full = stack(tagged.clone(), Sizes::Fixed(68));
     let mut short = stack(tagged, Sizes::Fixed(64));
     short.signature = Some(SignatureSpec::Short);
     let tcp = Header::new(&TCP).with("src_port", count(10_000, 1000))?;
@@ -141,6 +142,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let cases = [
         ("IPv4/UDP 64, 4 fields", stack(published.clone(), Sizes::Fixed(64)), false),
         ("IPv4/UDP 64, no field", stack(constant, Sizes::Fixed(64)), false),
+        ("VLAN/IPv4/UDP 68, 4 fields, full mark", full, false),
         ("VLAN/IPv4/UDP 64, 4 fields, short mark", short, false),
         ("IPv4/TCP 64, 3 fields, no mark", bare, false),
         ("IPv6/UDP 84, 4 fields", stack(vec![ethernet(), ipv6, udp], Sizes::Fixed(84)), false),
