@@ -166,14 +166,17 @@ venv: packages
 # What `run graph` runs. By itself, because one core takes minutes for it: each cell is a program of
 # its own to the compiler. The demos do without.
 graph-bench: packages
-	$(Q)$(CARGO) build $(BUILT) --release --locked --bin graph-bench
+	$(Q)$(CARGO) build $(BUILT) --locked --bin graph-bench
 
 # For any processor of the architecture, and for this one alone, which native C is compared with.
 native-graph: graph-bench ## build the graph benchmark, which run graph needs, and the one of lookups, for this processor (5 minutes)
 	$(Q)RUSTFLAGS='-C target-cpu=native' $(CARGO) build --release --locked --bin graph-bench --bin lookup-bench --target-dir target/native
 
 # All but what only `make bench` or a test runs. The same for both targets: others would ask for other features of
-# dependencies, and cargo would compile the libraries again.
-BUILT = --workspace $(addprefix --exclude linerate-,bench-lookup bench-nat fuzz)
+# dependencies, and cargo would compile the libraries again. LINERATE_PROFILE=checked, as CI has it, makes the programs of what
+# the tests are made of: with the features that all packages and an example ask for.
+LINERATE_PROFILE ?= release
+BUILT = --workspace --profile $(LINERATE_PROFILE) $(if $(filter release,$(LINERATE_PROFILE)), \
+  $(addprefix --exclude linerate-,bench-lookup bench-nat fuzz),--example devices)
 programs: packages
-	$(Q)$(CARGO) build $(BUILT) --exclude linerate-bench-graph --release --locked
+	$(Q)$(CARGO) build $(BUILT) --lib --bins --exclude linerate-bench-graph --locked

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import subprocess
@@ -18,7 +19,13 @@ from linerate.experiments.graph.design import cells_of, planned
 from linerate.experiments.graph.options import Options
 from linerate.experiments.graph.presets import PRESETS
 from linerate.experiments.graph.running.conversation import Asked, CellOffer, Conversation, Slice
-from linerate.experiments.graph.running.programs import NATIVE_SUFFIX, PROGRAM, find
+from linerate.experiments.graph.running.programs import (
+    C_BUILDS,
+    NATIVE_SUFFIX,
+    PROGRAM,
+    Programs,
+    find,
+)
 from linerate.host.cores import cpus
 from linerate.host.errors import MissingError
 from linerate.host.places import rust_binary
@@ -61,8 +68,13 @@ def built() -> None:
 
 @pytest.fixture(scope="module")
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
-    """Run the program with every build of the C nodes that exists."""
-    programs = find()
+    """Run the program with one build of the C nodes: gcc needs half a minute for each."""
+    with running(find(["gcc"]), tmp_path_factory) as program:
+        yield program
+
+
+@contextlib.contextmanager
+def running(programs: Programs, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
     assert programs.libraries, programs.left_out
     runtime = str(tmp_path_factory.mktemp("graph-bench"))
     argv = [str(programs.rust), *EAL, "--file-prefix", "graph-bench", "--"]
@@ -85,6 +97,21 @@ def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Bench]:
 
 
 def test_all_arms_of_every_cell_do_the_same_work(bench: Bench) -> None:
+    same_work(bench)
+
+
+@pytest.mark.second_tier
+def test_every_build_of_the_c_nodes_does_the_same_work(
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    programs = find()
+    assert set(programs.libraries) == set(C_BUILDS), programs.left_out
+    with running(programs, tmp_path_factory) as bench:
+        same_work(bench)
+
+
+def same_work(bench: Bench) -> None:
+    """Every arm of every cell does what its other arms do."""
     cells = bench.ask(do="cells")["cells"]
     arms = {arm for each in cells for arm in each["arms"]}
     assert {"c-graph/gcc", "rust-graph", *FUSED, "one-loop"} <= arms
@@ -130,7 +157,7 @@ def test_what_is_without_meaning_is_absent(bench: Bench) -> None:
 
 def test_the_arms_of_another_build_have_names_of_their_own() -> None:
     with RunDirectory() as run:
-        command = find().command(
+        command = find(["gcc"]).command(
             native=True,
             cpu=cpus.Cores.choose().forwarder,
             memory=Memory.choose("no"),
@@ -221,7 +248,7 @@ def test_what_cannot_be_asked_is_said_and_it_goes_on(bench: Bench, line: str, sa
 
 
 def test_mistakes_of_its_command_line_end_it(tmp_path: Path) -> None:
-    programs = find()
+    programs = find(["gcc"])
     for options, said in (
         (["--library", "x"], "--library takes BUILD=FILE, not"),
         (["--library", f"x={tmp_path}/none.so"], f"--library x={tmp_path}/none.so"),

@@ -18,7 +18,7 @@ if [[ $* == *-max_total_time=* ]]; then
     exit 70
 fi
 for file; do :; done
-while grep -q endless "$file"; do :; done
+! grep -q endless "$file" || while :; do :; done
 """
 
 
@@ -29,6 +29,9 @@ def tree(tmp_path: Path) -> Path:
     (root / "scripts").mkdir(parents=True)
     for name in ("run-fuzzers", "lib.sh"):
         shutil.copy(SCRIPTS / name, root / "scripts")
+    # A second of a CPU is as good as five.
+    script = root / "scripts/run-fuzzers"
+    script.write_text(script.read_text().replace("\nslow=5\n", "\nslow=1\n"))
     shutil.copy(SCRIPTS.parent / "Cargo.toml", root)
     cargo = root / "scripts/cargo"
     cargo.write_text("#!/bin/sh\n")
@@ -54,7 +57,7 @@ def run(tree: Path, name: str, content: str) -> subprocess.CompletedProcess[str]
 def test_an_input_that_waited_for_a_cpu_is_no_finding(tree: Path) -> None:
     done = run(tree, "timeout-1", "quick")
     assert (done.returncode, done.stderr) == (0, "")
-    assert "inputs that took 5 s by the clock, but less of a CPU: 1\n" in done.stdout
+    assert "inputs that took 1 s by the clock, but less of a CPU: 1\n" in done.stdout
     assert not (tree / "target/fuzz/artifacts/parser/timeout-1").exists()
 
 

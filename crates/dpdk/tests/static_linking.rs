@@ -31,7 +31,7 @@ fn a_static_program_has_the_drivers_of_a_dynamic_one() {
         assert!(attached.contains(&format!("{name}0: driver {name}\n")), "{attached}");
     }
 
-    let program = example(&["--features", "static"]);
+    let program = example(&["--features", "linerate-dpdk/static"]);
     let libraries = libraries(&program);
     assert!(!libraries.contains("librte_"), "{libraries}");
     assert!(!libraries.contains("not found"), "{libraries}");
@@ -44,7 +44,7 @@ fn a_static_program_has_the_drivers_of_a_dynamic_one() {
 /// Builds the example and copies it, because the next build replaces it.
 fn example(features: &[&str]) -> PathBuf {
     let directory = built::examples(&[&["--example", "devices"], features].concat());
-    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("devices{}", features.concat()));
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("devices-{}", features.len()));
     std::fs::copy(directory.join("devices"), &copy).unwrap();
     copy
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A valid configuration: the meaning of the OTG model, without its JSON.
 
-use packet::frame::FrameSpec;
+use packet::frame::{FrameSpec, SignatureSpec};
 
 use crate::capture::CapturePlan;
 use crate::location::Location;
@@ -91,10 +91,41 @@ impl Source {
     }
 }
 
+/// How a flow's frames are recognised when they arrive.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mark {
+    /// Not at all: they are not counted as the flow's.
+    #[default]
+    None,
+    /// A signature.
+    Full,
+    /// A short signature.
+    Short,
+    /// Header fields.
+    Fields,
+}
+
+impl Mark {
+    /// Its name in metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Mark::None => "none",
+            Mark::Full => "full",
+            Mark::Short => "short",
+            Mark::Fields => "fields",
+        }
+    }
+
+    /// True if frames have numbers, so that order and duplicates are known.
+    pub const fn is_numbered(self) -> bool {
+        matches!(self, Mark::Full | Mark::Short)
+    }
+}
+
 /// What is measured for a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Metrics {
-    /// True if it appears in the flow metrics. Its frames then carry a signature.
+    /// True if it appears in the flow metrics. Its frames are then recognised by a [`Mark`].
     pub enable: bool,
     /// True if the metrics include the loss.
     pub loss: bool,
@@ -116,6 +147,21 @@ impl FlowPlan {
     /// Returns true if its frames carry stamps.
     pub fn is_stamped(&self) -> bool {
         self.metrics.enable && self.metrics.latency
+    }
+
+    /// How its frames are recognised when they arrive.
+    pub fn mark(&self) -> Mark {
+        match &self.source {
+            Source::Frames(spec) => match spec.signature {
+                Some(SignatureSpec::Full { .. }) => Mark::Full,
+                Some(SignatureSpec::Short) => Mark::Short,
+                None if self.metrics.enable => Mark::Fields,
+                None => Mark::None,
+            },
+            // Only the self-test counts a file's frames, because it has written them with signatures.
+            Source::Replay(..) if self.metrics.enable => Mark::Full,
+            Source::Replay(..) => Mark::None,
+        }
     }
 
     /// The ports where it is received, as a bit mask.

@@ -94,14 +94,16 @@ def forwarder(
     program: str,
     devices: Sequence[str],
     options: Sequence[str] = (),
+    lcores: int = 1,
 ) -> Iterator[Forwarder]:
-    """One of our forwarders; on the last CPU, for generators take the first.
+    """One of our forwarders; all its lcores on the last CPU, for generators take the first.
 
     It is killed at the end: take its link apart before, by `part`.
     """
     name = f"{program}-{time.monotonic_ns()}"
     log = directory / f"{name}.log"
-    command = [str(BIN / program), "--lcores", f"0@{CPUS[-1]}", *MEMORY, "--file-prefix", name]
+    places = ",".join(f"{lcore}@{CPUS[-1]}" for lcore in range(lcores))
+    command = [str(BIN / program), "--lcores", places, *MEMORY, "--file-prefix", name]
     for device in devices:
         command += ["--vdev", device]
     with log.open("wb") as output:

@@ -126,7 +126,7 @@ def test_columns_are_chosen(ring: Generator) -> None:
     [
         (lambda c: c.flows[0].packet.gtpv2(), "flows[0].packet[3].gtpv2"),
         (lambda c: setattr(c.flows[0].size, "fixed", 2000), "flows[0].size.fixed"),
-        (lambda c: c.flows[0].packet.vxlan(), "flows[0].size: "),
+        (lambda c: c.flows[0].packet.vxlan().ethernet(), "flows[0].size: "),
         (lambda c: setattr(c.flows[0].rate, "percentage", 10), "flows[0].rate.percentage"),
         (lambda c: setattr(c.flows[0].duration.continuous, "gap", 13), "flows[0].duration.con"),
         (

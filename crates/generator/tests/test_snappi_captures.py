@@ -169,7 +169,7 @@ def test_a_full_buffer_keeps_the_newest_frames_or_the_oldest(running: Generator)
             gone, other = other, gone
         assert (total, other) == (stored + books["capture_dropped"] + gone, 0)
         if overwrite:
-            assert part(stored - 9)[-1] == total - 1
+            assert total - 1 - books["capture_dropped"] <= part(stored - 9)[-1] < total
             assert part(1)[0] >= total - stored - books["capture_dropped"]
         else:
             assert part(1)[0] == 0

@@ -181,14 +181,51 @@ def test_frames_with_metrics_end_in_the_generators_mark(running: Generator, size
     assert (metrics.frames_rx, metrics.bytes_rx) == (50, 50 * size)
 
 
-def test_a_frame_too_small_for_its_headers_and_mark_is_refused(running: Generator) -> None:
-    config, flow = captured_flow(1)
-    flow.packet.ethernet().vlan().ipv4().udp()
-    flow.size.fixed = 64
-    assert len(sent(running, config)) == 1
+@pytest.mark.parametrize(
+    ("size", "mark"), [(62 + FCS, "fields"), (71 + FCS, "short"), (80 + FCS, "full")]
+)
+def test_the_mark_is_the_longest_that_has_room(running: Generator, size: int, mark: str) -> None:
+    """Headers of 62 bytes."""
+    config, flow = captured_flow(40)
+    flow.packet.ethernet().ipv6().udp()
+    flow.payload.choice = "increment_byte"
+    flow.size.fixed = size
+    flow.metrics.enable = flow.metrics.loss = True
+    frames = sent(running, config)
+    # What the flow sends without metrics.
+    flow.metrics.enable = False
+    plain = sent(running, config)
     flow.metrics.enable = True
+    metric = run(running.api, config)["f"]
+    assert running.flow("f")["mark"] == mark
+    assert (metric.frames_tx, metric.frames_rx, metric.loss) == (40, 40, 0)
+    if mark == "fields":
+        assert frames == plain
+        return
+    at = (size - FCS - (8 if mark == "short" else 18)) & ~1
+    for k, (frame, other) in enumerate(zip(frames, plain, strict=True)):
+        # Only the mark and the checksum over it differ.
+        assert frame[:60] + frame[62:at] == other[:60] + other[62:at]
+        if mark == "short":
+            run_and_flow, sequence, check = struct.unpack(">HIH", frame[at : at + 8])
+            assert (run_and_flow & 0x3FFF, sequence) == (0, k)
+            assert check == checksum(frame[at : at + 6] + b"\x4c\x52")
+            assert frame[at + 8 :] == bytes(len(frame) - at - 8)
+
+
+def test_a_frame_too_small_for_its_headers_is_refused(running: Generator) -> None:
+    config, flow = captured_flow(1)
+    flow.packet.ethernet().ipv6().udp()
+    flow.size.fixed = 64
+    for flow.metrics.enable in (False, True):
+        (error,) = errors(lambda: running.api.set_config(config))
+        assert error == (
+            "flows[0].size: a frame of 64 bytes has no room for ethernet/ipv6/udp headers "
+            "(62 bytes): 66 bytes or more"
+        )
+    # Latency needs the full mark.
+    flow.size.fixed = 66
+    flow.metrics.latency.enable = True
     (error,) = errors(lambda: running.api.set_config(config))
-    assert error.startswith("flows[0].size: ")
-    assert "68" in error  # the size that has room
-    flow.size.fixed = 68
-    assert run(running.api, config)["f"].frames_rx == 1
+    assert error.startswith("flows[0].size: a frame of 66 bytes has no room")
+    assert "84 bytes or more" in error

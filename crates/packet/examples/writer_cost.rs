@@ -12,7 +12,7 @@ use std::time::Instant;
 
 use packet::field::Pattern;
 use packet::frame::{FrameError, FrameSpec, Header, SignatureSpec};
-use packet::headers::{ETHERNET, IPV4, IPV6, UDP, VXLAN};
+use packet::headers::{ETHERNET, IPV4, IPV6, TCP, UDP, VLAN, VXLAN};
 use packet::payload::Payload;
 use packet::size::Sizes;
 use packet::writer::{Buffer, FrameWriter};
@@ -118,7 +118,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         headers,
         sizes,
         payload: Payload::default(),
-        signature: Some(SignatureSpec { stamped: true, integrity: false }),
+        signature: Some(SignatureSpec::Full { stamped: true, integrity: false }),
     };
     let ethernet = || Header::new(&ETHERNET);
     let [ipv4, udp] = counting(Header::new(&IPV4), 0xc612_0001, 0xc613_0001)?;
@@ -128,13 +128,23 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let vxlan = [outer, published.clone()].concat();
     let constant = vec![ethernet(), Header::new(&IPV4), Header::new(&UDP)];
     let mut integrity = stack(published.clone(), Sizes::Fixed(1518));
-    integrity.signature = Some(SignatureSpec { stamped: true, integrity: true });
+    integrity.signature = Some(SignatureSpec::Full { stamped: true, integrity: true });
+    let tagged = vec![ethernet(), Header::new(&VLAN), ipv4.clone(), udp.clone()];
+    let full = stack(tagged.clone(), Sizes::Fixed(68));
+    let mut short = stack(tagged, Sizes::Fixed(64));
+    short.signature = Some(SignatureSpec::Short);
+    let tcp = Header::new(&TCP).with("src_port", count(10_000, 1000))?;
+    let mut bare = stack(vec![ethernet(), ipv4.clone(), tcp], Sizes::Fixed(64));
+    bare.signature = None;
     let imix = || Sizes::preset("imix").unwrap_or(Sizes::Fixed(64));
 
     println!("{:40} {:>6} {:>6}", "cycles per frame, buffers:", "32", "512");
     let cases = [
         ("IPv4/UDP 64, 4 fields", stack(published.clone(), Sizes::Fixed(64)), false),
         ("IPv4/UDP 64, no field", stack(constant, Sizes::Fixed(64)), false),
+        ("VLAN/IPv4/UDP 68, 4 fields, full mark", full, false),
+        ("VLAN/IPv4/UDP 64, 4 fields, short mark", short, false),
+        ("IPv4/TCP 64, 3 fields, no mark", bare, false),
         ("IPv6/UDP 84, 4 fields", stack(vec![ethernet(), ipv6, udp], Sizes::Fixed(84)), false),
         ("IPv4/UDP 1518, resident", stack(published.clone(), Sizes::Fixed(1518)), true),
         ("IPv4/UDP 1518, resident, integrity", integrity, true),

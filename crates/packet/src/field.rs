@@ -56,29 +56,55 @@ impl Pattern {
         }
     }
 
+    /// The smallest and the largest value in a field with the largest value `max`, all of whose bits are ones;
+    /// `None` if values wrap around.
+    pub(crate) fn bounds(&self, max: u128) -> Option<(u128, u128)> {
+        let first = self.first() & max;
+        match *self {
+            Pattern::Value(_) => Some((first, first)),
+            Pattern::Values(ref values) => {
+                let values = || values.iter().map(|value| value & max);
+                Some((values().min().unwrap_or(0), values().max().unwrap_or(0)))
+            }
+            Pattern::Random { min, max: most, .. } => {
+                let most = most.max(min);
+                ((min ^ most) & !max == 0).then_some((min & max, most & max))
+            }
+            Pattern::Increment { step, count, .. } => {
+                let way = step.checked_mul(u128::from(count.max(1) - 1))?;
+                let last = first.checked_add(way).filter(|last| *last <= max)?;
+                Some((first, last))
+            }
+            Pattern::Decrement { step, count, .. } => {
+                let way = step.checked_mul(u128::from(count.max(1) - 1))?;
+                Some((first.checked_sub(way)?, first))
+            }
+        }
+    }
+
     /// How many of the low bits differ between values, at most, in a field with the largest value
     /// `max`, all of whose bits are ones.
     pub(crate) fn changing_bits(&self, max: u128) -> u32 {
-        let differ = |a: u128, b: u128| 128 - ((a ^ b) & max).leading_zeros();
-        let whole = 128 - max.leading_zeros();
-        let first = self.first();
+        // All values between two numbers have the high bits that both have.
+        let differ = |(low, high): (u128, u128)| 128 - (low ^ high).leading_zeros();
+        self.bounds(max).map_or(128 - max.leading_zeros(), differ)
+    }
+
+    /// The bits that may differ between values, in a field with the largest value `max`, all of whose
+    /// bits are ones.
+    pub(crate) fn varying(&self, max: u128) -> u128 {
+        let ones = |bits: u32| 1u128.checked_shl(bits).map_or(u128::MAX, |bit| bit - 1);
+        let changing = ones(self.changing_bits(max));
         match *self {
-            Pattern::Value(_) => 0,
             Pattern::Values(ref values) => {
-                values.iter().map(|value| differ(first, *value)).max().unwrap_or(0)
+                let first = self.first();
+                values.iter().fold(0, |bits, value| bits | (value ^ first)) & max
             }
-            // What lies between two numbers has the high bits that both have.
-            Pattern::Random { min, max, .. } => differ(min, max.max(min)),
-            Pattern::Increment { start, step, count } => {
-                let (start, moves) = (start & max, u128::from(count.max(1) - 1));
-                let last = step.checked_mul(moves).and_then(|way| start.checked_add(way));
-                last.filter(|last| *last <= max).map_or(whole, |last| differ(start, last))
+            // Multiples of a power of two leave the bits below it alone.
+            Pattern::Increment { step, .. } | Pattern::Decrement { step, .. } => {
+                changing & !ones(step.trailing_zeros())
             }
-            Pattern::Decrement { start, step, count } => {
-                let (start, moves) = (start & max, u128::from(count.max(1) - 1));
-                let last = step.checked_mul(moves).and_then(|way| start.checked_sub(way));
-                last.map_or(whole, |last| differ(start, last))
-            }
+            Pattern::Value(_) | Pattern::Random { .. } => changing,
         }
     }
 

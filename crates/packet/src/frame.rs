@@ -7,10 +7,11 @@ mod error;
 pub use error::FrameError;
 
 use crate::FCS_LEN;
+use crate::classifier::Rule;
 use crate::field::Pattern;
 use crate::headers::{self, FieldKind, HeaderKind};
 use crate::payload::Payload;
-use crate::signature;
+use crate::signature::{self, short};
 use crate::size::{MIN_LEN_WITH_FCS, Sizes};
 
 /// What a checksum field holds.
@@ -158,23 +159,68 @@ impl Header {
 }
 
 /// By which frames are known again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct SignatureSpec {
-    /// Whether signatures carry the moment of sending.
-    pub stamped: bool,
-    /// Whether frames carry a checksum of their payload (4 bytes more).
-    pub integrity: bool,
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum SignatureSpec {
+    /// A signature ([`signature::Signature`]).
+    Full {
+        /// Whether it carries the moment of sending.
+        stamped: bool,
+        /// Whether frames carry a checksum of their payload (4 bytes more).
+        integrity: bool,
+    },
+    /// A short one, for frames without room for the other ([`short::ShortSignature`]).
+    Short,
+}
+
+impl Default for SignatureSpec {
+    /// A full one without stamp and checksum of the payload.
+    fn default() -> Self {
+        SignatureSpec::Full { stamped: false, integrity: false }
+    }
 }
 
 impl SignatureSpec {
     /// Bytes that it takes of a frame.
     pub const fn len(&self) -> usize {
-        signature::LEN + if self.integrity { signature::EXTENSION_LEN } else { 0 }
+        match self {
+            SignatureSpec::Full { integrity: true, .. } => {
+                signature::LEN + signature::EXTENSION_LEN
+            }
+            SignatureSpec::Full { integrity: false, .. } => signature::LEN,
+            SignatureSpec::Short => short::LEN,
+        }
     }
 
     /// Never.
     pub const fn is_empty(&self) -> bool {
         false
+    }
+
+    /// Whether it carries the moment of sending.
+    pub const fn is_stamped(&self) -> bool {
+        matches!(self, SignatureSpec::Full { stamped: true, .. })
+    }
+
+    /// Whether frames carry a checksum of their payload.
+    pub const fn has_integrity(&self) -> bool {
+        matches!(self, SignatureSpec::Full { integrity: true, .. })
+    }
+
+    /// The flows that it can tell apart have numbers below this.
+    pub const fn max_flows(&self) -> u16 {
+        match self {
+            SignatureSpec::Full { .. } => signature::MAX_FLOWS,
+            SignatureSpec::Short => short::MAX_FLOWS,
+        }
+    }
+
+    /// Where it starts in a frame of `frame_len` bytes, its extension left aside; `None` when the frame is too short.
+    #[inline]
+    pub const fn offset(&self, frame_len: usize) -> Option<usize> {
+        match self {
+            SignatureSpec::Full { .. } => signature::offset(frame_len),
+            SignatureSpec::Short => short::offset(frame_len),
+        }
     }
 }
 
@@ -185,6 +231,7 @@ impl SignatureSpec {
 /// use packet::headers::{ETHERNET, IPV6, UDP};
 /// let stack = [Header::new(&ETHERNET), Header::new(&IPV6), Header::new(&UDP)];
 /// assert_eq!(min_len_with_fcs(&stack, None), 66);
+/// assert_eq!(min_len_with_fcs(&stack, Some(SignatureSpec::Short)), 74);
 /// assert_eq!(min_len_with_fcs(&stack, Some(SignatureSpec::default())), 84);
 /// ```
 pub fn min_len_with_fcs(headers: &[Header], signature: Option<SignatureSpec>) -> usize {
@@ -245,6 +292,34 @@ impl FrameSpec {
         fields.map(kept).sum::<usize>() + self.sizes.kept()
     }
 
+    /// The values and ranges of header fields by which this flow's frames are known; see
+    /// [`crate::classifier`]. With `rewritten` fields count that switches and routers may rewrite
+    /// ([`Transit::Rewritten`](headers::Transit)). Every frame of the flow fits the rule.
+    ///
+    /// ```
+    /// use packet::field::Pattern;
+    /// use packet::{frame::{FrameSpec, Header}, headers, payload::Payload, size::Sizes};
+    /// let ports = Pattern::Increment { start: 0, step: 1, count: 65_536 };
+    /// let spec = |port: u128| -> Result<FrameSpec, packet::frame::FrameError> {
+    ///     Ok(FrameSpec {
+    ///         headers: vec![
+    ///             Header::new(&headers::ETHERNET),
+    ///             Header::new(&headers::IPV4),
+    ///             Header::new(&headers::TCP).with("src_port", ports.clone())?.with("dst_port", port)?,
+    ///         ],
+    ///         sizes: Sizes::Fixed(64),
+    ///         payload: Payload::default(),
+    ///         signature: None,
+    ///     })
+    /// };
+    /// assert!(!spec(80)?.rule(false).overlaps(&spec(81)?.rule(false)));
+    /// assert!(spec(80)?.rule(false).overlaps(&spec(80)?.rule(false)));
+    /// # Ok::<(), packet::frame::FrameError>(())
+    /// ```
+    pub fn rule(&self, rewritten: bool) -> Rule {
+        crate::writer::rule(self, rewritten)
+    }
+
     /// Whether frames of these sizes can be written.
     pub(crate) fn check(&self) -> Result<(), FrameError> {
         for header in &self.headers {
@@ -258,7 +333,7 @@ impl FrameSpec {
                 size,
                 headers: names.join("/"),
                 headers_len: self.headers_len(),
-                signature_len: self.signature.map_or(0, |signature| signature.len()),
+                signature: self.signature,
                 least,
             });
         }
@@ -307,7 +382,14 @@ mod tests {
         assert_eq!(
             error.to_string(),
             "a frame of 64 bytes has no room for ethernet/ipv6/udp headers (62 bytes) and the \
-             18-byte signature: 84 bytes or more; only a flow without metrics has no signature"
+             18-byte signature: 84 bytes or more; a short signature, without stamp and checksum of \
+             the payload, takes 8 bytes"
+        );
+        let error = spec(&["ethernet", "ipv6", "udp"], 64, Some(SignatureSpec::Short)).check();
+        assert_eq!(
+            error.unwrap_err().to_string(),
+            "a frame of 64 bytes has no room for ethernet/ipv6/udp headers (62 bytes) and the \
+             8-byte signature: 74 bytes or more"
         );
         let error = spec(&["ethernet", "ipv6", "udp"], 64, None).check().unwrap_err();
         assert_eq!(
@@ -316,7 +398,7 @@ mod tests {
              or more"
         );
         assert_eq!(spec(&["ethernet", "ipv4", "udp"], 64, signature).check(), Ok(()));
-        let integrity = Some(SignatureSpec { integrity: true, ..SignatureSpec::default() });
+        let integrity = Some(SignatureSpec::Full { stamped: false, integrity: true });
         assert_eq!(spec(&["ethernet", "ipv4", "udp"], 68, integrity).min_len_with_fcs(), 68);
     }
 

@@ -23,6 +23,7 @@
 
 pub mod arp;
 pub mod checksum;
+pub mod classifier;
 pub mod ethernet;
 pub mod extension;
 pub mod field;

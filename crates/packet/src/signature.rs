@@ -21,6 +21,15 @@
 //! The extension, if a flow asks for it, is the 4 bytes before the signature: the length of the
 //! payload in bytes (from the end of the headers to the extension), and an internet checksum over
 //! payload and length. Payload and extension together add zero, too.
+//!
+//! # Frames without room for it
+//! | known by | bytes | gives | does not give |
+//! |---|---|---|---|
+//! | the signature | 18 or 22 | loss, order, duplicates, damage, latency | |
+//! | a short signature ([`short`]) | 8 | loss, order, duplicates | damage, latency |
+//! | header fields ([`crate::classifier`]) | 0 | loss | order, duplicates, damage, latency; frames of an earlier run count |
+
+pub mod short;
 
 use crate::checksum;
 

@@ -19,7 +19,7 @@ pub fn examples(arguments: &[&str]) -> PathBuf {
     }
     // The features of other crates matter too: with these, cargo reuses what it built for the tests
     // of the workspace.
-    let alike = triple.is_none() && !arguments.contains(&"--features");
+    let alike = triple.is_none();
     let output = Command::new(env!("CARGO"))
         .current_dir(env!("CARGO_MANIFEST_DIR"))
         .args(["build", "--quiet", "--locked", "--offline", "--profile"])

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::client::Client;
 use crate::otg::ApiError;
-use crate::plan::{Plan, Source};
+use crate::plan::{Mark, Plan, Source};
 use crate::telemetry::{Histogram, Subject};
 
 /// All statistics at one moment.
@@ -42,6 +42,8 @@ pub struct Flow {
     pub to: Vec<String>,
     /// True for a replayed file, whose frames are not recognised when they return.
     pub replay: bool,
+    /// How its frames are recognised when they arrive.
+    pub mark: Mark,
     /// Frames that are to be sent, or were.
     pub intended: Option<u64>,
     /// Frames offered to the port.
@@ -277,6 +279,7 @@ impl<'a> Observer<'a> {
             from: port(&plan.tx).to_owned(),
             to: plan.rx.iter().map(|index| port(index).to_owned()).collect(),
             replay: matches!(plan.source, Source::Replay(..)),
+            mark: plan.mark(),
             intended: told.number("intended"),
             attempted: number("attempted"),
             accepted: number("accepted"),

@@ -195,6 +195,7 @@ const IPV4_PRIORITY: FieldKind = FieldKind {
     default: 0,
     default_is_auto: false,
     auto: headers::Auto::Default,
+    transit: headers::Transit::Rewritten,
 };
 
 #[cfg(test)]

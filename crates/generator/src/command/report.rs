@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 use super::figures::{Capture, Disturbed, Flow, Pace, Port, Snapshot};
 use super::table::{self, Table, micros, or_dash};
 use crate::engine::{Mode, Settings};
+use crate::plan::Mark;
 
 /// Name and version of the document's schema.
 pub const SCHEMA: &str = "linerate/generator-1";
@@ -46,6 +47,7 @@ impl Report<'_> {
     pub fn text(&self) -> String {
         let snapshot = self.snapshot;
         let mut lines = frames(&snapshot.flows).lines();
+        lines.extend(marks(&snapshot.flows));
         for table in [self.sending(), self.latency()] {
             if table.has_rows() {
                 lines.push(String::new());
@@ -172,6 +174,7 @@ impl Report<'_> {
         add("from", Some(json!(flow.from)));
         add("to", Some(json!(flow.to)));
         add("replay", Some(json!(flow.replay)));
+        add("mark", Some(json!(flow.mark.name())));
         add("intended", count(flow.intended));
         add("attempted", count(Some(flow.attempted)));
         add("accepted", count(Some(flow.accepted)));
@@ -181,8 +184,10 @@ impl Report<'_> {
         let Disturbed { accepted, lost_at_ingress, received, missing } = flow.disturbed;
         add("accepted_disturbed", count(Some(accepted)));
         add("lost_disturbed", count(Some(lost_at_ingress)));
-        add("received_disturbed", count(flow.received.map(|_| received)));
-        add("missing_disturbed", count(flow.received.map(|_| missing)));
+        // Frames without numbers are not followed.
+        let followed = flow.received.filter(|_| flow.mark.is_numbered());
+        add("received_disturbed", count(followed.map(|_| received)));
+        add("missing_disturbed", count(followed.map(|_| missing)));
         add("tx_bytes", count(Some(flow.tx_bytes)));
         add("rx_bytes", count(flow.rx_bytes));
         add("duration_s", flow.duration_s.map(Value::from));
@@ -240,6 +245,26 @@ fn frames(flows: &[Flow]) -> Table {
         flow
     };
     table::frames(&flows.iter().map(mean).collect::<Vec<_>>(), table::LOST)
+}
+
+/// Flows without a full mark, and what is not known about them therefore.
+fn marks(flows: &[Flow]) -> Vec<String> {
+    let kinds = [
+        (
+            Mark::Short,
+            "have no room for the full mark, but for a short one: their damage is not seen",
+        ),
+        (
+            Mark::Fields,
+            "have no room for a mark and are known by header fields: their order and duplicates are not known",
+        ),
+    ];
+    let line = |(mark, what): (Mark, &str)| {
+        let names = flows.iter().filter(|flow| flow.mark == mark).map(|flow| flow.name.as_str());
+        let names = names.collect::<Vec<_>>().join(", ");
+        (!names.is_empty()).then(|| format!("Frames of {names} {what}."))
+    };
+    kinds.into_iter().filter_map(line).collect()
 }
 
 /// Frames that a port received and that belong to no flow.

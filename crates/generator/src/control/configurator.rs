@@ -190,7 +190,8 @@ impl<'eal> Configurator<'eal> {
             Wanted::Ready(ready) => (ready.plan, ready.config.to_string(), ready.mode, Vec::new()),
         };
         let settings = Settings { mode, ..self.rules.settings };
-        let (replaced, kept) = self.put_in_force(plan, config.into(), settings, now)?;
+        let (replaced, kept, marks) = self.put_in_force(plan, config.into(), settings, now)?;
+        warnings.extend(marks);
         self.rules.settings = settings;
         self.progress.step("closing the previous ports");
         let Replaced { active, given_up } = replaced;
@@ -207,14 +208,14 @@ impl<'eal> Configurator<'eal> {
     }
 
     /// Opens the ports of a plan, prepares its frames and has the control plane put it in force. Returns what it replaced,
-    /// and the indices of the ports that were kept.
+    /// the indices of the ports that were kept, and what is to be said.
     fn put_in_force(
         &mut self,
         plan: Plan,
         config: Bytes,
         settings: Settings,
         now: &[Entry<'eal>],
-    ) -> Result<(Replaced<'eal>, Vec<usize>), ApiError> {
+    ) -> Result<(Replaced<'eal>, Vec<usize>, Vec<String>), ApiError> {
         let opened = self.ports.open(&plan.ports, now, &self.progress)?;
         self.progress.step("preparing the frames of its flows");
         let most: Vec<_> = opened.entries.iter().map(Entry::most_queues).collect();
@@ -227,7 +228,10 @@ impl<'eal> Configurator<'eal> {
                 return Err(error);
             }
         };
-        let told = |flow: &FlowPlan| Told { order: flow.metrics.enable, delays: flow.is_stamped() };
+        let told = |flow: &FlowPlan| Told {
+            order: flow.metrics.enable && flow.mark().is_numbered(),
+            delays: flow.is_stamped(),
+        };
         let told: Vec<Told> = plan.flows.iter().map(told).collect();
         let books = Arc::new(Books::new(&told, plan.ports.len(), setup.receivers));
         for (entry, port) in opened.entries.iter().zip(&plan.ports) {
@@ -250,7 +254,7 @@ impl<'eal> Configurator<'eal> {
         let (replaced, reply) = oneshot::channel();
         let next = Next { active, settings, sources: opened.sources, stations, replaced };
         self.report(Report::Next(Box::new(next)))?;
-        Ok((reply.blocking_recv().map_err(|_| ending())?, kept))
+        Ok((reply.blocking_recv().map_err(|_| ending())?, kept, setup.warnings))
     }
 
     /// Changes rates and sizes of flows, whether they run or not.

@@ -10,7 +10,7 @@ use super::Active;
 use crate::books::{Earlier, RxBooks, State, TxBooks};
 use crate::engine::{Mode, Settings};
 use crate::otg::metrics::{FlowFigures, Latency, PortFigures, Traffic};
-use crate::plan::{Duration, FlowPlan};
+use crate::plan::{Duration, FlowPlan, Mark};
 use crate::telemetry::{Histogram, Question, Subject};
 
 /// Counters that are sampled per flow (frames and bytes sent, frames and bytes received) and per port
@@ -194,10 +194,17 @@ impl Active<'_> {
         let sum =
             |of: fn(&RxBooks) -> u64| -> Value { rx.iter().map(|rx| of(rx)).sum::<u64>().into() };
         entries.push(("received", sum(|rx| rx.received.get())));
-        entries.push(("corrupt", sum(|rx| rx.corrupt.get())));
-        entries.push(("received_disturbed", sum(|rx| rx.disturbed.get())));
-        entries.push(("missing_disturbed", sum(|rx| rx.missing_disturbed.get())));
-        if flow.metrics.enable {
+        let mark = flow.mark();
+        entries.push(("mark", mark.name().into()));
+        // Only a full signature shows damage.
+        if !matches!(mark, Mark::Short | Mark::Fields) {
+            entries.push(("corrupt", sum(|rx| rx.corrupt.get())));
+        }
+        if mark != Mark::Fields {
+            entries.push(("received_disturbed", sum(|rx| rx.disturbed.get())));
+            entries.push(("missing_disturbed", sum(|rx| rx.missing_disturbed.get())));
+        }
+        if flow.metrics.enable && mark.is_numbered() {
             // The order of frames that several lcores received is unknown.
             if let [] | [_] = *rx.as_slice() {
                 entries.push(("duplicates", sum(|rx| rx.sequence.duplicates.get())));
@@ -277,17 +284,24 @@ impl Active<'_> {
         let found = entry.obstacle(self.longest(index));
         entries.extend([
             ("received", sum(|port| port.received.get())),
-            ("duplicates", sum(|port| port.duplicates.get())),
-            ("reordered", sum(|port| port.reordered.get())),
             ("corrupt", sum(|port| port.corrupt.get() + port.altered.get())),
-            ("received_disturbed", sum(|port| port.disturbed.get())),
-            ("missing_disturbed", sum(|port| port.missing_disturbed.get())),
             ("foreign", sum(|port| port.foreign.get())),
             ("stale", sum(|port| port.stale.get())),
             ("misdirected", sum(|port| port.misdirected.get())),
             ("rx_frames", sum(|port| port.frames.get())),
             ("link", if entry.link_is_up(found.as_ref()) { "up" } else { "down" }.into()),
         ]);
+        // They are not known of frames without numbers.
+        let bit = 1 << (index & 63);
+        let unnumbered = |flow: &FlowPlan| flow.mark() == Mark::Fields && flow.rx_mask() & bit != 0;
+        if !self.plan.flows.iter().any(unnumbered) {
+            entries.extend([
+                ("duplicates", sum(|port| port.duplicates.get())),
+                ("reordered", sum(|port| port.reordered.get())),
+                ("received_disturbed", sum(|port| port.disturbed.get())),
+                ("missing_disturbed", sum(|port| port.missing_disturbed.get())),
+            ]);
+        }
         entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
         let latencies: Vec<&Counters> =
             self.delays_at(index).map(|delays| delays.latency.counters()).collect();

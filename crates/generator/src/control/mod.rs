@@ -16,6 +16,7 @@ mod figures;
 mod keeper;
 mod kept;
 mod link_state;
+mod marks;
 mod ports;
 mod rates;
 mod setups;

@@ -2,9 +2,12 @@
 //! Turns planned flows into what the lcores need: resolved rates, and frames that are ready to be
 //! written.
 
+use std::sync::Arc;
+
 use packet::frame::FrameSpec;
 use packet::writer::FrameWriter;
 
+use super::marks::{self, Marks};
 use crate::engine::layout::{Queue, Share};
 use crate::engine::source::FrameSource;
 use crate::engine::timetable::{Pace, Tact};
@@ -23,6 +26,8 @@ pub struct Setup {
     pub receivers: usize,
     /// By index of a flow the lcore that sends it.
     pub homes: Vec<usize>,
+    /// What is to be said about the flows.
+    pub warnings: Vec<String>,
 }
 
 /// Distributes a plan's flows over the lcores, whose queues are `shares`.
@@ -65,11 +70,15 @@ pub fn setup(
     if !errors.is_empty() {
         return Err(ApiError::invalid(errors));
     }
+    let Marks { classifier, distinct, warnings } = marks::marks(plan)?;
     let expected = Expectations {
         rx_masks: plan.flows.iter().map(FlowPlan::rx_mask).collect(),
+        marks: plan.flows.iter().map(FlowPlan::mark).collect(),
+        classifier: Arc::new(classifier),
+        distinct: Arc::new(distinct),
         integrity: plan.integrity,
     };
-    Ok(Setup { work, expected, receivers, homes })
+    Ok(Setup { work, expected, receivers, homes, warnings })
 }
 
 /// The lcores and lanes on which a port's flows can be sent, by number of the queue.

@@ -1,9 +1,14 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The receiving half of an lcore: recognises frames by their signatures and counts them.
+//!
+//! If all flows have full signatures, frames take the fast path, [`Drain::see`]; otherwise that of [`small`].
+
+mod small;
 
 use std::sync::Arc;
 
 use measure::{Arrivals, Delays};
+use packet::classifier::Classifier;
 use packet::signature::{self, Reading, Signature, Successor};
 
 use super::io::{BURST, Receive};
@@ -11,6 +16,8 @@ use super::watch::Watch;
 use super::{Mode, Settings};
 use crate::books::{Books, RxBooks, TxBooks};
 use crate::capture::Tap;
+use crate::plan::Mark;
+use small::Small;
 
 /// Most full bursts that are received from one queue before the other queues and sending have their
 /// turn.
@@ -25,19 +32,30 @@ const GAPS: usize = 1024;
 
 /// The run number of a flow that has not been started: no frame has it.
 const NEVER: u16 = 0x100;
+/// Added to the runs of flows with short signatures, so that no full signature matches them.
+const SHORT: u16 = 0x200;
+/// The run of a flow that has been started and is recognised by header fields.
+const FIELDS: u16 = 0x400;
 
 /// What receivers need to know about the flows.
 #[derive(Clone, Debug, Default)]
 pub struct Expectations {
     /// Ports where each flow's frames belong, as bits.
     pub rx_masks: Vec<u64>,
-    /// True if payloads are checked.
+    /// How each flow's frames are recognised; flows after the last have full signatures.
+    pub marks: Vec<Mark>,
+    /// Finds the flows that are recognised by header fields.
+    pub classifier: Arc<Classifier>,
+    /// Finds flows without signatures whose header fields no frame with a short signature has.
+    pub distinct: Arc<Classifier>,
+    /// True if payloads are checked. All signatures are full then.
     pub integrity: bool,
 }
 
 #[derive(Debug)]
 struct Flow {
     rx_mask: u64,
+    mark: Mark,
     run: u16,
     arrivals: Arrivals,
     delays: Delays,
@@ -68,6 +86,8 @@ pub(super) struct Receiver {
     clock_cost: u64,
     /// True if payloads are checked.
     integrity: bool,
+    /// Recognises frames without a full signature, if there are such flows.
+    small: Option<Small>,
     max_bursts: usize,
 }
 
@@ -92,8 +112,9 @@ impl Receiver {
         books: Arc<Books>,
         number: usize,
     ) -> Self {
-        let flow = |rx_mask: &u64| Flow {
+        let flow = |(index, rx_mask): (usize, &u64)| Flow {
             rx_mask: *rx_mask,
+            mark: flows.marks.get(index).copied().unwrap_or(Mark::Full),
             run: NEVER,
             arrivals: Arrivals::new(GAPS),
             delays: Delays::default(),
@@ -101,12 +122,13 @@ impl Receiver {
         };
         let lane = |port| Lane { port, tap: None, pauses: 0 };
         Receiver {
-            flows: flows.rx_masks.iter().map(flow).collect(),
+            flows: flows.rx_masks.iter().enumerate().map(flow).collect(),
             lanes: ports.into_iter().map(lane).collect(),
             books,
             number,
             clock_cost: settings.clock_cost,
             integrity: flows.integrity,
+            small: Small::of(flows),
             max_bursts: match settings.mode {
                 Mode::Paced => MAX_BURSTS_PER_DRAIN,
                 Mode::Flood => MAX_BURSTS_IN_A_FLOOD,
@@ -132,7 +154,11 @@ impl Receiver {
         }
         for &index in which {
             if let Some(flow) = self.flows.get_mut(index) {
-                flow.run = u16::from(run);
+                flow.run = match flow.mark {
+                    Mark::None | Mark::Full => run.into(),
+                    Mark::Short => small::short_run(run),
+                    Mark::Fields => FIELDS,
+                };
                 flow.arrivals.restart();
                 flow.delays.restart();
                 flow.disturbed = false;
@@ -208,7 +234,10 @@ impl Receiver {
             if let Some(tap) = &mut lane.tap {
                 (0..n).for_each(|i| tap.look(queue.frame(i), now));
             }
-            drain.see(queue, n, now);
+            match &self.small {
+                None => drain.see(queue, n, now),
+                Some(small) => drain.see_small(small, queue, n, now),
+            }
             drain.enter(now);
             frames += n as u64;
             if n < BURST {

@@ -29,6 +29,7 @@ mod orders;
 mod properties;
 mod receiving;
 mod sending;
+mod small;
 
 const HZ: u64 = 1_000_000_000;
 
@@ -130,7 +131,7 @@ fn spec(sizes: Sizes) -> FrameSpec {
         ],
         sizes,
         payload: Payload::default(),
-        signature: Some(SignatureSpec { stamped: true, integrity: false }),
+        signature: Some(SignatureSpec::Full { stamped: true, integrity: false }),
     }
 }
 
@@ -167,13 +168,17 @@ struct Bench {
 
 impl Bench {
     fn new(mode: Mode, flows: Vec<FlowSetup>, rx_masks: Vec<u64>, ports: Vec<Paper>) -> Self {
+        let expected = Expectations { rx_masks, ..Expectations::default() };
+        Bench::with(mode, flows, &expected, ports)
+    }
+
+    fn with(mode: Mode, flows: Vec<FlowSetup>, expected: &Expectations, ports: Vec<Paper>) -> Self {
         let settings = Settings { mode, hz: HZ, late_after: 1000, clock_cost: 20 };
         let told = Told { order: true, delays: true };
         let books = Arc::new(Books::new(&vec![told; flows.len()], ports.len(), 1));
-        let expected = Expectations { rx_masks, integrity: false };
         let numbers = (0..ports.len()).collect();
         Bench {
-            receiver: Receiver::new(&settings, &expected, numbers, books.clone(), 0),
+            receiver: Receiver::new(&settings, expected, numbers, books.clone(), 0),
             sender: Sender::new(
                 settings,
                 flows,

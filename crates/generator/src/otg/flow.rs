@@ -63,12 +63,17 @@ pub fn read(
     };
     let payload =
         flow.get("payload").map_or_else(|| Some(Payload::default()), |node| payload(&node));
-    let signature = metrics
-        .filter(|metrics| metrics.enable)
-        .map(|metrics| SignatureSpec { stamped: metrics.latency, integrity: context.integrity });
+    let full = metrics.filter(|metrics| metrics.enable).map(|metrics| SignatureSpec::Full {
+        stamped: metrics.latency,
+        integrity: context.integrity,
+    });
     let sizes = match (&given, &headers) {
-        (None, Some(headers)) => least_size(flow, headers, signature, context.max_frame),
+        (None, Some(headers)) => least_size(flow, headers, full, context.max_frame),
         _ => sizes,
+    };
+    let signature = match (full, &headers, &sizes) {
+        (Some(full), Some(headers), Some(sizes)) => signature(full, headers, sizes),
+        _ => full,
     };
     // By the least size where the sizes are wrong, so that other faults show too.
     let mean = sizes.as_ref().map_or(MIN_LEN_WITH_FCS as f64, Sizes::mean_with_fcs);
@@ -88,11 +93,12 @@ pub fn read(
     context.values_left.set(left);
     // What the writer cannot do must show now, not when the flow starts.
     if let Err(error) = FrameWriter::new(&spec, u16::try_from(index).unwrap_or(u16::MAX)) {
-        let field = match error {
-            FrameError::Size(_) | FrameError::NoRoom { .. } => "size",
-            _ => "packet",
+        let (field, what) = match &error {
+            FrameError::NoRoom { signature: Some(_), .. } => ("size", no_room(&error)),
+            FrameError::Size(_) | FrameError::NoRoom { .. } => ("size", error.to_string()),
+            _ => ("packet", error.to_string()),
         };
-        return flow.child_fault(field, error.to_string());
+        return flow.child_fault(field, what);
     }
     let ((tx, rx), (duration, delay)) = (ends?, duration?);
     Some(FlowPlan {
@@ -105,6 +111,35 @@ pub fn read(
         delay,
         metrics: metrics?,
     })
+}
+
+/// The signature of a flow with metrics: a full one if its smallest frame has room or if the flow needs it, else a short
+/// one, or none.
+fn signature(full: SignatureSpec, headers: &[Header], sizes: &Sizes) -> Option<SignatureSpec> {
+    let fits =
+        |mark: &SignatureSpec| min_len_with_fcs(headers, Some(*mark)) <= sizes.min_with_fcs();
+    match full.is_stamped() || full.has_integrity() {
+        true => Some(full),
+        false => [full, SignatureSpec::Short].into_iter().find(fits),
+    }
+}
+
+/// That a flow's frames have no room for the mark which its metrics need.
+fn no_room(error: &FrameError) -> String {
+    let FrameError::NoRoom { size, headers, headers_len, signature: Some(mark), least } = error
+    else {
+        return error.to_string();
+    };
+    let (needs, off) = match (mark.is_stamped(), mark.has_integrity()) {
+        (true, true) => ("latency and data_integrity need", "both"),
+        (true, false) => ("latency needs", "latency"),
+        (false, _) => ("data_integrity needs", "it"),
+    };
+    format!(
+        "a frame of {size} bytes has no room for {headers} headers ({headers_len} bytes) and the {}-byte mark that {needs}: \
+         choose {least} bytes or more, or switch {off} off",
+        mark.len()
+    )
 }
 
 /// The size of a flow that gives none: the smallest that has room for its headers and for the mark that metrics need.

@@ -2,7 +2,7 @@
 //! OTG's IPv4 options as bytes (RFC 791, section 3.1): the same in every frame.
 
 use packet::frame::FieldValue;
-use packet::headers::{Auto, FieldKind, Format, IPV4};
+use packet::headers::{Auto, FieldKind, Format, IPV4, Transit};
 
 use super::walk::{Node, Object};
 use super::{hex, pattern};
@@ -23,6 +23,7 @@ const fn number(name: &'static str, bits: u32) -> FieldKind {
         default: 0,
         default_is_auto: false,
         auto: Auto::Default,
+        transit: Transit::Rewritten,
     }
 }
 

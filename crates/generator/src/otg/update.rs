@@ -48,7 +48,9 @@ pub fn validate(
             flow.insert((*property).to_owned(), value.clone());
         }
     }
-    let (new, _) = config::validate(&config, limits).map_err(|error| renamed(error, &changes))?;
+    let (mut new, _) =
+        config::validate(&config, limits).map_err(|error| renamed(error, &changes))?;
+    keep_marks(plan, &mut new).map_err(|error| renamed(error, &changes))?;
     let sizes = |plan: &Plan, flow: usize| match &plan.flows.get(flow)?.source {
         Source::Frames(spec) => Some(spec.sizes.clone()),
         Source::Replay(..) => None,
@@ -56,6 +58,27 @@ pub fn validate(
     let resized = |flow: usize| sizes(&new, flow) != sizes(plan, flow);
     let flows = changes.iter().map(|change| (change.flow, resized(change.flow))).collect();
     Ok(Update { plan: new, config, flows })
+}
+
+/// Leaves the flows of a plan the marks that they have had, by which receivers know their frames.
+fn keep_marks(old: &Plan, new: &mut Plan) -> Result<(), ApiError> {
+    let mut faults = Vec::new();
+    for (index, (old, new)) in old.flows.iter().zip(&mut new.flows).enumerate() {
+        let (Source::Frames(old), Source::Frames(new)) = (&old.source, &mut new.source) else {
+            continue;
+        };
+        new.signature = old.signature;
+        let (size, least) = (new.sizes.min_with_fcs(), new.min_len_with_fcs());
+        if size < least {
+            let mark = old.signature.map_or(0, |mark| mark.len());
+            faults.push(format!(
+                "flows[{index}].size: a frame of {size} bytes has no room for the headers ({} bytes) and the {mark}-byte mark that the \
+                 flow was given with its configuration: {least} bytes or more, or set a configuration with this size",
+                new.headers_len()
+            ));
+        }
+    }
+    if faults.is_empty() { Ok(()) } else { Err(ApiError::invalid(faults)) }
 }
 
 /// The properties of a flow that change.
@@ -135,7 +158,7 @@ mod tests {
     use super::*;
     use crate::location::Policy;
     use crate::pacing::FrameRate;
-    use crate::plan::Rate;
+    use crate::plan::{Mark, Rate};
     use packet::size::Sizes;
     use serde_json::json;
 
@@ -176,6 +199,37 @@ mod tests {
         assert_eq!(new.flows, [(1, true)]);
         let Source::Frames(spec) = &new.plan.flows[1].source else { panic!() };
         assert_eq!((&spec.sizes, spec.headers.len()), (&Sizes::Fixed(256), 2));
+    }
+
+    #[test]
+    fn marks_stay_as_they_were() {
+        let mut config = config();
+        config["flows"][0]["size"]["fixed"] = json!(64);
+        config["flows"][1]["size"]["fixed"] = json!(66);
+        let (plan, _) = config::validate(&config, &LIMITS).unwrap();
+        let marks = |plan: &Plan| plan.flows.iter().map(|flow| flow.mark()).collect::<Vec<_>>();
+        assert_eq!(marks(&plan), [Mark::Fields, Mark::Short]);
+        let sized = |f: usize, g: usize| {
+            request(
+                &["size"],
+                json!([{"name": "f", "size": {"fixed": f}}, {"name": "g", "size": {"fixed": g}}]),
+            )
+        };
+        // Larger frames would have room for more, and receivers would not look for it.
+        let new = validate(&sized(1000, 1000), &config, &plan, &LIMITS).unwrap();
+        assert_eq!(marks(&new.plan), [Mark::Fields, Mark::Short]);
+        // The next update changes nothing of that, and the first size may come again.
+        let request = request(&["size"], json!([{"name": "f", "size": {"fixed": 64}}]));
+        let next = validate(&request, &new.config, &new.plan, &LIMITS).unwrap();
+        assert_eq!(marks(&next.plan), [Mark::Fields, Mark::Short]);
+        let error = validate(&sized(64, 65), &config, &plan, &LIMITS).map(drop).unwrap_err();
+        assert_eq!(
+            error.errors,
+            [
+                "flows.flows[1].size: a frame of 65 bytes has no room for the headers (54 bytes) and the 8-byte mark \
+              that the flow was given with its configuration: 66 bytes or more, or set a configuration with this size"
+            ]
+        );
     }
 
     #[test]

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! What can be wrong with a description of frames.
 
+use super::SignatureSpec;
 use crate::headers::HeaderKind;
 use crate::size::SizeError;
 
@@ -13,7 +14,7 @@ pub enum FrameError {
     Size(#[from] SizeError),
     /// Some frames are too short.
     #[error("a frame of {size} bytes has no room for {headers} headers ({headers_len} bytes){}",
-        NoRoomAdvice(*signature_len, *least))]
+        NoRoomAdvice(*signature, *least))]
     NoRoom {
         /// The smallest size, in bytes with FCS.
         size: usize,
@@ -21,14 +22,19 @@ pub enum FrameError {
         headers: String,
         /// Their length in bytes.
         headers_len: usize,
-        /// Bytes that the signature takes, 0 for none.
-        signature_len: usize,
+        /// The signature, if they are to have one.
+        signature: Option<SignatureSpec>,
         /// The smallest size that would do, in bytes with FCS.
         least: usize,
     },
-    /// Signatures have 15 bits for the flow.
-    #[error("flow number {0}: choose one below 32768")]
-    Flow(u16),
+    /// Signatures have 15 bits for the flow, and short ones 14.
+    #[error("flow number {flow}: choose one below {below}")]
+    Flow {
+        /// The number.
+        flow: u16,
+        /// The first that is too large.
+        below: u16,
+    },
     /// The header has no such field.
     #[error("{} has no field {field:?}{}", header.name, FieldNames(header))]
     NoField {
@@ -75,18 +81,22 @@ pub enum FrameError {
     },
 }
 
-struct NoRoomAdvice(usize, usize);
+struct NoRoomAdvice(Option<SignatureSpec>, usize);
 
 impl std::fmt::Display for NoRoomAdvice {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let NoRoomAdvice(signature, least) = self;
+        if let Some(signature) = signature {
+            write!(f, " and the {}-byte signature", signature.len())?;
+        }
+        write!(f, ": {least} bytes or more")?;
         match signature {
-            0 => write!(f, ": {least} bytes or more"),
-            _ => write!(
+            Some(SignatureSpec::Full { .. }) => write!(
                 f,
-                " and the {signature}-byte signature: {least} bytes or more; only a flow without \
-                 metrics has no signature"
+                "; a short signature, without stamp and checksum of the payload, takes {} bytes",
+                SignatureSpec::Short.len()
             ),
+            _ => Ok(()),
         }
     }
 }

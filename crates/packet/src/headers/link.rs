@@ -14,8 +14,8 @@ pub static ETHERNET: HeaderKind = HeaderKind {
     numbers: Numbers { ether_type: Some(0x6558), ip_protocol: Some(143), ..Numbers::NONE },
     addresses: None,
     fields: &[
-        FieldKind::new("dst", 0, 48).written(Format::Mac),
-        FieldKind::new("src", 48, 48).written(Format::Mac),
+        FieldKind::new("dst", 0, 48).written(Format::Mac).rewritten(),
+        FieldKind::new("src", 48, 48).written(Format::Mac).rewritten(),
         FieldKind::new("ether_type", 96, 16).or(0xffff).auto(Auto::EtherType),
         FieldKind::new("pfc_queue", 112, 0),
     ],
@@ -31,8 +31,8 @@ pub static VLAN: HeaderKind = HeaderKind {
     numbers: Numbers { ether_type: Some(0x8100), ..Numbers::NONE },
     addresses: None,
     fields: &[
-        FieldKind::new("priority", 0, 3),
-        FieldKind::new("cfi", 3, 1),
+        FieldKind::new("priority", 0, 3).rewritten(),
+        FieldKind::new("cfi", 3, 1).rewritten(),
         FieldKind::new("id", 4, 12),
         FieldKind::new("tpid", 16, 16).or(0xffff).auto(Auto::EtherType).default_is_auto(),
     ],
@@ -115,10 +115,10 @@ pub static MPLS: HeaderKind = HeaderKind {
     },
     addresses: None,
     fields: &[
-        FieldKind::new("label", 0, 20).or(16),
-        FieldKind::new("traffic_class", 20, 3),
+        FieldKind::new("label", 0, 20).or(16).rewritten(),
+        FieldKind::new("traffic_class", 20, 3).rewritten(),
         FieldKind::new("bottom_of_stack", 23, 1).or(1).auto(Auto::BottomOfStack),
-        FieldKind::new("time_to_live", 24, 8).or(64),
+        FieldKind::new("time_to_live", 24, 8).or(64).volatile(),
     ],
 };
 

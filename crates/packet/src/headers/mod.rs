@@ -68,6 +68,18 @@ pub enum Auto {
     Checksum(Cover),
 }
 
+/// What switches and routers do to a field on the way when nothing more is asked of them, such as translation
+/// of addresses or a tunnel.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Transit {
+    /// They leave it as it is.
+    Kept,
+    /// Some rewrite it: addresses of the link, priorities, labels.
+    Rewritten,
+    /// Every router changes it, or it depends on what is changed: hop limits, marks of congestion, checksums.
+    Volatile,
+}
+
 /// One field of a header.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct FieldKind {
@@ -86,6 +98,8 @@ pub struct FieldKind {
     pub default_is_auto: bool,
     /// What the field holds if nobody sets it.
     pub auto: Auto,
+    /// What becomes of it on the way.
+    pub transit: Transit,
 }
 
 impl fmt::Debug for FieldKind {
@@ -111,7 +125,17 @@ impl Eq for HeaderKind {}
 impl FieldKind {
     pub(crate) const fn new(name: &'static str, offset_bits: usize, bits: u32) -> Self {
         let (format, auto) = (Format::Number, Auto::Default);
-        FieldKind { name, offset_bits, bits, format, default: 0, default_is_auto: false, auto }
+        let transit = Transit::Kept;
+        FieldKind {
+            name,
+            offset_bits,
+            bits,
+            format,
+            default: 0,
+            default_is_auto: false,
+            auto,
+            transit,
+        }
     }
 
     pub(crate) const fn or(self, default: u128) -> Self {
@@ -123,7 +147,19 @@ impl FieldKind {
     }
 
     pub(crate) const fn auto(self, auto: Auto) -> Self {
-        FieldKind { auto, ..self }
+        let transit = match auto {
+            Auto::Checksum(_) => Transit::Volatile,
+            _ => self.transit,
+        };
+        FieldKind { auto, transit, ..self }
+    }
+
+    pub(crate) const fn rewritten(self) -> Self {
+        FieldKind { transit: Transit::Rewritten, ..self }
+    }
+
+    pub(crate) const fn volatile(self) -> Self {
+        FieldKind { transit: Transit::Volatile, ..self }
     }
 
     pub(crate) const fn default_is_auto(self) -> Self {

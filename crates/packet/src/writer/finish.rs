@@ -5,6 +5,7 @@ use super::column::Columns;
 use super::{Buffer, longest};
 use crate::checksum;
 use crate::frame::{FrameSpec, SignatureSpec};
+use crate::signature::short::{self, ShortSignature};
 use crate::signature::{self, EXTENSION_LEN, LEN, MAX_FLOWS, Signature};
 
 /// Kinds of frames: all of one length and with nothing to write but headers and signature,
@@ -13,8 +14,10 @@ const FIXED: u8 = 0;
 const SIGNATURE: u8 = 1;
 /// of one length and with nothing to write but headers,
 const BARE: u8 = 2;
+/// with a short signature,
+const SHORT: u8 = 3;
 /// and any.
-const ANY: u8 = 3;
+const ANY: u8 = 4;
 
 /// Payload and signature of a flow's frames.
 #[derive(Clone, Debug)]
@@ -78,9 +81,9 @@ impl Tails {
     pub fn payload_end(&self, len: usize) -> usize {
         match self.signature {
             None => len,
-            Some(SignatureSpec { integrity, .. }) => {
-                let extension = if integrity { EXTENSION_LEN } else { 0 };
-                signature::offset(len).unwrap_or(0).saturating_sub(extension)
+            Some(signature) => {
+                let extension = if signature.has_integrity() { EXTENSION_LEN } else { 0 };
+                signature.offset(len).unwrap_or(0).saturating_sub(extension)
             }
         }
     }
@@ -97,14 +100,16 @@ impl Tails {
     pub fn constant_sum(&self) -> u32 {
         match self.signature {
             None => 0,
-            Some(SignatureSpec { integrity: false, .. }) => 0xffff,
-            Some(SignatureSpec { integrity: true, .. }) => 2 * 0xffff,
+            Some(SignatureSpec::Full { integrity: false, .. }) => 0xffff,
+            Some(SignatureSpec::Full { integrity: true, .. }) => 2 * 0xffff,
+            Some(SignatureSpec::Short) => short::SUM.into(),
         }
     }
 
     /// Whether the payload counts for checksums.
     pub fn payload_counts(&self) -> bool {
-        !self.payload.is_empty() && !self.signature.is_some_and(|signature| signature.integrity)
+        !self.payload.is_empty()
+            && !self.signature.is_some_and(|signature| signature.has_integrity())
     }
 
     /// Writes payload and the byte behind the signature of an odd frame.
@@ -148,9 +153,13 @@ impl Tails {
     #[inline]
     fn finish_piece<B: Buffer>(&mut self, burst: &mut [B], job: Job<'_>) {
         // The usual cases are loops of their own: nothing but headers and a signature to write.
-        let signature_only = matches!(self.signature, Some(SignatureSpec { integrity: false, .. }))
-            && (job.resident || self.no_payload);
+        let signature_only =
+            matches!(self.signature, Some(SignatureSpec::Full { integrity: false, .. }))
+                && (job.resident || self.no_payload);
         match (signature_only, self.fixed) {
+            _ if self.signature == Some(SignatureSpec::Short) => {
+                self.finish_sized::<B, SHORT>(burst, job);
+            }
             (true, true) => self.finish_sized::<B, FIXED>(burst, job),
             (true, false) => self.finish_sized::<B, SIGNATURE>(burst, job),
             (false, true) if self.signature.is_none() && job.resident => {
@@ -184,7 +193,10 @@ impl Tails {
         Job { columns, skip, lens, stamp, resident }: Job<'_>,
     ) {
         let headers_len = columns.headers_len;
-        let SignatureSpec { stamped, integrity } = self.signature.unwrap_or_default();
+        let (stamped, integrity) = match self.signature {
+            Some(SignatureSpec::Full { stamped, integrity }) => (stamped, integrity),
+            Some(SignatureSpec::Short) | None => (false, false),
+        };
         let stamp = if stamped { signature::stamp_of(stamp) } else { 0 };
         let extended = if integrity { MAX_FLOWS } else { 0 };
         // The lower half of the sequence number is added frame by frame; the upper stays.
@@ -193,6 +205,8 @@ impl Tails {
         let (first, second) = blank.words();
         let base = u32::from(signature::fold_words(first, second));
         let (first, second) = (first.to_be_bytes(), second.swap_bytes());
+        let (short_rest, short_base) =
+            ShortSignature { run: self.run, flow: self.flow, sequence }.without_check();
         let first_len = lens.first().copied().unwrap_or(0) as usize;
         let at_first = signature::offset(first_len).unwrap_or(0);
 
@@ -208,6 +222,7 @@ impl Tails {
             let (len, at) = match KIND {
                 FIXED | BARE => (first_len, at_first),
                 SIGNATURE => (*len as usize, signature::offset(*len as usize).unwrap_or(0)),
+                SHORT => (*len as usize, short::offset(*len as usize).unwrap_or(0)),
                 // Without a signature all of the frame is before it.
                 _ if self.signature.is_none() => (*len as usize, *len as usize),
                 _ => (*len as usize, signature::offset(*len as usize).unwrap_or(0)),
@@ -220,6 +235,19 @@ impl Tails {
             }
             copy_headers::<WHOLE>(frame, row, headers_len);
             if KIND == BARE {
+                continue;
+            }
+            if KIND == SHORT {
+                if !resident && !self.no_payload {
+                    self.write_payload(frame, headers_len);
+                }
+                let place = frame.get_mut(at..).and_then(|tail| tail.first_chunk_mut());
+                if let Some(tail) = place {
+                    let sum = u32::from(short_base) + this;
+                    let check = !(sum + (sum >> 16)) as u16;
+                    let number = short_rest | u64::from(this) << 16 | u64::from(check);
+                    *tail = number.to_be_bytes();
+                }
                 continue;
             }
             if KIND == ANY {

@@ -15,11 +15,11 @@ mod source;
 
 use column::{Check, Columns};
 use finish::Tails;
+pub(crate) use plan::rule;
 
 use crate::FCS_LEN;
 use crate::frame::{FrameError, FrameSpec};
 use crate::payload::Payload;
-use crate::signature;
 use crate::size::{Sizes, Walk};
 
 /// Most frames that are worked on side by side; longer bursts are taken in pieces.
@@ -102,8 +102,9 @@ impl FrameWriter {
     /// # Errors
     /// [`FrameError`] says what to change in the description.
     pub fn new(spec: &FrameSpec, flow: u16) -> Result<Self, FrameError> {
-        if flow >= signature::MAX_FLOWS {
-            return Err(FrameError::Flow(flow));
+        let below = spec.signature.unwrap_or_default().max_flows();
+        if flow >= below {
+            return Err(FrameError::Flow { flow, below });
         }
         spec.check()?;
         let plan::Plan { columns, checks } = plan::plan(spec)?;

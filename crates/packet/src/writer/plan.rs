@@ -12,9 +12,11 @@ use super::finish::Tails;
 use super::source::{Source, Word};
 use super::{BURST, Lanes, longest};
 use crate::checksum;
+use crate::classifier::Rule;
 use crate::field::Pattern;
 use crate::frame::{Checksum, FieldValue, FrameError, FrameSpec, Header};
-use crate::headers::{Auto, Cover, FieldKind, HeaderKind, UDP};
+use crate::headers::{Auto, Cover, FieldKind, HeaderKind, Transit, UDP};
+use crate::vlan;
 
 /// What [`plan`] makes of a description.
 pub struct Plan {
@@ -181,6 +183,75 @@ pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
     }
     columns.rows = image.repeat(BURST);
     Ok(Plan { columns, checks })
+}
+
+/// The bits of the headers that are the same in all frames of a description, and the bounds of fields that change,
+/// as far as they stay so on the way; with `rewritten` also those of fields that some devices rewrite.
+pub fn rule(spec: &FrameSpec, rewritten: bool) -> Rule {
+    let mut starts = Vec::with_capacity(spec.headers.len());
+    let mut at = 0;
+    for header in &spec.headers {
+        starts.push(at);
+        at += header.len();
+    }
+    let (mut mask, mut value) = (vec![0; at], vec![0; at]);
+    for (header, start) in spec.headers.iter().zip(&starts) {
+        // Routers work on the options of an IP header.
+        let kept = header.kind.addresses.is_none();
+        let from = start + header.fixed_len();
+        for (i, byte) in header.options.iter().enumerate().filter(|_| kept) {
+            (mask[from + i], value[from + i]) = (0xff, *byte);
+        }
+    }
+    let places = places(spec, &starts);
+    let counts = |place: &Place<'_>| match place.kind.transit {
+        _ if names_first_tag(place) => false,
+        Transit::Kept => true,
+        Transit::Rewritten => rewritten,
+        Transit::Volatile => false,
+    };
+    for place in &places {
+        if let What::Constant(number) = place.what {
+            put(&mut value, place.offset, place.bits, number);
+            if counts(place) {
+                put(&mut mask, place.offset, place.bits, u128::MAX);
+            }
+        }
+    }
+    // Fields share bits: what changes in one of them is no constant of another.
+    for place in &places {
+        if let What::Changing(pattern) = place.what {
+            let constant = if counts(place) { !pattern.varying(place.kind.max()) } else { 0 };
+            put(&mut mask, place.offset, place.bits, constant);
+            put(&mut value, place.offset, place.bits, pattern.first());
+        }
+    }
+    let volatile = |place: &&Place<'_>| {
+        let derived = matches!(place.what, What::Length(_) | What::Check { .. });
+        derived || place.kind.transit == Transit::Volatile
+    };
+    for place in places.iter().filter(volatile) {
+        put(&mut mask, place.offset, place.bits, 0);
+    }
+    let mut rule = Rule::new(&mask, &value);
+    for place in places.iter().filter(|place| counts(place)) {
+        let What::Changing(pattern) = place.what else { continue };
+        let shared = |other: &Place<'_>| other.offset < place.end() && place.offset < other.end();
+        if let Some((low, high)) = pattern.bounds(place.kind.max()) {
+            if !places.iter().filter(volatile).any(shared) {
+                rule.bound(place.offset, place.bits, low, high);
+            }
+        }
+    }
+    rule
+}
+
+/// Whether a field is the type of the first VLAN tag. Kernels and devices take that tag out of the frame, and who puts it
+/// back may not know its type: net_af_packet writes 0x8100 for 0x88a8.
+fn names_first_tag(place: &Place<'_>) -> bool {
+    let What::Constant(number) = place.what else { return false };
+    let is_tag = u16::try_from(number).is_ok_and(vlan::is_tag);
+    (place.header, place.kind.auto) == (0, Auto::EtherType) && is_tag
 }
 
 /// Puts the checksums that never change into the image. The others, and where each went.

@@ -201,3 +201,51 @@ impl<T: Word> Source<T> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn patterns() -> impl Strategy<Value = Pattern> {
+        let number = || prop_oneof![0u128..20, 240u128..=260, any::<u128>()];
+        let count = || prop_oneof![0u64..20, 200u64..300];
+        prop_oneof![
+            number().prop_map(Pattern::Value),
+            prop::collection::vec(number(), 0..6).prop_map(Pattern::Values),
+            (number(), number(), count()).prop_map(|(start, step, count)| Pattern::Increment {
+                start,
+                step,
+                count
+            }),
+            (number(), number(), count()).prop_map(|(start, step, count)| Pattern::Decrement {
+                start,
+                step,
+                count
+            }),
+            (number(), number(), any::<u64>(), count())
+                .prop_map(|(min, max, seed, count)| Pattern::Random { min, max, seed, count }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn values_stay_in_their_bounds(pattern in patterns(), bits in 1u32..=128) {
+            let max = u128::MAX >> (128 - bits);
+            let mut source = Source::<u128>::new(&pattern, max);
+            let mut values = Vec::new();
+            while values.len() < 600 {
+                let mut next = Lanes::default();
+                source.fill(&mut next, BURST);
+                values.extend_from_slice(next.as_flattened());
+            }
+            let varying = values.iter().fold(0, |bits, value| bits | (value ^ values[0]));
+            prop_assert_eq!(varying & !pattern.varying(max), 0);
+            let changing = 128 - varying.leading_zeros();
+            prop_assert!(changing <= pattern.changing_bits(max));
+            if let Some((low, high)) = pattern.bounds(max) {
+                prop_assert!(values.iter().all(|value| (low..=high).contains(value)));
+            }
+        }
+    }
+}

@@ -8,7 +8,8 @@ use super::*;
 use crate::field::Pattern;
 use crate::frame::{Checksum, FieldValue, Header, SignatureSpec};
 use crate::headers::{self, HeaderKind, KINDS};
-use crate::signature::{Reading, Signature};
+use crate::signature::short::{self, ShortSignature};
+use crate::signature::{self, Reading, Signature};
 use proptest::prelude::*;
 use proptest::sample::Index;
 
@@ -154,11 +155,13 @@ prop_compose! {
     fn specs()(
         headers in prop_oneof![prop::collection::vec(any_header(), 0..9), usual_headers()],
         payload in payload(),
-        signature in prop::option::of((any::<bool>(), any::<bool>())),
+        signature in prop::option::of((any::<bool>(), any::<bool>(), 0..3)),
         size in (0u8..5, 0usize..300, 0usize..20, any::<u64>()),
     ) -> FrameSpec {
-        let signature =
-            signature.map(|(stamped, integrity)| SignatureSpec { stamped, integrity });
+        let signature = signature.map(|(stamped, integrity, kind)| match kind {
+            0 => SignatureSpec::Short,
+            _ => SignatureSpec::Full { stamped, integrity },
+        });
         let mut spec = FrameSpec { headers, sizes: Sizes::Fixed(64), payload, signature };
         let (kind, more, step, seed) = size;
         spec.sizes = sizes(spec.min_len_with_fcs(), kind, more, step, seed);
@@ -188,12 +191,19 @@ fn check(spec: &FrameSpec, flow: u16, run: u8, stamp: u64, bursts: &[usize], res
             }
             assert_eq!(hex(&frame.0[..wanted.len()]), hex(&wanted), "frame {sequence} of {spec:?}");
             assert!(frame.0[wanted.len()..].iter().all(|byte| *byte == 0xa5));
-            if let Some(spec) = spec.signature {
-                let stamp = if spec.stamped { signature::stamp_of(stamp) } else { 0 };
-                let ours = Signature { run, flow, sequence, stamp };
-                assert_eq!(Signature::inspect(&wanted), Reading::Ours(ours));
-                let intact = spec.integrity.then_some(true);
-                assert_eq!(signature::payload_is_intact(&frame.0[..wanted.len()]), intact);
+            match spec.signature {
+                None => {}
+                Some(SignatureSpec::Short) => {
+                    let ours = ShortSignature { run: run & (short::RUNS - 1), flow, sequence };
+                    assert_eq!(ShortSignature::read(&wanted), Some(ours));
+                }
+                Some(SignatureSpec::Full { stamped, integrity }) => {
+                    let stamp = if stamped { signature::stamp_of(stamp) } else { 0 };
+                    let ours = Signature { run, flow, sequence, stamp };
+                    assert_eq!(Signature::inspect(&wanted), Reading::Ours(ours));
+                    let intact = integrity.then_some(true);
+                    assert_eq!(signature::payload_is_intact(&frame.0[..wanted.len()]), intact);
+                }
             }
             sequence += 1;
         }
@@ -211,6 +221,7 @@ proptest! {
         spec in specs(), flow in 0..signature::MAX_FLOWS, run: u8, stamp: u64,
         bursts in prop::collection::vec(0usize..70, 1..4), resident: bool,
     ) {
+        let flow = flow % spec.signature.unwrap_or_default().max_flows();
         check(&spec, flow, run, stamp, &bursts, resident);
     }
 
@@ -235,9 +246,17 @@ proptest! {
 }
 
 #[test]
-fn flows_have_fifteen_bits() {
+fn flows_have_fifteen_bits_and_fourteen_in_short_signatures() {
+    let error =
+        |spec: &FrameSpec, flow| FrameWriter::new(spec, flow).map(drop).map_err(|e| e.to_string());
     let spec = known::udp(64);
-    assert_eq!(FrameWriter::new(&spec, 0x8000).err(), Some(FrameError::Flow(0x8000)));
+    assert_eq!(error(&spec, 0x7fff), Ok(()));
+    let wanted = "flow number 32768: choose one below 32768";
+    assert_eq!(error(&spec, 0x8000), Err(wanted.to_owned()));
+    let spec = FrameSpec { signature: Some(SignatureSpec::Short), ..spec };
+    assert_eq!(error(&spec, 0x3fff), Ok(()));
+    let wanted = "flow number 16384: choose one below 16384";
+    assert_eq!(error(&spec, 0x4000), Err(wanted.to_owned()));
 }
 
 #[test]

@@ -70,7 +70,7 @@ fn made_up(plan: &Plan, run: u8) -> Option<Plan> {
     let mut spec = spec.clone();
     spec.sizes = Sizes::Fixed(128);
     spec.payload = Payload::IncrementByte;
-    spec.signature = Some(SignatureSpec { stamped: false, integrity: true });
+    spec.signature = Some(SignatureSpec::Full { stamped: false, integrity: true });
     let frames = frames(FrameWriter::new(&spec, 0).ok()?, run)?;
     flow.duration = Duration::Packets(frames.len() as u64);
     flow.source = Source::Replay(Frames::of(&frames, INTERVAL)?, Timing::Own);
@@ -114,7 +114,7 @@ mod tests {
             headers: vec![Header::new(&headers::ETHERNET)],
             sizes: Sizes::Fixed(128),
             payload: Payload::IncrementByte,
-            signature: Some(SignatureSpec { stamped: false, integrity: true }),
+            signature: Some(SignatureSpec::Full { stamped: false, integrity: true }),
         };
         let frames = frames(FrameWriter::new(&spec, 0).unwrap(), 77).unwrap();
         let read =

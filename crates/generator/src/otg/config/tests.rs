@@ -6,7 +6,7 @@ mod hostile;
 use super::*;
 use crate::location::Vdevs;
 use crate::pacing::FrameRate;
-use crate::plan::{Duration, Metrics, Rate, Source, Wait};
+use crate::plan::{Duration, Mark, Metrics, Rate, Source, Wait};
 use packet::field::Pattern;
 use packet::frame::{Checksum, FieldValue, FrameSpec, Header, SignatureSpec};
 use packet::headers;
@@ -83,7 +83,7 @@ fn the_published_traffic_is_understood() {
     assert_eq!((flow.metrics, flow.is_stamped()), (wanted, false));
     let spec = spec(flow);
     assert_eq!(spec.sizes, Sizes::Fixed(128));
-    assert_eq!(spec.signature, Some(SignatureSpec { stamped: false, integrity: false }));
+    assert_eq!(spec.signature, Some(SignatureSpec::Full { stamped: false, integrity: false }));
     let values = Pattern::Values(vec![0xc613_0001, 0xc613_0002]);
     let ports = Pattern::Decrement { start: 10000, step: 1, count: 1000 };
     let length = Pattern::Value(0);
@@ -167,7 +167,7 @@ fn metrics_decide_on_the_signature() {
     };
     let latency = json!({"enable": true, "latency": {"enable": true, "mode": "cut_through"}});
     let (signature, _) = flow(latency, true).unwrap();
-    assert_eq!(signature, Some(SignatureSpec { stamped: true, integrity: true }));
+    assert_eq!(signature, Some(SignatureSpec::Full { stamped: true, integrity: true }));
     let off = json!({"enable": false, "latency": {"enable": true}, "timestamps": true});
     assert_eq!(flow(off, true).unwrap().0, None);
     let ratio = |ratio: Value| flow(json!({"enable": true, "rx_tx_ratio": ratio}), false);
@@ -179,6 +179,75 @@ fn metrics_decide_on_the_signature() {
     config["flows"][0]["metrics"]["rx_tx_ratio"] = json!({"choice": "rx_count"});
     let plan = known(&config).unwrap();
     assert_eq!((&plan.flows[0].rx[..], plan.flows[0].metrics.rx_tx_ratio), (&[0, 1][..], 2.0));
+}
+
+/// The mark of a flow of these headers and this size.
+fn mark(headers: &str, size: Value, latency: bool, integrity: bool) -> Result<Mark, String> {
+    let packet: Vec<Value> = headers.split('/').map(|header| json!({ header: {} })).collect();
+    let config = json!({
+        "ports": [{"name": "p", "location": "lo"}],
+        "flows": [{"name": "f", "tx_rx": {"port": {"tx_name": "p"}}, "packet": packet, "size": size,
+            "metrics": {"enable": true, "loss": true, "timestamps": true, "latency": {"enable": latency}}}],
+        "options": {"port_options": {"data_integrity": integrity}},
+    });
+    match validate(&config, &LIMITS) {
+        Ok((plan, _)) => Ok(plan.flows[0].mark()),
+        Err(error) => Err(error.errors.join("; ")),
+    }
+}
+
+#[test]
+fn the_smallest_frame_decides_on_the_mark() {
+    let fixed = |size: usize| json!({"choice": "fixed", "fixed": size});
+    for (headers, size, wanted) in [
+        ("ethernet/ipv4/udp", 64, Mark::Full),
+        ("ethernet/vlan/ipv4/udp", 67, Mark::Short),
+        ("ethernet/vlan/ipv4/udp", 68, Mark::Full),
+        ("ethernet/vlan/ipv4/udp", 64, Mark::Short),
+        ("ethernet/vlan/vlan/ipv4/udp", 64, Mark::Short),
+        ("ethernet/ipv4/tcp", 64, Mark::Fields),
+        ("ethernet/ipv4/tcp", 65, Mark::Fields),
+        ("ethernet/ipv4/tcp", 66, Mark::Short),
+        ("ethernet/ipv4/tcp", 75, Mark::Short),
+        ("ethernet/ipv4/tcp", 76, Mark::Full),
+        ("ethernet/vlan/ipv4/tcp", 64, Mark::Fields),
+        ("ethernet/ipv6", 64, Mark::Fields),
+        ("ethernet/ipv6/udp", 66, Mark::Fields),
+        ("ethernet/ipv6/udp", 74, Mark::Short),
+        ("ethernet/ipv6/udp", 84, Mark::Full),
+    ] {
+        assert_eq!(mark(headers, fixed(size), false, false), Ok(wanted), "{headers} {size}");
+        let full = mark(headers, fixed(size), true, false);
+        match wanted {
+            Mark::Full => assert_eq!(full, Ok(Mark::Full)),
+            _ => assert!(full.unwrap_err().contains("18-byte mark that latency needs: ")),
+        }
+    }
+    let mix = |name: &str| json!({"choice": "weight_pairs", "weight_pairs": {"choice": "predefined", "predefined": name}});
+    assert_eq!(mark("ethernet/ipv6", mix("ipv6_imix"), false, false), Ok(Mark::Fields));
+    assert_eq!(mark("ethernet/vlan/ipv4/udp", mix("imix"), false, false), Ok(Mark::Short));
+    let range = json!({"choice": "increment", "increment": {"start": 74, "end": 1518, "step": 1}});
+    assert_eq!(mark("ethernet/ipv6/udp", range, false, false), Ok(Mark::Short));
+    for (headers, latency, wanted) in [
+        ("ethernet/ipv6/udp", false, "headers (62 bytes): 66 bytes or more"),
+        (
+            "ethernet/ipv4/tcp",
+            true,
+            "headers (54 bytes) and the 18-byte mark that latency needs: choose 76 bytes or more, or switch latency off",
+        ),
+    ] {
+        let error = mark(headers, fixed(64), latency, false).unwrap_err();
+        assert!(error.starts_with("flows[0].size: ") && error.ends_with(wanted), "{error}");
+    }
+    let error = mark("ethernet/ipv4/udp", fixed(64), false, true).unwrap_err();
+    assert!(error.ends_with("and the 22-byte mark that data_integrity needs: choose 68 bytes or more, or switch it off"), "{error}");
+    let error = mark("ethernet/ipv4/udp", fixed(64), true, true).unwrap_err();
+    assert!(
+        error.ends_with(
+            "that latency and data_integrity need: choose 68 bytes or more, or switch both off"
+        ),
+        "{error}"
+    );
 }
 
 #[test]

@@ -3,7 +3,7 @@
 //! Shares nothing with the writer but the tables and the numbers that are drawn.
 
 use crate::field::Pattern;
-use crate::frame::{Checksum, FieldValue, FrameSpec, Header};
+use crate::frame::{Checksum, FieldValue, FrameSpec, Header, SignatureSpec};
 use crate::headers::{Auto, Cover, FieldKind};
 use crate::payload::Payload;
 use crate::random::Random;
@@ -230,10 +230,24 @@ fn behind(
         out.extend((0..len - start).map(|at| payload_byte(&spec.payload, at)));
         return;
     };
+    let (stamped, integrity) = match signature {
+        SignatureSpec::Full { stamped, integrity } => (stamped, integrity),
+        SignatureSpec::Short => {
+            let at = (len - 8) / 2 * 2;
+            out.extend((0..at - start).map(|at| payload_byte(&spec.payload, at)));
+            let mut tail = (u16::from(run % 4) << 14 | flow).to_be_bytes().to_vec();
+            tail.extend(frame.to_be_bytes());
+            let check = checksum(&[&tail[..], &[0x4c, 0x52]].concat());
+            out.extend(tail);
+            out.extend(check.to_be_bytes());
+            out.resize(len, 0);
+            return;
+        }
+    };
     let at = (len - 18) / 2 * 2;
-    let end = if signature.integrity { at - 4 } else { at };
+    let end = if integrity { at - 4 } else { at };
     out.extend((0..end - start).map(|at| payload_byte(&spec.payload, at)));
-    if signature.integrity {
+    if integrity {
         let length = (end - start) as u16;
         // Words of the payload are counted from the frame's start.
         let mut covered = vec![0; start % 2];
@@ -242,12 +256,12 @@ fn behind(
         out.extend(length.to_be_bytes());
         out.extend(checksum(&covered).to_be_bytes());
     }
-    let stamp = match (signature.stamped, stamp % (1 << 48)) {
+    let stamp = match (stamped, stamp % (1 << 48)) {
         (false, _) => 0,
         (true, 0) => 1,
         (true, stamp) => stamp,
     };
-    let flow = if signature.integrity { flow + 0x8000 } else { flow };
+    let flow = if integrity { flow + 0x8000 } else { flow };
     let mut tail = vec![0x4c, 0x52, 0x9d, run];
     tail.extend(flow.to_be_bytes());
     tail.extend(frame.to_be_bytes());

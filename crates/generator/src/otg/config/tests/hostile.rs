@@ -198,7 +198,7 @@ fn what_the_writer_cannot_do_is_found_at_once() {
             "/flows/0/packet/1",
             json!({"choice": "ipv6"}),
             "flows[0].size: a frame of 64 bytes has no room for ethernet/ipv6/udp headers (62 \
-             bytes) and the 18-byte signature: 84 bytes or more",
+             bytes): 66 bytes or more",
         ),
         (
             "/flows/0/packet/1/ipv4/priority",
