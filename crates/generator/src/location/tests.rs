@@ -66,7 +66,7 @@ fn good_locations_read_and_print() {
         ("pci:01:0A.1", "0000:01:0a.1"),
         ("pci:0001:01:00.0", "0001:01:00.0"),
         ("vdev:net_ring7", "net_ring7"),
-        ("tap:a", "net_tap3"),
+        ("tap:a", "net_tap_a-3"),
     ] {
         let location: Location = text.parse().unwrap();
         assert_eq!(location.device_name(&location.device_arguments(3)), name);
