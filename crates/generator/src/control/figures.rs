@@ -299,7 +299,7 @@ impl Active<'_> {
                 ("duplicates", sum(|port| port.duplicates.get())),
                 ("reordered", sum(|port| port.reordered.get())),
                 ("received_disturbed", sum(|port| port.disturbed.get())),
-                ("missing_disturbed", sum(|port| port.missing_disturbed.get())),
+                ("missing_disturbed", self.books.missing_disturbed(index).into()),
             ]);
         }
         entries.extend(found.map(|found| ("obstacle", found.brief().as_str().into())));
