@@ -162,7 +162,7 @@ impl Entry<'_> {
                 let mut taken_down = self.taken_down.lock().unwrap_or_else(PoisonError::into_inner);
                 match up {
                     true => *taken_down = None,
-                    false => *taken_down = taken_down.take().or(Some(Raised(index))),
+                    false => _ = taken_down.get_or_insert_with(|| Raised(index)),
                 }
             }
             _ => self.control.set_link(up).map_err(|error| error.to_string())?,

@@ -81,12 +81,12 @@ impl VhostEnd {
 
 /// The name of a device of this driver, which DPDK finds by the name's beginning.
 fn named(driver: &str, what: &str, number: u32) -> String {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || "_-.".contains(c) { c } else { '_' };
+    let kept = |c: char| if c.is_ascii_alphanumeric() || "_.".contains(c) { c } else { '_' };
     let what: String = what.chars().take(MAX_NAMED).map(kept).collect();
     let dash = if what.is_empty() { "" } else { "_" };
     match number {
         0 => format!("{driver}{dash}{what}"),
-        _ => format!("{driver}{dash}{what}-{number}"),
+        _ => format!("{driver}{dash}{what}_{number}"),
     }
 }
 

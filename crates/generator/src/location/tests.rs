@@ -4,39 +4,39 @@ use super::*;
 #[test]
 fn good_locations_read_and_print() {
     for (text, arguments) in [
-        ("veth0", "net_af_packet_veth0-7,iface=veth0"),
+        ("veth0", "net_af_packet_veth0_7,iface=veth0"),
         (
             "memif:/run/a.sock",
-            "net_memif_a.sock_0-7,role=server,id=0,socket=/run/a.sock,socket-abstract=no",
+            "net_memif_a.sock_0_7,role=server,id=0,socket=/run/a.sock,socket-abstract=no",
         ),
         (
             "memif:/run/a.sock,role=client,id=3",
-            "net_memif_a.sock_3-7,role=client,id=3,socket=/run/a.sock,socket-abstract=no",
+            "net_memif_a.sock_3_7,role=client,id=3,socket=/run/a.sock,socket-abstract=no",
         ),
-        ("af_packet:veth0,queues=4", "net_af_packet_veth0-7,iface=veth0,qpairs=4"),
-        ("af_packet:null", "net_af_packet_null-7,iface=null"),
-        ("af_xdp:veth0", "net_af_xdp_veth0-7,iface=veth0"),
+        ("af_packet:veth0,queues=4", "net_af_packet_veth0_7,iface=veth0,qpairs=4"),
+        ("af_packet:null", "net_af_packet_null_7,iface=null"),
+        ("af_xdp:veth0", "net_af_xdp_veth0_7,iface=veth0"),
         (
             "af_xdp:veth0,queues=2,mode=copy",
-            "net_af_xdp_veth0-7,iface=veth0,queue_count=2,force_copy=1",
+            "net_af_xdp_veth0_7,iface=veth0,queue_count=2,force_copy=1",
         ),
-        ("af_xdp:veth0,mode=zero-copy", "net_af_xdp_veth0-7,iface=veth0"),
-        ("vhost:/run/a.sock", "net_vhost_a.sock-7,iface=/run/a.sock,queues=1,client=0"),
+        ("af_xdp:veth0,mode=zero-copy", "net_af_xdp_veth0_7,iface=veth0"),
+        ("vhost:/run/a.sock", "net_vhost_a.sock_7,iface=/run/a.sock,queues=1,client=0"),
         (
             "vhost:/run/a.sock,role=client,queues=2",
-            "net_vhost_a.sock-7,iface=/run/a.sock,queues=2,client=1",
+            "net_vhost_a.sock_7,iface=/run/a.sock,queues=2,client=1",
         ),
-        ("virtio_user:/run/a.sock", "net_virtio_user_a.sock-7,path=/run/a.sock,queues=1,server=0"),
+        ("virtio_user:/run/a.sock", "net_virtio_user_a.sock_7,path=/run/a.sock,queues=1,server=0"),
         (
             "virtio_user:/run/a.sock,role=server,queues=16",
-            "net_virtio_user_a.sock-7,path=/run/a.sock,queues=16,server=1",
+            "net_virtio_user_a.sock_7,path=/run/a.sock,queues=16,server=1",
         ),
-        ("tap:tap-8", "net_tap_tap-8-7,iface=tap-8"),
+        ("tap:tap-8", "net_tap_tap_8_7,iface=tap-8"),
         ("ring:a_1", "net_ring_a_1"),
-        ("null", "net_null-7"),
-        ("null:b", "net_null_b-7"),
-        ("null:size=60", "net_null-7,size=60"),
-        ("null:b,size=60,no-rx=1", "net_null_b-7,size=60,no-rx=1"),
+        ("null", "net_null_7"),
+        ("null:b", "net_null_b_7"),
+        ("null:size=60", "net_null_7,size=60"),
+        ("null:b,size=60,no-rx=1", "net_null_b_7,size=60,no-rx=1"),
         ("vdev:net_null0,size=64", "net_null0,size=64"),
         ("pci:0000:01:00.0", "0000:01:00.0"),
         ("pci:01:00.1", "01:00.1"),
@@ -46,7 +46,7 @@ fn good_locations_read_and_print() {
         assert_eq!(location.device_arguments(7), arguments);
         let (device, rest) = arguments.split_once(',').unwrap_or((arguments, ""));
         let first = location.device_arguments(0);
-        let plain = if location.is_numbered() { device.trim_end_matches("-7") } else { device };
+        let plain = if location.is_numbered() { device.trim_end_matches("_7") } else { device };
         assert_eq!(first.split_once(',').unwrap_or((&first, "")), (plain, rest));
     }
     for (long, short) in [
@@ -66,7 +66,7 @@ fn good_locations_read_and_print() {
         ("pci:01:0A.1", "0000:01:0a.1"),
         ("pci:0001:01:00.0", "0001:01:00.0"),
         ("vdev:net_ring7", "net_ring7"),
-        ("tap:a", "net_tap_a-3"),
+        ("tap:a", "net_tap_a_3"),
     ] {
         let location: Location = text.parse().unwrap();
         assert_eq!(location.device_name(&location.device_arguments(3)), name);
