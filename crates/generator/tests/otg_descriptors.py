@@ -25,7 +25,7 @@ def descriptors() -> bytes:
     model = files.file.add()
     otg_pb2.DESCRIPTOR.CopyToProto(model)
     model.dependency.remove(UNUSED)
-    return files.SerializeToString(deterministic=True)
+    return bytes(files.SerializeToString(deterministic=True))
 
 
 if __name__ == "__main__":
