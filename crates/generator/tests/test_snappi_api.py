@@ -318,3 +318,50 @@ def test_the_books_close_over_memif(ring: Generator, directory: Path) -> None:
         assert (books["foreign"], books["stale"], books["misdirected"]) == (0, 0, 0)
         far.stop()
     eventually(lambda: port_metrics(api)["p1"].link == "down")
+
+
+def test_flows_are_appended_and_deleted(ring: Generator) -> None:
+    api = ring.api
+    config = published("ring:r")
+    api.set_config(config)
+    flow = config.flows[0].clone()
+    flow.name = "more"
+    more = snappi.ConfigAppend()
+    more.config_append_list.add().flows.append(flow)
+    assert not api.append_config(more).warnings
+    names = [each.name for each in api.get_config().flows]
+    assert names == [config.flows[0].name, "more"]
+    transmit(api, "start")
+    eventually(lambda: stopped(api))
+    eventually(lambda: all(each.frames_rx == each.frames_tx > 0 for each in rows(api)))
+    assert len(rows(api)) == 2
+    # Once more, and in a form that is wrong.
+    flow.size.fixed = 20
+    found = errors(lambda: api.append_config(more))
+    assert [each for each in found if each.startswith("config_append_list[0].flows[0]")], found
+    less = snappi.ConfigDelete()
+    less.config_delete_list.add().flows = [names[0]]
+    api.delete_config(less)
+    assert [each.name for each in api.get_config().flows] == ["more"]
+    assert errors(lambda: api.delete_config(less)) == [
+        f'config_delete_list[0].flows[0]: there is no flow named "{names[0]}"'
+    ]
+
+
+def rows(api: Any) -> list[Any]:
+    return list(flow_metrics(api).values())
+
+
+def test_flows_are_appended_to_a_resting_configuration_only(ring: Generator) -> None:
+    config = published("ring:r")
+    config.flows[0].duration.choice = "continuous"
+    ring.api.set_config(config)
+    ring.transmit("start")
+    more = snappi.ConfigAppend()
+    more.config_append_list.add().flows.append(config.flows[0].clone())
+    more.config_append_list[0].flows[0].name = "more"
+    assert errors(lambda: ring.api.append_config(more)) == [
+        "flows are sending or paused: stop them before flows are appended or deleted"
+    ]
+    ring.transmit("stop")
+    ring.api.append_config(more)

@@ -498,7 +498,7 @@ mod tests {
             (1, "priority", 1, false),
             (1, "id", 1, true),
             (0, "ether_type", 0x88a8, false),
-            (1, "tpid", 0x88a8, true),
+            (1, "ether_type", 0x88a8, true),
             (2, "priority.dscp.phb", 1, false),
             (2, "priority.dscp.ecn", 1, false),
             (2, "time_to_live", 63, false),

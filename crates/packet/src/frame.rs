@@ -112,6 +112,13 @@ impl Header {
         Ok(self)
     }
 
+    /// Leaves a field to its rule again, and returns what it was set to.
+    pub fn take(&mut self, field: &str) -> Option<FieldValue> {
+        let value = self.kind.field(field).and_then(|kind| self.value(kind)).cloned();
+        self.fields.retain(|(kind, _)| kind.name != field);
+        value
+    }
+
     /// Gives the header options, as bytes; zeros are added up to a whole word of 4 bytes. Of a
     /// custom header these are its bytes, and none are added.
     pub fn set_options(&mut self, bytes: &[u8]) {

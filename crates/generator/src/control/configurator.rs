@@ -19,6 +19,7 @@ use super::ports::{Entry, Ports};
 use super::{Active, Captures, Rules, Sampler, ending, no_warnings, setups};
 use crate::books::{Books, Earlier, Told};
 use crate::engine::{Change, GivenUp, Settings, Source, Station, layout};
+use crate::otg::edit::{self, Edit};
 use crate::otg::server::{Answer, Ready};
 use crate::otg::update::Update;
 use crate::otg::{ApiError, config, update};
@@ -38,6 +39,8 @@ pub(super) enum Task<'eal> {
     Set(Wanted, Vec<Entry<'eal>>),
     /// Change rates or sizes of flows of the configuration in force.
     Update(Value, Current<'eal>),
+    /// Set the configuration in force with more flows, or fewer.
+    Edit(Edit, Value, Current<'eal>),
 }
 
 /// A configuration to be set.
@@ -55,6 +58,13 @@ pub(super) struct Current<'eal> {
     pub ports: Vec<Entry<'eal>>,
     /// For each flow, the lcore that sends it.
     pub homes: Vec<usize>,
+}
+
+impl Current<'_> {
+    fn json(&self) -> Result<Value, ApiError> {
+        serde_json::from_slice(&self.config)
+            .map_err(|error| ApiError::internal(format!("the configuration in force: {error}")))
+    }
 }
 
 /// What a job reports to the control plane.
@@ -169,6 +179,7 @@ impl<'eal> Configurator<'eal> {
             let result = match task {
                 Task::Set(wanted, now) => self.set(wanted, &now),
                 Task::Update(request, current) => self.update(request, current),
+                Task::Edit(edit, request, current) => self.edit(edit, &request, &current),
             };
             // All that the task used is freed now.
             if large {
@@ -257,10 +268,21 @@ impl<'eal> Configurator<'eal> {
         Ok((reply.blocking_recv().map_err(|_| ending())?, kept, setup.warnings))
     }
 
+    /// Sets the configuration in force with more flows, or fewer. All figures start again.
+    fn edit(
+        &mut self,
+        edit: Edit,
+        request: &Value,
+        current: &Current<'eal>,
+    ) -> Result<Answer, ApiError> {
+        let edited = edit::edited(edit, request, current.json()?)?;
+        let wanted = Wanted::Posted(edited.config.clone());
+        self.set(wanted, &current.ports).map_err(|error| edited.renamed(error))
+    }
+
     /// Changes rates and sizes of flows, whether they run or not.
     fn update(&mut self, request: Value, current: Current<'eal>) -> Result<Answer, ApiError> {
-        let config: Value = serde_json::from_slice(&current.config)
-            .map_err(|error| ApiError::internal(format!("the configuration in force: {error}")))?;
+        let config = current.json()?;
         let limits = self.rules.limits();
         let mut update = update::validate(&request, &config, &current.plan, &limits)?;
         drop((request, config));

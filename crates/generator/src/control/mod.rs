@@ -31,7 +31,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, mpsc, oneshot};
 use tokio::time::MissedTickBehavior;
 
-use crate::books::{Books, Earlier};
+use crate::books::{Books, Earlier, State};
 use crate::engine::layout::{self, Share};
 use crate::engine::{Command, Desk, FlowSetup, Load, Mode, Order, Settings};
 use crate::location::Policy;
@@ -272,7 +272,9 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     ..
                 })
             ),
-            Call::SetConfig(_) | Call::UpdateConfig(_) | Call::Load(_) => false,
+            Call::SetConfig(_) | Call::UpdateConfig(_) | Call::EditConfig(..) | Call::Load(_) => {
+                false
+            }
         }
     }
 
@@ -320,13 +322,15 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 return self.begin(task, message.answer, message.alone);
             }
             Call::UpdateConfig(value) => {
-                let current = Current {
-                    config: self.active.config.clone(),
-                    plan: self.active.plan.clone(),
-                    ports: self.active.ports.clone(),
-                    homes: self.active.homes.clone(),
-                };
-                let task = Task::Update(value, current);
+                let task = Task::Update(value, self.current());
+                return self.begin(task, message.answer, message.alone);
+            }
+            Call::EditConfig(..) if self.sends() => Err(ApiError::request(
+                409,
+                "flows are sending or paused: stop them before flows are appended or deleted",
+            )),
+            Call::EditConfig(edit, value) => {
+                let task = Task::Edit(edit, value, self.current());
                 return self.begin(task, message.answer, message.alone);
             }
             Call::Metrics(value) => self.metrics(&value),
@@ -344,6 +348,21 @@ impl<'run, 'eal> Control<'run, 'eal> {
         };
         // The client may be gone.
         let _ = message.answer.send(result);
+    }
+
+    /// The configuration in force, for a change of it.
+    fn current(&self) -> Current<'eal> {
+        Current {
+            config: self.active.config.clone(),
+            plan: self.active.plan.clone(),
+            ports: self.active.ports.clone(),
+            homes: self.active.homes.clone(),
+        }
+    }
+
+    /// Returns true if any flow sends or is paused.
+    fn sends(&self) -> bool {
+        self.active.books.tx.iter().any(|flow| flow.state() != State::Stopped)
     }
 
     /// Gives the configurator a job. It must have no other one.

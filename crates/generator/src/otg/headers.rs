@@ -2,7 +2,8 @@
 //! OTG's stack of packet headers, read by the tables of [`packet::headers`]: whatever has a table
 //! can be sent.
 
-use packet::frame::Header;
+use packet::field::Pattern;
+use packet::frame::{FieldValue, Header};
 use packet::headers::{self, HeaderKind};
 
 use super::walk::Node;
@@ -18,7 +19,60 @@ pub fn read(node: &Node<'_>) -> Option<Vec<Header>> {
         return Some(vec![Header::new(&headers::ETHERNET)]);
     }
     let stack: Vec<Option<Header>> = list.iter().map(header).collect();
-    stack.into_iter().collect()
+    let mut stack = stack.into_iter().collect::<Option<Vec<Header>>>()?;
+    name_tags(&list, &mut stack)?;
+    Some(stack)
+}
+
+/// The field of a table for the type of what follows.
+const TYPE: &str = "ether_type";
+/// The model's name for a VLAN tag's own type. It has none for the type of what follows.
+const TPID: &str = "tpid";
+/// Types of VLAN tags: those of IEEE 802.1Q, and what devices had before them.
+const TAGS: [u128; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
+/// Leaves a type to the generator.
+const AUTOMATIC: FieldValue = FieldValue::Pattern(Pattern::Value(0xffff));
+
+/// Moves the types of VLAN tags to where they stand in a frame: in the header before each.
+fn name_tags(nodes: &[Node<'_>], stack: &mut [Header]) -> Option<()> {
+    let mut good = true;
+    for (at, node) in nodes.iter().enumerate() {
+        let (before, rest) = stack.split_at_mut(at);
+        let tag = rest.first_mut().filter(|header| header.kind() == &headers::VLAN);
+        let Some(own) = tag.and_then(|tag| tag.take(TYPE)).filter(|own| *own != AUTOMATIC) else {
+            continue;
+        };
+        let has_type =
+            |header: &&mut Header| [&headers::ETHERNET, &headers::VLAN].contains(&header.kind());
+        let fault = match before.last_mut().filter(has_type) {
+            _ if !are_tags(&own) => {
+                "must be the type of a VLAN tag: 0x8100, 0x88a8, 0x9100, 0x9200 or 0x9300 (value or values); the \
+                 type of what follows is set by itself"
+            }
+            None => "there is no ethernet or vlan header before this one, which would have it",
+            Some(header) => match header.take(TYPE) {
+                Some(other) if other != own && other != AUTOMATIC => {
+                    "the ethernet header before it has another ether_type"
+                }
+                _ => {
+                    good &= header.set(TYPE, own).is_ok();
+                    continue;
+                }
+            },
+        };
+        good = node.child_fault::<()>("vlan.tpid", fault).is_some();
+    }
+    good.then_some(())
+}
+
+fn are_tags(types: &FieldValue) -> bool {
+    match types {
+        FieldValue::Pattern(Pattern::Value(value)) => TAGS.contains(value),
+        FieldValue::Pattern(Pattern::Values(values)) => {
+            values.iter().all(|value| TAGS.contains(value))
+        }
+        _ => false,
+    }
 }
 
 fn header(node: &Node<'_>) -> Option<Header> {
@@ -96,7 +150,11 @@ fn children(kind: &HeaderKind, prefix: &str) -> Vec<&'static str> {
 /// Sets the fields of the object at a path, and those below it.
 fn fields(node: &Node<'_>, header: &mut Header, prefix: &str) -> Option<()> {
     let kind = header.kind();
-    let names = children(kind, prefix);
+    let is_tag = kind == &headers::VLAN;
+    let mut names = children(kind, prefix);
+    if is_tag {
+        names.iter_mut().filter(|name| **name == TYPE).for_each(|name| *name = TPID);
+    }
     let default = alternative(kind, prefix);
     let mut known = [names.as_slice(), extras(kind, prefix)].concat();
     known.extend(default.map(|_| "choice"));
@@ -108,7 +166,12 @@ fn fields(node: &Node<'_>, header: &mut Header, prefix: &str) -> Option<()> {
     let mut good = true;
     for name in names {
         let Some(child) = object.get(name) else { continue };
-        let path = if prefix.is_empty() { name.to_owned() } else { format!("{prefix}.{name}") };
+        let path = match name {
+            // Until all headers are read.
+            TPID if is_tag => TYPE.to_owned(),
+            _ if prefix.is_empty() => name.to_owned(),
+            _ => format!("{prefix}.{name}"),
+        };
         let set = match kind.field(&path) {
             Some(field) => pattern::read(&child, field).and_then(|value| {
                 header.set(&path, value).map_or_else(|error| child.fault(error.to_string()), Some)
@@ -131,7 +194,6 @@ fn fields(node: &Node<'_>, header: &mut Header, prefix: &str) -> Option<()> {
 mod tests {
     use super::*;
     use crate::otg::walk::Faults;
-    use packet::field::Pattern;
     use packet::frame::{Checksum, FrameSpec};
     use packet::payload::Payload;
     use packet::size::Sizes;
@@ -163,7 +225,8 @@ mod tests {
     #[test]
     fn every_field_of_every_table_can_be_set() {
         for kind in headers::KINDS.iter().filter(|kind| kind.name != "custom") {
-            for field in kind.fields {
+            let of_a_tag = |name| *kind == &headers::VLAN && name == TYPE;
+            for field in kind.fields.iter().filter(|field| !of_a_tag(field.name)) {
                 let value = match field.format {
                     _ if field.is_checksum() => json!({"choice": "custom", "custom": 1}),
                     headers::Format::Number => {
@@ -209,6 +272,42 @@ mod tests {
         assert_eq!(frame[46..58], [8, 0, 0, 0, 0, 0x12, 0x34, 0, 0xde, 0xad, 0xbe, 0xef]);
         assert_eq!(bytes(&json!([]), 64), bytes(&json!([{"choice": "ethernet"}]), 64));
         assert_eq!(bytes(&json!([{}]), 64), bytes(&json!([{"ethernet": {}}]), 64));
+    }
+
+    #[test]
+    fn a_tags_type_stands_before_it() {
+        let types = |outer: Value, inner: Value| {
+            json!([
+                {"choice": "ethernet"},
+                {"vlan": {"id": {"value": 1}, "tpid": outer}},
+                {"vlan": {"id": {"value": 2}, "tpid": inner}},
+                {"choice": "ipv4"},
+            ])
+        };
+        let found = |outer, inner| {
+            let frame = bytes(&types(outer, inner), 64);
+            [12, 16, 20].map(|at| u16::from_be_bytes([frame[at], frame[at + 1]]))
+        };
+        let of = |value: u16| json!({"value": value});
+        assert_eq!(found(of(0x88a8), of(0x8100)), [0x88a8, 0x8100, 0x0800]);
+        assert_eq!(found(of(0x88a8), json!({})), [0x88a8, 0x8100, 0x0800]);
+        assert_eq!(found(of(0xffff), of(0x9100)), [0x8100, 0x9100, 0x0800]);
+        let turns = json!({"choice": "values", "values": [0x9200, 0x8100]});
+        assert_eq!(found(turns, of(0x9300)), [0x9200, 0x9300, 0x0800]);
+        let with_type = |ether_type: u16| json!([{"ethernet": {"ether_type": of(ether_type)}}, {"vlan": {"tpid": of(0x88a8)}}]);
+        assert_eq!(bytes(&with_type(0x88a8), 64)[12..14], [0x88, 0xa8]);
+        let increment = json!({"choice": "increment", "increment": {"start": 0x8100}});
+        for (json, wanted) in [
+            (types(of(0x0800), json!({})), "[1].vlan.tpid: must be the type of a VLAN tag"),
+            (types(json!({}), increment), "[2].vlan.tpid: must be the type of a VLAN tag"),
+            (json!([{"vlan": {"tpid": of(0x8100)}}]), "[0].vlan.tpid: there is no ethernet"),
+            (json!([{"ipv4": {}}, {"vlan": {"tpid": of(0x8100)}}]), "[1].vlan.tpid: there is no"),
+            (with_type(0x8100), "[1].vlan.tpid: the ethernet header before it has another"),
+            (json!([{}, {"vlan": {"ether_type": of(1)}}]), "[1].vlan.ether_type: not supported"),
+        ] {
+            let error = fault(json);
+            assert!(error.contains(wanted), "{wanted}: {error}");
+        }
     }
 
     #[test]

@@ -12,6 +12,7 @@ pub mod capture;
 pub mod config;
 pub mod connections;
 mod duration;
+pub mod edit;
 pub mod error;
 mod flow;
 mod grpc;

@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc, oneshot};
 
 use super::auth::Access;
+use super::edit::Edit;
 use super::places::{MAX_BODIES, Seat};
 use super::sending::File;
 use super::{
@@ -41,6 +42,8 @@ pub enum Call {
     SetConfig(Value),
     /// PATCH /config.
     UpdateConfig(Value),
+    /// PATCH /config/append or /config/delete.
+    EditConfig(Edit, Value),
     /// GET /config.
     GetConfig,
     /// POST /control/state.
@@ -100,6 +103,7 @@ pub struct Message {
 pub(super) enum Operation {
     SetConfig,
     UpdateConfig,
+    EditConfig(Edit),
     GetConfig,
     SetState,
     Action,
@@ -113,7 +117,7 @@ impl Operation {
     /// Most bytes of its body.
     fn most(self) -> usize {
         match self {
-            Operation::SetConfig | Operation::UpdateConfig => MAX_BODY,
+            Operation::SetConfig | Operation::UpdateConfig | Operation::EditConfig(_) => MAX_BODY,
             _ => MAX_REQUEST,
         }
     }
@@ -138,6 +142,8 @@ impl Api {
             Operation::Version => return Ok(Answer::Json(version())),
             Operation::SetConfig => Call::SetConfig,
             Operation::UpdateConfig => Call::UpdateConfig,
+            Operation::EditConfig(Edit::Append) => |value| Call::EditConfig(Edit::Append, value),
+            Operation::EditConfig(Edit::Delete) => |value| Call::EditConfig(Edit::Delete, value),
             Operation::SetState => Call::SetState,
             Operation::Metrics => Call::Metrics,
             Operation::Capture => Call::Capture,
@@ -199,6 +205,8 @@ pub fn router(control: mpsc::Sender<Message>, access: Access) -> Router {
     let mut router = Router::new();
     for (path, methods) in [
         ("/config", config),
+        asked("/config/append", MethodFilter::PATCH, Operation::EditConfig(Edit::Append)),
+        asked("/config/delete", MethodFilter::PATCH, Operation::EditConfig(Edit::Delete)),
         asked("/control/state", MethodFilter::POST, Operation::SetState),
         asked("/control/action", MethodFilter::POST, Operation::Action),
         asked("/monitor/metrics", MethodFilter::POST, Operation::Metrics),

@@ -21,8 +21,8 @@ pub static ETHERNET: HeaderKind = HeaderKind {
     ],
 };
 
-/// A VLAN tag, as the 4 bytes behind a type field: the tag's control field and, named `tpid` in
-/// the model, the type of what follows. The type field before it says 0x8100.
+/// A VLAN tag, as the 4 bytes behind a type field: the tag's control field and the type of what follows. The tag's own
+/// type (TPID) is in the type field before it, which says 0x8100 unless it is set.
 pub static VLAN: HeaderKind = HeaderKind {
     name: "vlan",
     len: 4,
@@ -34,7 +34,7 @@ pub static VLAN: HeaderKind = HeaderKind {
         FieldKind::new("priority", 0, 3).rewritten(),
         FieldKind::new("cfi", 3, 1).rewritten(),
         FieldKind::new("id", 4, 12),
-        FieldKind::new("tpid", 16, 16).or(0xffff).auto(Auto::EtherType).default_is_auto(),
+        FieldKind::new("ether_type", 16, 16).or(0xffff).auto(Auto::EtherType).default_is_auto(),
     ],
 };
 

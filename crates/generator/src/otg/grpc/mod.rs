@@ -26,6 +26,7 @@ use tonic::codec::{Codec, DecodeBuf, Decoder, EncodeBuf, Encoder, Streaming};
 use tonic::server::{Grpc, StreamingService};
 use tonic::{Code, Status};
 
+use super::edit::Edit;
 use super::server::{Answer, Api, Operation};
 use super::{API_VERSION, ApiError, LARGE_BODY, MAX_BODY};
 
@@ -93,6 +94,8 @@ impl Method {
         let operation = match base {
             "SetConfig" => Operation::SetConfig,
             "UpdateConfig" => Operation::UpdateConfig,
+            "AppendConfig" => Operation::EditConfig(Edit::Append),
+            "DeleteConfig" => Operation::EditConfig(Edit::Delete),
             "GetConfig" => Operation::GetConfig,
             "SetControlState" => Operation::SetState,
             "SetControlAction" => Operation::Action,

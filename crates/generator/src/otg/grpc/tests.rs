@@ -101,7 +101,7 @@ fn what_is_wrong_is_said() {
         assert_eq!(error.status, status, "{error}");
         assert!(error.to_string().contains(said), "{error}");
     }
-    for name in ["AppendConfig", "streamGetVersion", "", "Openapi"] {
+    for name in ["AddConfig", "streamGetVersion", "streamAppendConfig", "", "Openapi"] {
         let error = Method::named(name).err().unwrap();
         assert_eq!((error.status, error.errors), (404, vec![format!("{name}: not supported")]));
     }

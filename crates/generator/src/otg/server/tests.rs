@@ -33,6 +33,8 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
                     let _ = answer.send(match call {
                         Call::SetConfig(_) => json("set"),
                         Call::UpdateConfig(_) => json("update"),
+                        Call::EditConfig(Edit::Append, _) => json("append"),
+                        Call::EditConfig(Edit::Delete, _) => json("delete"),
                         Call::GetConfig => json("get"),
                         Call::SetState(_) => Err(ApiError::internal("broken")),
                         Call::Metrics(_) => json("metrics"),
@@ -84,6 +86,8 @@ fn every_route_has_its_call_and_every_error_its_shape() {
             ("GET /config", "get"),
             ("POST /config", "set"),
             ("PATCH /config", "update"),
+            ("PATCH /config/append", "append"),
+            ("PATCH /config/delete", "delete"),
             ("POST /monitor/metrics", "metrics"),
         ] {
             let (status, head, body) = request(address, line, "", "{}");
@@ -115,7 +119,8 @@ fn every_route_has_its_call_and_every_error_its_shape() {
             ("POST /control/action", "x", 400, "validation", "not valid JSON"),
             ("POST /monitor/states", "{}", 400, "validation", "ipv4_neighbors: not supported"),
             ("DELETE /config", "", 405, "validation", "DELETE /config: not supported"),
-            ("PATCH /config/append", "{}", 404, "validation", "PATCH /config/append: not"),
+            ("POST /config/append", "{}", 405, "validation", "POST /config/append: not"),
+            ("PATCH /config/other", "{}", 404, "validation", "PATCH /config/other: not"),
             ("GET /", "", 404, "validation", "GET /: not supported"),
         ] {
             let (found, _, answer) = request(address, line, "", body);

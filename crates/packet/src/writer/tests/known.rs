@@ -79,7 +79,7 @@ fn tags_labels_and_tcp() {
     let mut spec = spec(&["ethernet", "vlan", "vlan", "ipv4", "tcp"], 96);
     spec.headers[1].set("id", 0x123).unwrap();
     spec.headers[1].set("priority", 5).unwrap();
-    spec.headers[2].set("tpid", 0xffff).unwrap();
+    spec.headers[2].set("ether_type", 0xffff).unwrap();
     spec.headers[4].set("ctl_syn", 1).unwrap();
     // IPv4: 92 - 22 = 70 bytes; 4500+0046+4006 = 854c, complement 7ab3.
     // TCP: 6 + 50 + 5002 = 503a, complement afc5.
