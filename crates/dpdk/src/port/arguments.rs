@@ -11,7 +11,8 @@ use std::path::Path;
 pub enum VdevError {
     /// EAL finds the driver by the prefix of the name.
     #[error(
-        "device name {name:?}: must be {driver} followed by letters, digits or _, at most {MAX_NAME} bytes"
+        "device name {name:?}: must be {driver} followed by letters, digits or _, at most {most} bytes",
+        most = most(driver)
     )]
     Name {
         /// The name.
@@ -41,8 +42,12 @@ pub enum VdevError {
     },
 }
 
-/// The longest name, in bytes (`RTE_ETH_NAME_MAX_LEN` and DPDK's rings, whose names add a few bytes).
-const MAX_NAME: usize = 20;
+/// The longest name, in bytes. `RTE_ETH_NAME_MAX_LEN` is 64, and some drivers put the name into messages and into names of
+/// 64 bytes. Names of DPDK's rings have 29, to which net_ring adds a few of its own.
+fn most(driver: &str) -> usize {
+    if driver == "net_ring" { 20 } else { 40 }
+}
+
 /// Bytes of a Unix socket's path (`sun_path` and its NUL). libvhost cuts longer ones.
 const MAX_SOCKET_PATH: usize = 107;
 
@@ -138,7 +143,7 @@ impl Arguments {
     pub(super) fn check(&self, driver: &'static str) -> Result<(), VdevError> {
         let rest = self.name.strip_prefix(driver);
         let plain = |rest: &str| rest.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
-        if self.name.len() > MAX_NAME || !rest.is_some_and(plain) {
+        if self.name.len() > most(driver) || !rest.is_some_and(plain) {
             return Err(VdevError::Name { name: self.name.clone(), driver });
         }
         self.list.iter().try_for_each(|(key, value)| match misread(value) {

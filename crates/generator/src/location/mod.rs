@@ -81,7 +81,7 @@ impl VhostEnd {
 
 /// The name of a device of this driver, which DPDK finds by the name's beginning.
 fn named(driver: &str, what: &str, number: u32) -> String {
-    let kept = |c: char| if c.is_ascii_alphanumeric() || "_.".contains(c) { c } else { '_' };
+    let kept = |c: char| if c.is_ascii_alphanumeric() { c } else { '_' };
     let what: String = what.chars().take(MAX_NAMED).map(kept).collect();
     let dash = if what.is_empty() { "" } else { "_" };
     match number {
@@ -90,8 +90,8 @@ fn named(driver: &str, what: &str, number: u32) -> String {
     }
 }
 
-/// Most characters of what a location names in the name of its device: DPDK takes 63 in all.
-const MAX_NAMED: usize = 32;
+/// Most characters of what a location names in the name of its device: `dpdk` takes 40 in all.
+const MAX_NAMED: usize = 18;
 
 fn file_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)

@@ -7,11 +7,11 @@ fn good_locations_read_and_print() {
         ("veth0", "net_af_packet_veth0_7,iface=veth0"),
         (
             "memif:/run/a.sock",
-            "net_memif_a.sock_0_7,role=server,id=0,socket=/run/a.sock,socket-abstract=no",
+            "net_memif_a_sock_0_7,role=server,id=0,socket=/run/a.sock,socket-abstract=no",
         ),
         (
             "memif:/run/a.sock,role=client,id=3",
-            "net_memif_a.sock_3_7,role=client,id=3,socket=/run/a.sock,socket-abstract=no",
+            "net_memif_a_sock_3_7,role=client,id=3,socket=/run/a.sock,socket-abstract=no",
         ),
         ("af_packet:veth0,queues=4", "net_af_packet_veth0_7,iface=veth0,qpairs=4"),
         ("af_packet:null", "net_af_packet_null_7,iface=null"),
@@ -21,15 +21,15 @@ fn good_locations_read_and_print() {
             "net_af_xdp_veth0_7,iface=veth0,queue_count=2,force_copy=1",
         ),
         ("af_xdp:veth0,mode=zero-copy", "net_af_xdp_veth0_7,iface=veth0"),
-        ("vhost:/run/a.sock", "net_vhost_a.sock_7,iface=/run/a.sock,queues=1,client=0"),
+        ("vhost:/run/a.sock", "net_vhost_a_sock_7,iface=/run/a.sock,queues=1,client=0"),
         (
             "vhost:/run/a.sock,role=client,queues=2",
-            "net_vhost_a.sock_7,iface=/run/a.sock,queues=2,client=1",
+            "net_vhost_a_sock_7,iface=/run/a.sock,queues=2,client=1",
         ),
-        ("virtio_user:/run/a.sock", "net_virtio_user_a.sock_7,path=/run/a.sock,queues=1,server=0"),
+        ("virtio_user:/run/a.sock", "net_virtio_user_a_sock_7,path=/run/a.sock,queues=1,server=0"),
         (
             "virtio_user:/run/a.sock,role=server,queues=16",
-            "net_virtio_user_a.sock_7,path=/run/a.sock,queues=16,server=1",
+            "net_virtio_user_a_sock_7,path=/run/a.sock,queues=16,server=1",
         ),
         ("tap:tap-8", "net_tap_tap_8_7,iface=tap-8"),
         ("ring:a_1", "net_ring_a_1"),

@@ -107,8 +107,10 @@ fn names_are_of_the_driver() {
         let error = verdict(&Null::new(name)).unwrap_err();
         assert!(matches!(error, VdevError::Name { driver: "net_null", .. }), "{error}");
     }
-    assert!(verdict(&Null::new("net_null_0123456789a")).is_ok());
-    assert!(verdict(&Null::new("net_null_0123456789ab")).is_err());
+    assert!(verdict(&Null::new(format!("net_null_{}", "a".repeat(31)))).is_ok());
+    assert!(verdict(&Null::new(format!("net_null_{}", "a".repeat(32)))).is_err());
+    assert!(verdict(&Ring::new("net_ring_0123456789a")).is_ok());
+    assert!(verdict(&Ring::new("net_ring_0123456789ab")).is_err());
 }
 
 #[test]
