@@ -113,8 +113,10 @@ def test_faults_are_those_of_http(running: Generator) -> None:
         with pytest.raises(grpc.RpcError) as info:
             stub.GetStates(otg_pb2.GetStatesRequest())
         assert "not supported" in info.value.details()
+    with grpc.insecure_channel(address(running)) as channel:
+        unknown = channel.unary_unary("/otg.Openapi/Other", request_serializer=bytes)
         with pytest.raises(grpc.RpcError) as info:
-            stub.AppendConfig(otg_pb2.AppendConfigRequest())
+            unknown(b"")
         assert info.value.code() == grpc.StatusCode.UNIMPLEMENTED
     api = connected(address(running))
     with pytest.raises(Exception, match="p9") as raised:

@@ -357,11 +357,11 @@ def test_flows_are_appended_to_a_resting_configuration_only(ring: Generator) -> 
     config.flows[0].duration.choice = "continuous"
     ring.api.set_config(config)
     ring.transmit("start")
-    more = snappi.ConfigAppend()
-    more.config_append_list.add().flows.append(config.flows[0].clone())
-    more.config_append_list[0].flows[0].name = "more"
-    assert errors(lambda: ring.api.append_config(more)) == [
-        "flows are sending or paused: stop them before flows are appended or deleted"
-    ]
+    more, flow = snappi.ConfigAppend(), config.flows[0].clone()
+    flow.name = "more"
+    more.config_append_list.add().flows.append(flow)
+    with pytest.raises(Exception, match="flows are sending or paused: stop them") as info:
+        ring.api.append_config(more)
+    assert info.value.args[0].code == 409
     ring.transmit("stop")
     ring.api.append_config(more)
