@@ -184,7 +184,7 @@ def choices(header: str, path: str) -> list[str]:
 
 def pattern(rng: random.Random, of: Field, known: list[str]) -> tuple[dict[str, Any], list[int]]:
     """A pattern of the model, and its values."""
-    text = of.text or (lambda value: value)
+    text: Callable[[int], Any] = of.text or (lambda value: value)
     whole = 1 << of.bits
     most = whole - 1 if of.most is None else of.most
     choice = rng.choice(known)
@@ -193,7 +193,7 @@ def pattern(rng: random.Random, of: Field, known: list[str]) -> tuple[dict[str, 
         return {"choice": choice, "value": text(value)}, [value] * FRAMES
     if choice == "values":
         values = [rng.randint(0, most) for _ in range(rng.randint(1, 5))]
-        given = {"choice": choice, "values": [text(value) for value in values]}
+        given: dict[str, Any] = {"choice": choice, "values": [text(value) for value in values]}
         return given, [values[k % len(values)] for k in range(FRAMES)]
     # The model's limit for small fields is the number of their values.
     count = rng.randint(1, min(FRAMES + 3, whole))
@@ -283,7 +283,8 @@ def _scapy() -> Any:
 
 
 def compare(frame: bytes, number: int, found: Drawn) -> None:
-    layers, packet = [], Ether(frame)
+    packet = Ether(frame)
+    layers: list[Any] = []
     for name in found.names:
         layer = packet if not layers else layers[-1].payload
         if not isinstance(layer, KINDS[name].layer):
