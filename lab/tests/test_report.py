@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import copy
 import io
 import json
 import re
@@ -207,6 +208,14 @@ def test_controls_of_a_run_in_one() -> None:
     assert sentences.controls(aa) == "found nothing in 2 of 3, too few blocks in the others"
     aa[1].found_difference = True
     assert sentences.controls(aa) == "1 of 3 differed"
+
+
+def test_a_figure_that_is_many_times_as_high_is_told_so(run: tuple[Summary, str]) -> None:
+    found = copy.copy(next(each for each in run[0].comparisons if each.ratio is not None))
+    found.verdict, found.metric, found.ci_low, found.ci_high = "slower", COST.name, 2.0, 13.0
+    for ratio, told in [(2.9, "190.0 % more busy cycles"), (12.29, "12.3 times the busy cycles")]:
+        found.ratio = ratio
+        assert told in sentences.sentence(found), sentences.sentence(found)
 
 
 def test_a_verdict_is_called_as_in_its_sentence() -> None:

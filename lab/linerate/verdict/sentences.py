@@ -14,6 +14,8 @@ from linerate.verdict.metrics import METRICS, Metric, at_load, words_of
 # The label of comparisons that do not answer the experiment's question: they have families of their
 # own.
 EXPLORATORY = "exploratory"
+# From this ratio on it is said how many times as high a figure is, and no percentage.
+MANY_TIMES = 3
 
 
 def standing(found: Comparison) -> str:
@@ -114,6 +116,8 @@ def _effect(found: Comparison, metric: Metric) -> str:
     if difference := found.difference:
         word = metric.more if difference.shift > 0 else metric.less
         return f"{_scaled(abs(difference.shift), metric)} {word} {metric.words}{load}"
+    if (found.ratio or 0) >= MANY_TIMES:
+        return f"{found.ratio:.1f} times the {metric.words}{load}"
     word = metric.more if (found.ratio or 0) >= 1 else metric.less
     return f"{_percent(found)} {word} {metric.words}{load}"
 
