@@ -78,7 +78,7 @@ def test_snappi_sends_counts_and_captures(
     records = read_pcap(traffic.captured(api, "p1"))
     assert len(records) == 50
     assert {record.length for record in records} == {128}
-    # What one way put in force the other one reads.
+    # HTTP reads the same configuration.
     assert running.api.get_config().serialize("dict") == api.get_config().serialize("dict")
     api.close()
 
@@ -171,7 +171,7 @@ def test_other_hosts_and_web_pages_are_refused(running: Generator) -> None:
 
 
 def test_peers_that_say_too_little_are_left(running: Generator) -> None:
-    """Whatever they began: the versions of HTTP are told apart by the first bytes."""
+    """The first bytes say which version of HTTP a client speaks, and they have a time limit."""
     began = time.monotonic()
     with contextlib.ExitStack() as open_peers:
         peers = [

@@ -19,7 +19,7 @@ use super::ports::{Entry, Ports};
 use super::{Active, Captures, Rules, Sampler, ending, no_warnings, setups};
 use crate::books::{Books, Earlier, Told};
 use crate::engine::{Change, GivenUp, Settings, Source, Station, layout};
-use crate::otg::edit::{self, Edit};
+use crate::otg::edit::{self, Edit, Edited};
 use crate::otg::server::{Answer, Ready};
 use crate::otg::update::Update;
 use crate::otg::{ApiError, config, update};
@@ -275,9 +275,8 @@ impl<'eal> Configurator<'eal> {
         request: &Value,
         current: &Current<'eal>,
     ) -> Result<Answer, ApiError> {
-        let edited = edit::edited(edit, request, current.json()?)?;
-        let wanted = Wanted::Posted(edited.config.clone());
-        self.set(wanted, &current.ports).map_err(|error| edited.renamed(error))
+        let Edited { config, places } = edit::edited(edit, request, current.json()?)?;
+        self.set(Wanted::Posted(config), &current.ports).map_err(|error| places.renamed(error))
     }
 
     /// Changes rates and sizes of flows, whether they run or not.

@@ -46,7 +46,7 @@ fn meet(one: &FlowPlan, other: &FlowPlan) -> bool {
     one.rx_mask() & other.rx_mask() != 0
 }
 
-/// By what frames without full signatures are known.
+/// How receivers recognise frames that have no full signature.
 pub struct Marks {
     /// Finds the flows that are known by header fields.
     pub classifier: Classifier,
@@ -56,7 +56,7 @@ pub struct Marks {
     pub warnings: Vec<String>,
 }
 
-/// How the flows of a plan are told apart.
+/// How receivers distinguish the flows of a plan.
 ///
 /// # Errors
 /// A 400 that names the flows which cannot be told apart.

@@ -148,7 +148,7 @@ impl Entry<'_> {
     /// interfaces cannot. An interface goes up again when the port is closed.
     ///
     /// # Errors
-    /// What driver or kernel report.
+    /// The driver's or the kernel's error.
     pub fn set_link(&self, up: bool) -> Result<(), String> {
         self.obstacle.forget();
         match (self.interface, self.location.interface()) {

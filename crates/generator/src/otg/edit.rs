@@ -33,15 +33,19 @@ impl Edit {
 pub struct Edited {
     /// How it reads now.
     pub config: Value,
-    /// Of an appended flow, its place in the configuration and in the request.
-    places: Vec<(usize, String)>,
+    /// Where the appended flows are.
+    pub places: Places,
 }
 
-impl Edited {
-    /// Faults of the whole configuration, by their places in the request.
+/// The place of each appended flow in the configuration and in the request.
+#[derive(Clone, Debug, Default)]
+pub struct Places(Vec<(usize, String)>);
+
+impl Places {
+    /// Names the faults of the whole configuration by their places in the request.
     pub fn renamed(&self, error: ApiError) -> ApiError {
         let rename = |error: String| {
-            let found = self.places.iter().find_map(|(flow, place)| {
+            let found = self.0.iter().find_map(|(flow, place)| {
                 let rest = error.strip_prefix(&format!("flows[{flow}]"))?;
                 Some(format!("{place}{rest}"))
             });
@@ -87,7 +91,7 @@ pub fn edited(edit: Edit, request: &Value, mut config: Value) -> Result<Edited, 
         good.then_some(())
     });
     faults.finish(done)?;
-    Ok(Edited { config, places })
+    Ok(Edited { config, places: Places(places) })
 }
 
 fn resources<'a>(edit: Edit, root: &Node<'a>) -> Option<Vec<Object<'a>>> {
@@ -139,7 +143,7 @@ mod tests {
             flows.iter().map(|flow| flow["name"].as_str().unwrap().to_owned()).collect()
         };
         assert_eq!(names(&appended.config), ["f", "g", "h", "i", "j"]);
-        let error = appended.renamed(ApiError::invalid(vec![
+        let error = appended.places.renamed(ApiError::invalid(vec![
             "flows[4].size: bad".to_owned(),
             "flows[0].size: bad".to_owned(),
         ]));

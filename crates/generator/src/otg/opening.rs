@@ -82,7 +82,7 @@ mod tests {
     use super::*;
     use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
 
-    /// What a read of 24 bytes gives when so many were sent.
+    /// Reads 24 bytes of a stream on which `sent` bytes were sent.
     fn read(sent: usize) -> io::Result<usize> {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
         runtime.block_on(async {

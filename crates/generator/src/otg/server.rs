@@ -98,7 +98,7 @@ pub struct Message {
     pub alone: Option<OwnedSemaphorePermit>,
 }
 
-/// What a request asks for, by HTTP or gRPC.
+/// What a client can ask for, by HTTP or gRPC.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Operation {
     SetConfig,
@@ -159,8 +159,8 @@ impl Api {
         ask(&self.control, call(value), alone).await
     }
 
-    /// Reads a body, of at most so many bytes, as JSON. A large one is read alone; what is returned beside it is to be held
-    /// as long as it is there.
+    /// Parses a body of at most `most` bytes as JSON. Only one large body is parsed at a time: the caller holds the permit
+    /// for as long as it has the value.
     async fn read_json(
         &self,
         body: Bytes,

@@ -113,7 +113,7 @@ impl Drain<'_> {
         (flow.mark == Mark::Short && !chance()).then_some(found)
     }
 
-    /// Whether frames of a flow belong at this port.
+    /// Returns true if this port expects frames of a flow.
     fn belongs(&self, number: u16) -> bool {
         let flow = self.flows.get(usize::from(number));
         flow.is_some_and(|flow| flow.rx_mask & self.bit != 0)

@@ -50,7 +50,7 @@ static SERVICE: LazyLock<Option<ServiceDescriptor>> = LazyLock::new(|| {
     model.get_service_by_name("otg.Openapi")
 });
 
-/// Whether a request is one of gRPC.
+/// Returns true for requests of gRPC.
 pub fn is_meant(headers: &HeaderMap) -> bool {
     let kind = headers.get(header::CONTENT_TYPE).map(|kind| kind.as_bytes());
     kind.is_some_and(|kind| kind.starts_with(b"application/grpc"))
