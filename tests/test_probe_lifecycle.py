@@ -10,6 +10,7 @@ import shutil
 import signal
 import threading
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -31,9 +32,9 @@ from linerate.telemetry.client import Telemetry, socket_path
 
 NULL = "net_null0"
 # `malloc` keeps pieces in caches of each thread, and DPDK allocates a thing or two when it is first
-# asked. What the probe lost in each of 800 cycles, or with each of 160 devices, would be more: it
+# asked. What the probe lost in each of 200 cycles, or with each of 160 devices, would be more: it
 # is some dozen bytes for every queue.
-SLACK_BYTES = 4096
+SLACK_BYTES = 1024
 # The kernel counts resident pages by thread, and up to 64 of them late.
 RSS_SLACK_KB = 512
 
@@ -82,6 +83,14 @@ def cycles(directory: Path, probe: bool) -> dict[int, dict[str, int]]:
     return found
 
 
+def least_growth(found: dict[int, dict[str, int]]) -> int:
+    """How much more the program has from `malloc` from one look to the next, at least: a leak is in
+    every interval, a cache that a thread fills once is in one.
+    """
+    sizes = [at["malloc"] for _, at in sorted(found.items())]
+    return min(after - before for before, after in pairwise(sizes))
+
+
 def test_a_thousand_starts_and_stops_are_counted_and_nothing_is_lost(tmp_path: Path) -> None:
     """They happen under traffic: a worker forwards all the time between two other ports."""
     probed = cycles(tmp_path / "probed", probe=True)
@@ -93,7 +102,7 @@ def test_a_thousand_starts_and_stops_are_counted_and_nothing_is_lost(tmp_path: P
 
     assert growth(probed, "heap_pieces") == growth(plain, "heap_pieces")
     assert growth(probed, "heap") == growth(plain, "heap")
-    assert growth(probed, "malloc") <= max(0, growth(plain, "malloc")) + SLACK_BYTES
+    assert least_growth(probed) <= max(0, least_growth(plain)) + SLACK_BYTES
     assert growth(probed, "rss_kb") <= growth(probed, "heap") // 1024 + RSS_SLACK_KB
     assert len({at["threads"] for at in probed.values()}) == 1
     # The probe's own thread. (The other client of telemetry has one in both.)
@@ -121,7 +130,7 @@ def test_threads_that_come_and_go_leave_nothing(tmp_path: Path) -> None:
             program.go_on()
         assert probe_books(program) == own_books(line)
         assert program.end() == 0
-    assert abs(found[1000]["malloc"] - found[200]["malloc"]) <= SLACK_BYTES
+    assert least_growth(found) <= SLACK_BYTES
     assert found[1000]["heap"] == found[200]["heap"]
     assert found[1000]["threads"] == found[200]["threads"]
     assert found[1000]["rss_kb"] <= found[200]["rss_kb"] + RSS_SLACK_KB
