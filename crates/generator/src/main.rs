@@ -318,6 +318,7 @@ fn rules(eal: &Eal, options: &Options, own_eal_options: bool, locations: Policy)
             lcores: eal.lcores().len(),
             rx_queues: options.rx_queues,
             max_frame: usize::from(options.max_frame),
+            may_wait: options.flood,
         },
         line_rate: options.line_rate,
         locations,

@@ -230,14 +230,17 @@ def packet_sockets(pid: int) -> list[int]:
     return found
 
 
-def test_the_sender_does_not_wait_for_the_far_end(directory: Path) -> None:
-    """By default net_af_packet sleeps in poll when some 250 frames are on the link."""
-    with inside(NEAR), generator(directory) as running:
+@pytest.mark.parametrize("waits", [False, True])
+def test_only_a_flood_waits_for_the_far_end(directory: Path, waits: bool) -> None:
+    """By default net_af_packet sleeps in poll when some 250 frames are on the link. A flood then
+    leaves the CPU to the kernel's thread of the link.
+    """
+    with inside(NEAR), generator(directory, *["--flood"] * waits) as running:
         running.api.set_config(published("af_packet:va"))
         limits = packet_sockets(running.process.pid)
     assert limits
     # More than its 512 slots of 2048 bytes, with what the kernel needs for each.
-    assert min(limits) > 8 << 20
+    assert [limit > 8 << 20 for limit in limits] == [not waits] * len(limits)
 
 
 def test_what_a_driver_takes_at_most_is_told(directory: Path) -> None:

@@ -44,6 +44,8 @@ pub struct PortRules {
     pub rx_queues: u16,
     /// Size of the largest frame in bytes, FCS included.
     pub max_frame: usize,
+    /// True if a sender may wait for room in its port: a flood has no schedule to keep.
+    pub may_wait: bool,
 }
 
 /// The pools of a port, by queue. They outlive the port and are used again, because DPDK never
@@ -302,7 +304,9 @@ impl<'eal> Ports<'eal> {
         };
         // If the kernel does not allow it, a port of net_af_packet still works, but its sender may
         // block.
-        let _ = host::widen_packet_sockets();
+        if !self.rules.may_wait {
+            let _ = host::widen_packet_sockets();
+        }
         if there.is_none() {
             self.made.extend(ids.iter().map(|id| (*id, arguments.clone())));
         }
