@@ -116,6 +116,73 @@ def test_a_runner_that_dies_without_a_word_is_a_failure(checkout: Machine, where
     assert ", 1 failed, " in last_line(done.stdout)
 
 
+def failing(suite: str, *ids: str) -> str:
+    """A part of pytest's stub: the first run of that suite fails in these tests."""
+    lines = "".join(f"echo '{one}' >>$LINERATE_FAILURES\n" for one in ids)
+    return f"""if [[ "$*" == *"{suite}"* && ! -e failed-once ]]; then
+    touch failed-once
+    {lines}echo "=== {len(ids)} failed, 1 passed in 0.10s ==="
+    exit 1
+fi
+"""
+
+
+def failing_rust(passes: str) -> str:
+    """What cargo says whose test fails, and passes the second time if `passes` is true."""
+    return f"""{{
+    if [[ "$*" == *"--exact a::b"* ]] && {{ {passes}; }}; then
+        echo "test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 5 filtered out"
+        exit 0
+    fi
+    echo "test a::b ... FAILED"
+    echo "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out"
+    exit 101
+}}"""
+
+
+AGAIN = "What failed runs again, alone:"
+
+
+def test_what_fails_once_and_passes_alone_is_named_and_no_failure(checkout: Machine) -> None:
+    checkout.link("touch")
+    test = "crates/one/tests/test_it.py::test_it[with a - space]"
+    runners(checkout, rust=failing_rust("true"), python=failing("crates/one/tests", test) + PYTHON)
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 0, done.stderr
+    assert f"{AGAIN}\na::b\n{test}\n" in done.stdout
+    assert ", 0 failed, " in last_line(done.stdout)
+    assert last_line(done.stdout).endswith(", 2 passed only when they ran again")
+    assert checkout.calls("python")[-1].endswith(f" {test}")
+
+
+@pytest.mark.parametrize("again", ["false", "echo test result: ok. 0 passed; exit"])
+def test_a_rust_test_that_fails_again_has_failed(checkout: Machine, again: str) -> None:
+    runners(checkout, rust=failing_rust(again))
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 1
+    assert AGAIN in done.stdout
+    assert ", 1 failed, " in last_line(done.stdout)
+
+
+def test_a_rust_program_that_ended_by_a_signal_has_no_second_try(checkout: Machine) -> None:
+    died = 'echo "  process didn\'t exit successfully: (signal: 11, SIGSEGV)"'
+    runners(checkout, rust=f"{{ {died}; {failing_rust('true')}; }}")
+    done = checkout.run("scripts/run-tests")
+    assert done.returncode == 1
+    assert AGAIN not in done.stdout
+
+
+@pytest.mark.parametrize(("number", "again"), [(5, True), (6, False)])
+def test_many_failures_have_no_second_try(checkout: Machine, number: int, again: bool) -> None:
+    checkout.link("touch")
+    tests = [f"tests/test_it.py::test_{n}" for n in range(number)]
+    runners(checkout, python=failing("-m e2e", *tests) + PYTHON)
+    done = checkout.run("scripts/run-tests")
+    assert (done.returncode == 0) == again
+    assert (AGAIN in done.stdout) == again
+    assert f", {0 if again else number} failed, " in last_line(done.stdout)
+
+
 LEFT_OUT = """case "$*" in
     *--first-tier*) echo "2 tests of the second tier not run: make test-all" ;;
 esac"""
