@@ -77,7 +77,7 @@ def test_one_failed_search_leaves_blocks_that_can_decide(
     """
     blocks = cells(options(sizes=sizes, tests=tests))[0].blocks
     assert family * 2 / 2 ** (blocks - 1) < ALPHA
-    assert ALPHA <= family * 2 / 2 ** (blocks - 2) or blocks == 10
+    assert family * 2 / 2 ** (blocks - 2) >= ALPHA or blocks == 10
 
 
 def test_throughput_is_always_measured() -> None:
