@@ -10,6 +10,7 @@ use super::walk::Node;
 use super::{hex, ipv4_options, pattern};
 
 mod csid;
+mod gtp;
 mod routing;
 
 /// Most headers of a stack.
@@ -104,11 +105,14 @@ fn header(node: &Node<'_>) -> Option<(Header, Parts)> {
     if kind == &headers::IPV6_EXTENSION_HEADER {
         return routing::read(&object.inner(kind.name, routing::FIELDS)?);
     }
-    let mut header = Header::new(kind);
+    let (mut header, mut parts) = (Header::new(kind), Parts::new());
     if let Some(node) = object.get(kind.name) {
         fields(&node, &mut header, "")?;
+        if kind == &headers::GTPV1 {
+            parts = gtp::extensions(&node, &mut header)?;
+        }
     }
-    Some((header, Parts::new()))
+    Some((header, parts))
 }
 
 fn custom(node: &Node<'_>) -> Option<Header> {
@@ -191,7 +195,6 @@ fn fields(node: &Node<'_>, header: &mut Header, prefix: &str) -> Option<()> {
         };
         good &= set.is_some();
     }
-    object.refuse(&["extension_headers"]);
     if let Some(node) = object.get("dst_usids") {
         good &= csid::destination(&node, &object, header).is_some();
     }
@@ -351,7 +354,6 @@ mod tests {
             (json!([{"choice": "udp", "udp": {}, "tcp": {}}]), "[0].tcp: not supported"),
             (json!([{"udp": {"port": {}}}]), "[0].udp.port: not supported"),
             (json!([{"icmp": {"choice": "redirect"}}]), "[0].icmp.choice: \"redirect\" is not"),
-            (json!([{"gtpv1": {"extension_headers": [{}]}}]), "[0].gtpv1.extension_headers: not"),
             (json!([{"choice": "custom"}]), "[0].custom: is missing"),
             (json!([{"custom": {"bytes": "abc"}}]), "[0].custom.bytes: must be pairs"),
             (json!([{"custom": {"bytes": " "}}]), "[0].custom.bytes: must have at least one"),

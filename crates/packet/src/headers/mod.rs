@@ -20,7 +20,7 @@ pub use ip::{
 pub use link::{ARP, ETHERNET, ETHERNETPAUSE, MPLS, PFCPAUSE, PPP, VLAN};
 pub use message::{ICMP, ICMPV6, IGMPV1};
 pub use transport::{TCP, UDP};
-pub use tunnel::{GRE, GTPV1, VXLAN};
+pub use tunnel::{GRE, GTPV1, GTPV1_EXTENSION, GTPV1_SHORT_EXTENSION, VXLAN};
 
 /// How a value is written as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -291,7 +291,8 @@ pub static KINDS: &[&HeaderKind] = &[
 ];
 
 /// Parts of headers that have lists: each entry stands in the stack as a header of its own.
-pub static PARTS: &[&HeaderKind] = &[&SEGMENT, &SEGMENT_PAD];
+pub static PARTS: &[&HeaderKind] =
+    &[&SEGMENT, &SEGMENT_PAD, &GTPV1_EXTENSION, &GTPV1_SHORT_EXTENSION];
 
 /// The kind of a name.
 pub fn kind(name: &str) -> Option<&'static HeaderKind> {

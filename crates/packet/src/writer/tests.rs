@@ -131,7 +131,7 @@ fn receive_otherwise(header: &mut Header, received: u128) {
 
 /// Stacks that people send, with their fields changing.
 fn usual_headers() -> impl Strategy<Value = Vec<Header>> {
-    const STACKS: [&[&str]; 11] = [
+    const STACKS: [&[&str]; 12] = [
         &["ethernet", "ipv4", "udp"],
         &["ethernet", "vlan", "vlan", "ipv6", "udp"],
         &["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4", "udp"],
@@ -152,6 +152,7 @@ fn usual_headers() -> impl Strategy<Value = Vec<Header>> {
             "tcp",
         ],
         &["custom", "ipv6", "ipv6_extension_header", "ipv6_segment", "ipv6_segment_pad", "icmpv6"],
+        &["ethernet", "ipv4", "udp", "gtpv1", "gtpv1_short_extension", "gtpv1_extension", "ipv6"],
         &["custom", "ipv6", "udp", "custom", "ipv4", "gre", "ppp", "ipv4", "udp"],
     ];
     let wishes = prop::collection::vec(prop::collection::vec(wish(), 0..5), 9);

@@ -250,3 +250,29 @@ fn padding_behind_segments() {
         ],
     );
 }
+
+#[test]
+fn extensions_of_gtp() {
+    let names =
+        ["ethernet", "ipv4", "udp", "gtpv1", "gtpv1_short_extension", "gtpv1_extension", "ipv4"];
+    let mut spec = spec(&names, 108);
+    spec.headers[3].set("e_flag", 1).unwrap();
+    spec.headers[3].set("message_type", 255).unwrap();
+    spec.headers[3].set("next_extension_header_type", 0x85).unwrap();
+    spec.headers[4].set("contents", 0x1009).unwrap();
+    spec.headers[4].set("next_extension_header", 0xc0).unwrap();
+    spec.headers[5].set("contents", 0x0102_0304_0506).unwrap();
+    spec.headers[2].set("checksum", Checksum::Custom(0)).unwrap();
+    // Outer IPv4: 90; 4500+005a+4011 = 856b, complement 7a94. UDP: 70. GTP: 104 - 42 - 8 = 54.
+    // Inner IPv4: 38; 4500+0026+403d = 8563, complement 7a9c.
+    expect(
+        &spec,
+        &[
+            MACS,
+            "0800 4500 005a 0000 0000 4011 7a94 00000000 00000000",
+            "0000 0868 0046 0000 34ff 0036 00000000 0000 00 85",
+            "01 1009 c0 02 010203040506 00",
+            "4500 0026 0000 0000 403d 7a9c 00000000 00000000",
+        ],
+    );
+}

@@ -111,7 +111,8 @@ pub fn frame(spec: &FrameSpec, flow: u16, run: u8, stamp: u64, frame: u32) -> Ve
     for turn in 0..3 {
         for (i, header) in spec.headers.iter().enumerate() {
             // They belong to the header before them.
-            let names = ["ipv6_segment", "ipv6_segment_pad"];
+            let names =
+                ["ipv6_segment", "ipv6_segment_pad", "gtpv1_extension", "gtpv1_short_extension"];
             let behind = &spec.headers[i + 1..];
             let parts = behind.iter().position(|part| !names.contains(&part.kind.name));
             let parts = &behind[..parts.unwrap_or(behind.len())];
