@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use axum_server::tls_rustls::RustlsConfig;
 use clap::Parser;
-use dpdk::Eal;
+use dpdk::{Eal, PdumpError};
 use generator::cli::{self, Options};
 use generator::command::report::Ended;
 use generator::command::run::{self as command, RunError};
@@ -261,6 +261,11 @@ fn init(eal_options: Option<Vec<OsString>>, options: &Options) -> Result<(Eal, S
         None => Sandbox::default(),
     };
     let (eal, _) = Eal::init(arguments)?;
+    match eal.pdump() {
+        // No other process can reach its memory, so none needs to be told.
+        Ok(()) | Err(PdumpError::NoHugepages | PdumpError::Alone) => {}
+        Err(error) => tracing::warn!("{error}; dpdk-dumpcap will see nothing"),
+    }
     Ok((eal, sandbox))
 }
 

@@ -13,6 +13,8 @@ use host::Interface;
 /// Bytes of an Ethernet header and of a VLAN tag.
 const ETHERNET: usize = 14;
 const VLAN_TAG: usize = 4;
+/// Bytes of a frame beyond its MTU: Ethernet's header and the FCS.
+const NOT_MTU: usize = ETHERNET + packet::FCS_LEN;
 /// Longest text in a telemetry answer of DPDK (`RTE_TEL_MAX_STRING_LEN`), without its NUL.
 const BRIEF: usize = 127;
 
@@ -48,7 +50,8 @@ pub enum Obstacle {
     NoCarrier(String),
     /// Frames are longer than one of the ends allows.
     #[error(
-        "{at}: a frame of {len_with_fcs} bytes is longer than its MTU of {mtu} allows: every such frame would be dropped"
+        "{at}: a frame of {len_with_fcs} bytes is longer than its MTU of {mtu} allows: every such frame would be dropped; \
+         `ip link set` it an MTU of {}", .len_with_fcs.saturating_sub(NOT_MTU)
     )]
     TooLong {
         /// Which end.

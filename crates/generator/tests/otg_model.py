@@ -77,6 +77,8 @@ SAMPLES: dict[tuple[str, str], list[Any]] = {
     ("Layer1", "mtu"): [1500, 9000],
     ("Layer1FlowControl", "directed_address"): ["01:80:C2:00:00:01", "01:80:C2:00:00:02"],
     ("CaptureField", "negate"): [True, False],
+    ("FlowIpv6SegmentRoutingUsidSegment", "usids"): [["0001"]],
+    ("FlowIpv6UsidDst", "usids"): [["0001"]],
     ("Config", "flows"): [[FLOW]],
     ("FlowsUpdate", "flows"): [[{**FLOW, "rate": {"choice": "pps", "pps": 10}}]],
     ("FlowsUpdate", "property_names"): [["rate"]],

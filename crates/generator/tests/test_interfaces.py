@@ -243,15 +243,6 @@ def test_only_a_flood_waits_for_the_far_end(directory: Path, waits: bool) -> Non
     assert [limit > 8 << 20 for limit in limits] == [not waits] * len(limits)
 
 
-def test_what_a_driver_takes_at_most_is_told(directory: Path) -> None:
-    wanted = (
-        "frames of at most 1518 bytes; start the generator with a smaller --max-frame than 9216"
-    )
-    with inside(NEAR), generator(directory, "--max-frame", "9216") as running:
-        (told,) = errors(lambda: running.api.set_config(published("af_packet:va")))
-    assert wanted in told
-
-
 @pytest.mark.parametrize("location", ["af_packet:va", "af_xdp:va"])
 def test_an_interface_that_was_made_again_is_opened_again(directory: Path, location: str) -> None:
     """It goes while traffic runs, and another gets its name."""

@@ -6,8 +6,10 @@ What each frame must be is built in frames.py from the standards, not from the g
 
 from __future__ import annotations
 
+import re
 import struct
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -372,3 +374,27 @@ def test_checksums_cover_the_generators_mark(
             assert ones_sum(whole) == 0xFFFF, frame.hex(" ")
     integrity = port_metrics(running.api)["p1"].data_integrity
     assert (integrity.total_frames_rx, integrity.error_frames_rx) == (COUNT, 0)
+
+
+@pytest.mark.parametrize(
+    ("heading", "at", "wanted"),
+    [
+        (
+            "Segment routing (SRv6)",
+            54,
+            "11 04 04 02 01 00 00 07" + ip("2001:db8:9::").hex() + ip("2001:db8:5::").hex(),
+        ),
+        ("Extension headers of GTP", 42, "34 ff 00ca 00000001 0000 00 85 01 1009 00 45"),
+    ],
+)
+def test_the_guides_headers_are_sent(
+    running: Generator, heading: str, at: int, wanted: str
+) -> None:
+    guide = Path(__file__).parents[3] / "docs" / "drive-the-generator.md"
+    found = re.search(rf"## {re.escape(heading)}\n.*?```python\n(.*?)```", guide.read_text(), re.S)
+    assert found
+    config, flow = captured_flow(COUNT)
+    exec(found[1], {"flow": flow})
+    flow.size.fixed = 256
+    for frame in sent(running, config):
+        assert frame[at:].startswith(bytes.fromhex(wanted))

@@ -47,6 +47,12 @@ pub fn allowed_cpus() -> Vec<usize> {
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
 }
 
+/// Bytes of a page of memory.
+#[must_use]
+pub fn page_size() -> usize {
+    rustix::param::page_size()
+}
+
 /// Bytes of memory that may be used before the kernel must swap or kill programs; none if it does
 /// not report them.
 #[must_use]

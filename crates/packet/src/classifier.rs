@@ -436,9 +436,14 @@ mod tests {
         }
     }
 
+    fn kind(name: &str) -> &'static headers::HeaderKind {
+        let mut all = headers::KINDS.iter().chain(headers::PARTS);
+        all.find(|kind| kind.name == name).unwrap()
+    }
+
     fn stack(names: &[&str]) -> FrameSpec {
         FrameSpec {
-            headers: names.iter().map(|name| Header::new(headers::kind(name).unwrap())).collect(),
+            headers: names.iter().map(|name| Header::new(kind(name))).collect(),
             sizes: Sizes::Fixed(200),
             payload: Payload::default(),
             signature: None,
@@ -465,6 +470,14 @@ mod tests {
             &["ethernet", "mpls", "mpls", "ipv4", "udp"],
             &["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv6", "tcp"],
             &["ethernet", "ipv4", "gre", "ipv4", "icmp"],
+            &[
+                "ethernet",
+                "ipv6",
+                "ipv6_extension_header",
+                "ipv6_segment",
+                "ipv6_segment_pad",
+                "tcp",
+            ],
             &["ethernet", "arp"],
             &["ethernetpause"],
         ] {
@@ -520,6 +533,45 @@ mod tests {
         assert!(!spec.rule(true).overlaps(&other(2, "priority.dscp.phb", 1)));
         assert!(spec.rule(true).overlaps(&other(2, "priority.dscp.ecn", 1)));
         assert!(spec.rule(true).overlaps(&other(2, "time_to_live", 1)));
+    }
+
+    #[test]
+    fn what_segment_endpoints_change_is_in_no_rule() {
+        let list =
+            ["ethernet", "ipv6", "ipv6_extension_header", "ipv6_segment", "ipv6_segment", "udp"];
+        let spec = stack(&list);
+        for (header, field, told) in [
+            (1, "src", true),
+            (1, "dst", false),
+            (2, "segments_left", false),
+            (2, "last_entry", true),
+            (2, "tag", true),
+            (3, "segment", true),
+            (4, "segment", true),
+            (5, "dst_port", true),
+        ] {
+            let other = set(spec.clone(), header, field, Pattern::Value(7));
+            assert_eq!(spec.rule(false).overlaps(&other.rule(false)), !told, "{field}");
+        }
+        let other = set(spec.clone(), 1, "dst", Pattern::Value(7));
+        assert!(!spec.rule(true).overlaps(&other.rule(true)));
+        // Without segments the destination stays, and so it does in a packet inside; not where it has several CSIDs itself.
+        let to =
+            |names: &[&str], header, dst| set(stack(names), header, "dst", Pattern::Value(dst));
+        let pair = |names: &[&str], header| [1, 2].map(|dst| to(names, header, dst).rule(false));
+        let inner = ["ethernet", "ipv6", "ipv6", "ipv6_extension_header", "ipv6_segment"];
+        for (names, header, told) in
+            [(&["ethernet", "ipv6", "udp"][..], 1, true), (&inner, 1, true), (&inner, 2, false)]
+        {
+            let [one, other] = pair(names, header);
+            assert_eq!(one.overlaps(&other), !told, "{names:?} {header}");
+        }
+        let [one, other] = [1, 2].map(|dst| {
+            let mut spec = to(&["ethernet", "ipv6", "udp"], 1, dst);
+            spec.headers[1].set_received(dst, 0);
+            spec.rule(false)
+        });
+        assert!(one.overlaps(&other));
     }
 
     #[test]

@@ -62,17 +62,19 @@ pub struct Header {
     pub(crate) kind: &'static HeaderKind,
     pub(crate) fields: Vec<(&'static FieldKind, FieldValue)>,
     pub(crate) options: Vec<u8>,
+    /// Low bits of the destination in the frame, and what the last hop receives in their place.
+    pub(crate) received: Option<(u128, u128)>,
 }
 
 impl Header {
     /// A header with every field left to its rule.
     pub fn new(kind: &'static HeaderKind) -> Self {
-        Header { kind, fields: Vec::new(), options: Vec::new() }
+        Header { kind, fields: Vec::new(), options: Vec::new(), received: None }
     }
 
     /// Bytes of no known protocol.
     pub fn custom(bytes: Vec<u8>) -> Self {
-        Header { kind: &headers::CUSTOM, fields: Vec::new(), options: bytes }
+        Header { options: bytes, ..Header::new(&headers::CUSTOM) }
     }
 
     /// Sets a field. Of two values for one field the later counts, and so for bits that two fields
@@ -114,9 +116,14 @@ impl Header {
 
     /// Leaves a field to its rule again, and returns what it was set to.
     pub fn take(&mut self, field: &str) -> Option<FieldValue> {
-        let value = self.kind.field(field).and_then(|kind| self.value(kind)).cloned();
+        let value = self.get(field).cloned();
         self.fields.retain(|(kind, _)| kind.name != field);
         value
+    }
+
+    /// What a field was set to; `None` if it was not, or if there is no such field.
+    pub fn get(&self, field: &str) -> Option<&FieldValue> {
+        self.kind.field(field).and_then(|kind| self.value(kind))
     }
 
     /// Gives the header options, as bytes; zeros are added up to a whole word of 4 bytes. Of a
@@ -128,6 +135,22 @@ impl Header {
         };
         self.options = bytes.to_vec();
         self.options.resize(padded, 0);
+    }
+
+    /// Says that the address in this header, the destination of an IPv6 header or a segment, is not the one that the
+    /// last hop receives: routers replace its bits `sent` by `received` on the way (RFC 9800, section 4). The checksums of
+    /// the layers above are those of the address that is received (RFC 9800, section 6.5).
+    ///
+    /// ```
+    /// use packet::{frame::Header, headers};
+    /// // fc00:0:1:2:: steers to CSID 1, then to CSID 2, which receives fc00:0:2::.
+    /// let address = 0xfc00_0000_0001_0002_u128 << 64;
+    /// let mut segment = Header::new(&headers::SEGMENT).with("segment", address)?;
+    /// segment.set_received(0x0001_0002 << 64, 0x0002_0000 << 64);
+    /// # Ok::<(), packet::frame::FrameError>(())
+    /// ```
+    pub fn set_received(&mut self, sent: u128, received: u128) {
+        self.received = Some((sent, received));
     }
 
     /// Its kind.
@@ -335,7 +358,8 @@ impl FrameSpec {
         self.sizes.check()?;
         let (size, least) = (self.sizes.min_with_fcs(), self.min_len_with_fcs());
         if size < least {
-            let names: Vec<&str> = self.headers.iter().map(|header| header.kind.name).collect();
+            let whole = self.headers.iter().filter(|header| !header.kind.is_part());
+            let names: Vec<&str> = whole.map(|header| header.kind.name).collect();
             return Err(FrameError::NoRoom {
                 size,
                 headers: names.join("/"),

@@ -28,6 +28,9 @@ const ORDER: [&str; 14] = [
 const ENDS: [&str; 8] =
     ["arp", "ethernetpause", "pfcpause", "icmp", "icmpv6", "igmpv1", "tcp", "udp"];
 
+/// Headers whose contents have no words here: bytes, and lists of segments.
+const OTHERS: [&HeaderKind; 2] = [&headers::CUSTOM, &headers::IPV6_EXTENSION_HEADER];
+
 /// Aliases of headers.
 const HEADERS: [(&str, &str); 5] =
     [("eth", "ethernet"), ("dot1q", "vlan"), ("ip", "ipv4"), ("ip4", "ipv4"), ("ip6", "ipv6")];
@@ -102,7 +105,7 @@ fn kind(name: &str) -> Option<&'static HeaderKind> {
     let lower = name.to_ascii_lowercase();
     let other = HEADERS.iter().find(|(other, _)| *other == lower);
     headers::kind(other.map_or(lower.as_str(), |(_, name)| name))
-        .filter(|kind| **kind != headers::CUSTOM)
+        .filter(|kind| !OTHERS.contains(kind))
 }
 
 /// `vlan` is the first of its kind, `vlan2` the second.
@@ -138,7 +141,7 @@ pub fn is_header(word: &str) -> bool {
 
 /// The names of all headers.
 pub fn names() -> String {
-    let known = headers::KINDS.iter().filter(|kind| ***kind != headers::CUSTOM);
+    let known = headers::KINDS.iter().filter(|kind| !OTHERS.contains(kind));
     known.map(|kind| kind.name).collect::<Vec<_>>().join(", ")
 }
 

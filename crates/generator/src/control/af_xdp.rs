@@ -7,6 +7,19 @@
 
 use std::time::{Duration, Instant};
 
+/// Bytes of an mbuf's room for data beyond the frame without FCS: DPDK's headroom, the kernel's (XDP_PACKET_HEADROOM), and a
+/// VLAN tag less the FCS.
+pub(super) const BESIDE_FRAME: usize = 128 + 256;
+/// Bytes of an mbuf in its pool, which lies in one page, beyond its room for data: the pool's header, the mbuf's, and what
+/// DPDK may add so that mbufs use all memory channels alike.
+const BESIDE_ROOM: usize = 64 + 128 + 64;
+
+/// Most bytes of a frame, FCS included. The driver's own limit does not count the kernel's headroom: the kernel drops frames
+/// that are longer than the rest.
+pub(super) fn longest_frame() -> usize {
+    host::page_size() - BESIDE_ROOM - BESIDE_FRAME
+}
+
 /// Most receive queues that may be set up during the life of the process. Each takes a pool.
 const MOST_QUEUES: u16 = 32;
 /// Most ports that could not be set up, and therefore stay, before AF_XDP is refused.

@@ -185,7 +185,9 @@ fn warnings(plan: &Plan, unsigned: &[Unsigned<'_>]) -> Vec<String> {
             Mark::Fields => {
                 let own = unsigned.iter().find(|other| other.index == index);
                 let rewritten = match own.is_some_and(|own| own.rewritten) {
-                    true => ", MAC addresses, priorities and MPLS labels among them",
+                    true => {
+                        ", MAC addresses, priorities, MPLS labels and destinations before segments among them"
+                    }
                     false => "",
                 };
                 format!("header fields{rewritten} tell loss, but no order, duplicates or latency")

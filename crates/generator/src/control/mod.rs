@@ -17,6 +17,7 @@ mod keeper;
 mod kept;
 mod link_state;
 mod marks;
+mod packet_ring;
 mod ports;
 mod rates;
 mod setups;

@@ -14,9 +14,10 @@ use super::af_xdp::{self, AfXdp};
 use super::configurator::Progress;
 use super::kept::Kept;
 use super::link_state::LinkState;
+use super::packet_ring;
 use crate::engine::layout::{self, MostQueues};
 use crate::engine::{Link, Source};
-use crate::location::{Location, Role};
+use crate::location::{Driver, Location, Role};
 use crate::obstacle::{Obstacle, obstacle};
 use crate::otg::ApiError;
 use crate::plan::PortPlan;
@@ -390,7 +391,10 @@ impl<'eal> Ports<'eal> {
                 location.queues()
             ));
         }
-        let mtu = self.mtu(&info)?;
+        let mtu = self.mtu(location, &info)?;
+        if let Some(name) = location.interface().filter(|_| location.is_af_xdp()) {
+            fits_in_pages(name)?;
+        }
         if location.is_af_xdp() {
             self.af_xdp.wait(interface, rx).map_err(|error| error.to_string())?;
         }
@@ -417,37 +421,55 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// Additional device arguments for long frames. net_memif does not clear the flag that a frame
+    /// Additional device arguments for long frames: [`packet_ring`] has those of net_af_packet. net_memif does not clear the flag that a frame
     /// continues in the next buffer, so that it later joins other frames to it; with buffers as
     /// large as frames it never sets the flag. The memif client chooses the size, and only DPDK
     /// 22.11 may be given it: newer releases assume that the other end's buffers have the same
     /// size.
     fn buffers(&self, location: &Location) -> String {
-        let client = matches!(location, Location::Memif { role: Role::Client, .. });
-        match client
-            && self.rules.max_frame > MEMIF_BUFFER
-            && dpdk::Release::running() <= dpdk::Release::V22_11
-        {
-            true => format!(",bsize={}", self.rules.max_frame),
-            false => String::new(),
+        let max_frame = self.rules.max_frame;
+        let may_choose = dpdk::Release::running() <= dpdk::Release::V22_11;
+        match location {
+            Location::Interface { driver: Driver::AfPacket, .. } => {
+                packet_ring::arguments(max_frame)
+            }
+            Location::Memif { role: Role::Client, .. }
+                if max_frame > MEMIF_BUFFER && may_choose =>
+            {
+                format!(",bsize={max_frame}")
+            }
+            _ => String::new(),
         }
     }
 
     /// The MTU to set; none if the default is sufficient.
-    fn mtu(&self, info: &PortInfo) -> Result<Option<u16>, String> {
+    fn mtu(&self, location: &Location, info: &PortInfo) -> Result<Option<u16>, String> {
         let mtu = self.rules.max_frame.saturating_sub(NOT_MTU);
+        if info.driver == "net_af_packet" {
+            return match location {
+                Location::Vdev { arguments, .. } => {
+                    packet_ring::check(arguments, self.rules.max_frame).map(|()| None)
+                }
+                _ => Ok(None),
+            };
+        }
+        let most = match location.is_af_xdp() {
+            true => af_xdp::longest_frame().min(usize::from(info.max_mtu) + NOT_MTU),
+            false => usize::from(info.max_mtu) + NOT_MTU,
+        };
         // memif has no MTU: it carries frames of any length, and its driver accepts only the
         // default.
         if mtu <= 1500 || info.driver == "net_memif" {
             return Ok(None);
         }
         match u16::try_from(mtu) {
-            Ok(mtu) if mtu <= info.max_mtu => Ok(Some(mtu)),
+            Ok(mtu) if self.rules.max_frame <= most => Ok(Some(mtu)),
             _ => Err(format!(
-                "its driver ({}) supports frames of at most {} bytes; start the generator with a smaller --max-frame than {}",
+                "its driver ({}) supports frames of at most {} bytes; start the generator with a smaller --max-frame than {}{}",
                 info.driver,
-                usize::from(info.max_mtu) + NOT_MTU,
-                self.rules.max_frame
+                most,
+                self.rules.max_frame,
+                instead(&info.driver)
             )),
         }
     }
@@ -500,7 +522,12 @@ impl<'eal> Ports<'eal> {
         let number = self.pools;
         self.pools += 1;
         let usual = PoolConfig::named(format!("port{number}"));
-        let room = u16::try_from(self.rules.max_frame + HEADROOM).unwrap_or(u16::MAX);
+        let max_frame = self.rules.max_frame;
+        let room = match max_frame <= af_xdp::longest_frame() {
+            true => max_frame + af_xdp::BESIDE_FRAME,
+            false => packet_ring::mbuf_room(max_frame) + HEADROOM,
+        };
+        let room = u16::try_from(room).unwrap_or(u16::MAX);
         let config = PoolConfig { count: BUFFERS, data_room: usual.data_room.max(room), ..usual };
         Mempool::packet_pool(self.eal, &config).map_err(|error| match self.af_xdp.queues() {
             0 => error.to_string(),
@@ -579,4 +606,32 @@ impl<'eal> Ports<'eal> {
     fn forget(&mut self, id: PortId) {
         self.made.retain(|(made, _)| *made != id);
     }
+}
+
+/// Which location takes longer frames than a driver does.
+fn instead(driver: &str) -> &'static str {
+    match driver {
+        "net_af_xdp" => {
+            ", or use af_packet: there (with AF_XDP a frame lies in one page of memory)"
+        }
+        "net_tap" => ", or use af_packet: on one end of a veth",
+        _ => "",
+    }
+}
+
+/// Checks the MTU of an interface, and of the other end of a veth, for AF_XDP. The kernel would refuse the program that
+/// AF_XDP needs, and then DPDK's driver could not remove the port.
+fn fits_in_pages(name: &str) -> Result<(), String> {
+    let most = (af_xdp::longest_frame() - NOT_MTU) as u32;
+    let Ok(Some(own)) = host::interface(name) else { return Ok(()) };
+    let peer = own.veth_peer().ok().flatten();
+    let Some(end) = [Some(&own), peer.as_ref()].into_iter().flatten().find(|end| end.mtu > most)
+    else {
+        return Ok(());
+    };
+    let (at, mtu) = (&end.name, end.mtu);
+    Err(format!(
+        "{at} has an MTU of {mtu}, and AF_XDP takes {most} at most, at the other end of a veth too: `ip link set {at} mtu {most}` \
+         or less, or use af_packet:{name}"
+    ))
 }

@@ -9,6 +9,10 @@ use packet::headers::{self, HeaderKind};
 use super::walk::Node;
 use super::{hex, ipv4_options, pattern};
 
+mod csid;
+mod gtp;
+mod routing;
+
 /// Most headers of a stack.
 const MAX_HEADERS: usize = 64;
 
@@ -18,11 +22,16 @@ pub fn read(node: &Node<'_>) -> Option<Vec<Header>> {
     if list.is_empty() {
         return Some(vec![Header::new(&headers::ETHERNET)]);
     }
-    let stack: Vec<Option<Header>> = list.iter().map(header).collect();
-    let mut stack = stack.into_iter().collect::<Option<Vec<Header>>>()?;
+    let stack: Vec<Option<(Header, Parts)>> = list.iter().map(header).collect();
+    let stack = stack.into_iter().collect::<Option<Vec<(Header, Parts)>>>()?;
+    let (mut stack, parts): (Vec<Header>, Vec<Parts>) = stack.into_iter().unzip();
     name_tags(&list, &mut stack)?;
-    Some(stack)
+    let whole = stack.into_iter().zip(parts);
+    Some(whole.flat_map(|(header, parts)| std::iter::once(header).chain(parts)).collect())
 }
+
+/// The entries of a header's list, each of which the stack has as a header of its own.
+type Parts = Vec<Header>;
 
 /// The field of a table for the type of what follows.
 const TYPE: &str = "ether_type";
@@ -75,7 +84,7 @@ fn are_tags(types: &FieldValue) -> bool {
     }
 }
 
-fn header(node: &Node<'_>) -> Option<Header> {
+fn header(node: &Node<'_>) -> Option<(Header, Parts)> {
     let Some(map) = node.raw_object() else { return node.fault("must be an object") };
     // Said or inferred; the model's default is Ethernet.
     let name = match map.get("choice").filter(|choice| !choice.is_null()) {
@@ -91,13 +100,19 @@ fn header(node: &Node<'_>) -> Option<Header> {
     };
     let object = node.object(&["choice", kind.name])?;
     if kind == &headers::CUSTOM {
-        return custom(&object.required(kind.name)?);
+        return Some((custom(&object.required(kind.name)?)?, Parts::new()));
     }
-    let mut header = Header::new(kind);
+    if kind == &headers::IPV6_EXTENSION_HEADER {
+        return routing::read(&object.inner(kind.name, routing::FIELDS)?);
+    }
+    let (mut header, mut parts) = (Header::new(kind), Parts::new());
     if let Some(node) = object.get(kind.name) {
         fields(&node, &mut header, "")?;
+        if kind == &headers::GTPV1 {
+            parts = gtp::extensions(&node, &mut header)?;
+        }
     }
-    Some(header)
+    Some((header, parts))
 }
 
 fn custom(node: &Node<'_>) -> Option<Header> {
@@ -180,7 +195,9 @@ fn fields(node: &Node<'_>, header: &mut Header, prefix: &str) -> Option<()> {
         };
         good &= set.is_some();
     }
-    object.refuse(&["dst_usids", "extension_headers"]);
+    if let Some(node) = object.get("dst_usids") {
+        good &= csid::destination(&node, &object, header).is_some();
+    }
     if let Some(node) = object.get("options") {
         match ipv4_options::read(&node) {
             Some(bytes) => header.set_options(&bytes),
@@ -224,7 +241,8 @@ mod tests {
 
     #[test]
     fn every_field_of_every_table_can_be_set() {
-        for kind in headers::KINDS.iter().filter(|kind| kind.name != "custom") {
+        let others = ["custom", "ipv6_extension_header"];
+        for kind in headers::KINDS.iter().filter(|kind| !others.contains(&kind.name)) {
             let of_a_tag = |name| *kind == &headers::VLAN && name == TYPE;
             for field in kind.fields.iter().filter(|field| !of_a_tag(field.name)) {
                 let value = match field.format {
@@ -336,8 +354,6 @@ mod tests {
             (json!([{"choice": "udp", "udp": {}, "tcp": {}}]), "[0].tcp: not supported"),
             (json!([{"udp": {"port": {}}}]), "[0].udp.port: not supported"),
             (json!([{"icmp": {"choice": "redirect"}}]), "[0].icmp.choice: \"redirect\" is not"),
-            (json!([{"gtpv1": {"extension_headers": [{}]}}]), "[0].gtpv1.extension_headers: not"),
-            (json!([{"ipv6": {"dst_usids": {"usids": ["1"]}}}]), "[0].ipv6.dst_usids: not supp"),
             (json!([{"choice": "custom"}]), "[0].custom: is missing"),
             (json!([{"custom": {"bytes": "abc"}}]), "[0].custom.bytes: must be pairs"),
             (json!([{"custom": {"bytes": " "}}]), "[0].custom.bytes: must have at least one"),

@@ -72,7 +72,7 @@ fn has_auto(kind: &FieldKind) -> bool {
         // The model says "auto" and means its default.
         Auto::Default => match kind.format {
             Format::Mac => kind.name == "dst",
-            Format::Number => matches!(kind.name, "vni" | "label"),
+            Format::Number => matches!(kind.name, "vni" | "label" | "pad_type"),
             Format::Ipv4 | Format::Ipv6 => false,
         },
         Auto::UdpPort | Auto::Checksum(_) => false,

@@ -69,6 +69,15 @@ pub enum FrameError {
         /// The flag's name.
         field: &'static str,
     },
+    /// Some frames only are at their last hop, so that the destination in a pseudo-header would change.
+    #[error(
+        "ipv6_extension_header.segments_left is 0 in some frames and not in others, and {header}.checksum depends \
+         on it: give it values of one kind, or the checksum a number"
+    )]
+    SegmentsLeft {
+        /// Name of the header with the checksum.
+        header: &'static str,
+    },
     /// Too many options, or no whole words of them.
     #[error("{len} bytes of options in {header}: choose at most {most}, a multiple of 4")]
     Options {

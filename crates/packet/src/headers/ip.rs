@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! IPv4 (RFC 791) and IPv6 (RFC 8200).
+//! IPv4 (RFC 791), IPv6 (RFC 8200), and the segment routing header (RFC 8754) with its parts.
 
 use super::{Auto, Cover, FieldKind, Format, HeaderKind, Numbers};
 
@@ -70,5 +70,57 @@ pub static IPV6: HeaderKind = HeaderKind {
         FieldKind::new("hop_limit", 56, 8).or(64).volatile(),
         FieldKind::new("src", 64, 128).written(Format::Ipv6),
         FieldKind::new("dst", 192, 128).written(Format::Ipv6),
+    ],
+};
+
+/// An extension header of IPv6: a routing header for segments (RFC 8754, section 2), without its segments. Those are
+/// the [`SEGMENT`] headers right behind it, the last segment of the path first. [`SEGMENT_PAD`] may stand behind
+/// them. Segment endpoints count `segments_left` down.
+pub static IPV6_EXTENSION_HEADER: HeaderKind = HeaderKind {
+    name: "ipv6_extension_header",
+    len: 8,
+    optional: None,
+    max_options: 0,
+    numbers: Numbers { ip_protocol: Some(43), ..Numbers::NONE },
+    addresses: None,
+    fields: &[
+        FieldKind::new("next_header", 0, 8).or(59).auto(Auto::IpProtocol),
+        FieldKind::new("hdr_ext_len", 8, 8).auto(Auto::ExtensionWords),
+        FieldKind::new("routing_type", 16, 8).or(4),
+        FieldKind::new("segments_left", 24, 8).auto(Auto::Segments(0)).volatile(),
+        FieldKind::new("last_entry", 32, 8).auto(Auto::Segments(1)),
+        FieldKind::new("flags.unused", 40, 1),
+        FieldKind::new("flags.protected", 41, 1),
+        FieldKind::new("flags.oam", 42, 1),
+        FieldKind::new("flags.alert", 43, 1),
+        FieldKind::new("flags.reserved", 44, 4),
+        FieldKind::new("tag", 48, 16),
+    ],
+};
+
+/// One entry of a segment list.
+pub static SEGMENT: HeaderKind = HeaderKind {
+    name: "ipv6_segment",
+    len: 16,
+    optional: None,
+    max_options: 0,
+    numbers: Numbers::NONE,
+    addresses: None,
+    fields: &[FieldKind::new("segment", 0, 128).written(Format::Ipv6)],
+};
+
+/// The padding behind a segment list (RFC 8754, section 2.1.1.2): type, length, and zeros. Longer padding has its
+/// further zeros as options.
+pub static SEGMENT_PAD: HeaderKind = HeaderKind {
+    name: "ipv6_segment_pad",
+    len: 8,
+    optional: None,
+    max_options: 256,
+    numbers: Numbers::NONE,
+    addresses: None,
+    fields: &[
+        FieldKind::new("pad_type", 0, 8).or(4),
+        FieldKind::new("length", 8, 8).auto(Auto::PadLength),
+        FieldKind::new("padding", 16, 48),
     ],
 };

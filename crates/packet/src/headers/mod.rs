@@ -3,8 +3,8 @@
 //! rule gives its right value.
 //!
 //! Names and defaults are those of the Open Traffic Generator model; a nested field has a path
-//! such as `priority.dscp.phb`. Nothing else in this crate knows a protocol: adding one is adding
-//! a file with a table.
+//! such as `priority.dscp.phb`. Nothing else in this crate knows a protocol (but for segments, which hold the
+//! destination of a pseudo-header): adding one is adding a file with a table.
 
 use std::fmt;
 
@@ -14,11 +14,13 @@ mod message;
 mod transport;
 mod tunnel;
 
-pub use ip::{END_OF_OPTIONS, IPV4, IPV6, ROUTER_ALERT};
+pub use ip::{
+    END_OF_OPTIONS, IPV4, IPV6, IPV6_EXTENSION_HEADER, ROUTER_ALERT, SEGMENT, SEGMENT_PAD,
+};
 pub use link::{ARP, ETHERNET, ETHERNETPAUSE, MPLS, PFCPAUSE, PPP, VLAN};
 pub use message::{ICMP, ICMPV6, IGMPV1};
 pub use transport::{TCP, UDP};
-pub use tunnel::{GRE, GTPV1, VXLAN};
+pub use tunnel::{GRE, GTPV1, GTPV1_EXTENSION, GTPV1_SHORT_EXTENSION, VXLAN};
 
 /// How a value is written as text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -62,6 +64,12 @@ pub enum Auto {
     BottomOfStack,
     /// Length of this header with its options, in words of 32 bits.
     HeaderWords,
+    /// Length of this header with its parts, in words of 64 bits, the first left out (IPv6 extension headers).
+    ExtensionWords,
+    /// How many segments are right behind this header, less so many; at least 0.
+    Segments(u8),
+    /// Length of this header with its options, less its first two bytes.
+    PadLength,
     /// Bytes from this many behind the start of the header to the end of the frame.
     Length(usize),
     /// The internet checksum (RFC 1071).
@@ -241,6 +249,11 @@ impl HeaderKind {
     pub fn field(&self, name: &str) -> Option<&'static FieldKind> {
         self.fields.iter().find(|field| field.name == name)
     }
+
+    /// Whether it is a part of the header before it ([`PARTS`]), which no type or protocol number names.
+    pub fn is_part(&self) -> bool {
+        PARTS.contains(&self)
+    }
 }
 
 /// Bytes of no known protocol; they are the header's options.
@@ -254,7 +267,7 @@ pub static CUSTOM: HeaderKind = HeaderKind {
     fields: &[],
 };
 
-/// All kinds of headers.
+/// All kinds of headers, without their parts.
 pub static KINDS: &[&HeaderKind] = &[
     &CUSTOM,
     &ETHERNET,
@@ -262,6 +275,7 @@ pub static KINDS: &[&HeaderKind] = &[
     &VXLAN,
     &IPV4,
     &IPV6,
+    &IPV6_EXTENSION_HEADER,
     &PFCPAUSE,
     &ETHERNETPAUSE,
     &TCP,
@@ -275,6 +289,10 @@ pub static KINDS: &[&HeaderKind] = &[
     &IGMPV1,
     &MPLS,
 ];
+
+/// Parts of headers that have lists: each entry stands in the stack as a header of its own.
+pub static PARTS: &[&HeaderKind] =
+    &[&SEGMENT, &SEGMENT_PAD, &GTPV1_EXTENSION, &GTPV1_SHORT_EXTENSION];
 
 /// The kind of a name.
 pub fn kind(name: &str) -> Option<&'static HeaderKind> {

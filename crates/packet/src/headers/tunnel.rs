@@ -61,3 +61,34 @@ pub static GTPV1: HeaderKind = HeaderKind {
         FieldKind::new("next_extension_header_type", 88, 8),
     ],
 };
+
+/// An extension header of GTP version 1, of two words of 4 bytes. The type of an extension header stands in the header
+/// before it. A length of 0, the model's default, means the right one.
+pub static GTPV1_EXTENSION: HeaderKind = HeaderKind {
+    name: "gtpv1_extension",
+    len: 8,
+    optional: None,
+    max_options: 0,
+    numbers: Numbers::NONE,
+    addresses: None,
+    fields: &[
+        FieldKind::new("extension_length", 0, 8).auto(Auto::HeaderWords).default_is_auto(),
+        FieldKind::new("contents", 8, 48),
+        FieldKind::new("next_extension_header", 56, 8),
+    ],
+};
+
+/// An extension header of GTP version 1 of one word, with 16 bits of contents.
+pub static GTPV1_SHORT_EXTENSION: HeaderKind = HeaderKind {
+    name: "gtpv1_short_extension",
+    len: 4,
+    optional: None,
+    max_options: 0,
+    numbers: Numbers::NONE,
+    addresses: None,
+    fields: &[
+        FieldKind::new("extension_length", 0, 8).auto(Auto::HeaderWords).default_is_auto(),
+        FieldKind::new("contents", 8, 16),
+        FieldKind::new("next_extension_header", 24, 8),
+    ],
+};

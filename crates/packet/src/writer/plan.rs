@@ -15,7 +15,9 @@ use crate::checksum;
 use crate::classifier::Rule;
 use crate::field::Pattern;
 use crate::frame::{Checksum, FieldValue, FrameError, FrameSpec, Header};
-use crate::headers::{Auto, Cover, FieldKind, HeaderKind, Transit, UDP};
+use crate::headers::{
+    Auto, Cover, FieldKind, HeaderKind, IPV6, IPV6_EXTENSION_HEADER, SEGMENT, Transit, UDP,
+};
 use crate::vlan;
 
 /// What [`plan`] makes of a description.
@@ -60,9 +62,19 @@ impl Place<'_> {
 struct Region {
     start: usize,
     end: usize,
-    /// Start of the IP header with the addresses, start and end of these.
-    addresses: Option<(usize, usize, usize)>,
+    /// The addresses of the pseudo-header.
+    addresses: Vec<Address>,
+    /// What the last hop receives in place of bits of the destination adds.
+    received: u16,
     protocol: Option<u8>,
+}
+
+/// Bytes of a pseudo-header's addresses.
+struct Address {
+    /// The byte of the frame at which a word of the pseudo-header would begin, before or at the start.
+    word: usize,
+    start: usize,
+    end: usize,
 }
 
 impl Region {
@@ -77,8 +89,8 @@ impl Region {
         if (self.start..self.end).contains(&first_byte) {
             return Some(shift(end));
         }
-        let (ip, start, stop) = self.addresses?;
-        (start..stop).contains(&first_byte).then(|| (shift(end - ip * 8) + self.shift()) % 16)
+        let address = self.addresses.iter().find(|a| (a.start..a.end).contains(&first_byte))?;
+        Some((shift(end - address.word * 8) + self.shift()) % 16)
     }
 }
 
@@ -115,7 +127,7 @@ pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
         put(&mut image, place.offset, place.bits, 0);
     }
 
-    let (regions, mut checks) = checks(spec, &starts, &places);
+    let (regions, mut checks) = checks(spec, &starts, &places)?;
     let tails = Tails::new(spec, 0);
     for (check, region) in checks.iter_mut().zip(&regions) {
         let reaches_end = region.end > headers_len;
@@ -123,6 +135,7 @@ pub fn plan(spec: &FrameSpec) -> Result<Plan, FrameError> {
         let from = region.start;
         if let Some(protocol) = region.protocol {
             sum += u64::from(protocol) << region.shift();
+            sum += u64::from(region.received) << region.shift();
             match fixed_len {
                 Some(len) => sum += ((len - from) as u64) << region.shift(),
                 None => check.length = Some((from as u32, region.shift())),
@@ -206,6 +219,7 @@ pub fn rule(spec: &FrameSpec, rewritten: bool) -> Rule {
     let places = places(spec, &starts);
     let counts = |place: &Place<'_>| match place.kind.transit {
         _ if names_first_tag(place) => false,
+        _ if is_steered(spec, place) => rewritten,
         Transit::Kept => true,
         Transit::Rewritten => rewritten,
         Transit::Volatile => false,
@@ -254,6 +268,16 @@ fn names_first_tag(place: &Place<'_>) -> bool {
     (place.header, place.kind.auto) == (0, Auto::EtherType) && is_tag
 }
 
+/// Whether a field is a destination that hops of a list replace one by the other.
+fn is_steered(spec: &FrameSpec, place: &Place<'_>) -> bool {
+    let header = &spec.headers[place.header];
+    let mut behind = spec.headers[place.header + 1..]
+        .iter()
+        .take_while(|header| header.kind.addresses.is_none());
+    (header.kind, place.kind.name) == (&IPV6, "dst")
+        && (header.received.is_some() || behind.any(|header| header.kind == &SEGMENT))
+}
+
 /// Puts the checksums that never change into the image. The others, and where each went.
 fn settle(
     checks: Vec<Check>,
@@ -297,11 +321,11 @@ fn column<T: Word>(
 fn places<'a>(spec: &'a FrameSpec, starts: &[usize]) -> Vec<Place<'a>> {
     let mut places = Vec::new();
     for (i, (header, start)) in spec.headers.iter().zip(starts).enumerate() {
-        let next = spec.headers.get(i + 1).map(|header| header.kind);
+        let behind = &spec.headers[i + 1..];
         let there = |kind: &FieldKind| kind.end_bits() <= header.fixed_len() * 8;
         let mut place = |kind: &'static FieldKind, value: &'a FieldValue| {
             let (mut offset, mut bits) = (start * 8 + kind.offset_bits, kind.bits);
-            let what = what(kind, value, header, *start, next);
+            let what = what(kind, value, header, *start, behind);
             if let What::Changing(pattern) = what {
                 // Often only the low bits of a wide field change, which is quicker.
                 let change = pattern.changing_bits(kind.max());
@@ -334,7 +358,7 @@ fn what<'a>(
     value: &'a FieldValue,
     header: &Header,
     start: usize,
-    next: Option<&'static HeaderKind>,
+    behind: &[Header],
 ) -> What<'a> {
     match value {
         FieldValue::Pattern(Pattern::Value(value))
@@ -347,6 +371,8 @@ fn what<'a>(
         FieldValue::Auto | FieldValue::Checksum(_) => {}
     }
     let bad = *value == FieldValue::Checksum(Checksum::Bad);
+    let parts = behind.iter().take_while(|part| part.kind.is_part());
+    let next = behind.get(parts.clone().count()).map(|next| next.kind);
     let numbers = next.map(|next| next.numbers);
     let number = match kind.auto {
         Auto::Default => None,
@@ -356,6 +382,15 @@ fn what<'a>(
         Auto::UdpPort => numbers.and_then(|n| n.udp_port).map(u128::from),
         Auto::BottomOfStack => Some((next != Some(header.kind)).into()),
         Auto::HeaderWords => Some((header.len() / 4) as u128),
+        Auto::ExtensionWords => {
+            let len = header.len() + parts.map(Header::len).sum::<usize>();
+            Some((len / 8).saturating_sub(1) as u128)
+        }
+        Auto::Segments(less) => {
+            let segments = parts.take_while(|part| part.kind == &SEGMENT).count();
+            Some(segments.saturating_sub(less.into()) as u128)
+        }
+        Auto::PadLength => Some((header.len() - 2) as u128),
         Auto::Length(from) => return What::Length(start + from),
         Auto::Checksum(cover) => return What::Check { cover, bad },
     };
@@ -380,22 +415,21 @@ fn overlaps(spec: &FrameSpec, places: &[Place<'_>]) -> Result<(), FrameError> {
 }
 
 /// The checksums with what they cover, the innermost first.
-fn checks(spec: &FrameSpec, starts: &[usize], places: &[Place<'_>]) -> (Vec<Region>, Vec<Check>) {
+fn checks(
+    spec: &FrameSpec,
+    starts: &[usize],
+    places: &[Place<'_>],
+) -> Result<(Vec<Region>, Vec<Check>), FrameError> {
     let (mut regions, mut checks) = (Vec::<Region>::new(), Vec::<Check>::new());
     for place in places.iter().rev() {
         let What::Check { cover, bad } = place.what else { continue };
         let (header, start) = (&spec.headers[place.header], starts[place.header]);
         let end = if cover == Cover::Header { start + header.len() } else { usize::MAX };
-        let (mut addresses, mut protocol) = (None, None);
+        let mut region = Region { start, end, addresses: Vec::new(), received: 0, protocol: None };
         if cover == Cover::RestAndPseudoHeader {
-            protocol = header.kind.numbers.ip_protocol;
-            let before = spec.headers[..place.header].iter().zip(starts).rev();
-            addresses = before
-                .filter_map(|(header, ip)| header.kind.addresses.map(|(from, len)| (ip, from, len)))
-                .map(|(ip, from, len)| (*ip, ip + from, ip + from + len))
-                .next();
+            region.protocol = header.kind.numbers.ip_protocol;
+            (region.addresses, region.received) = addresses(spec, starts, place.header)?;
         }
-        let region = Region { start, end, addresses, protocol };
         checks.push(Check {
             at: place.offset / 8,
             base: 0,
@@ -413,7 +447,65 @@ fn checks(spec: &FrameSpec, starts: &[usize], places: &[Place<'_>]) -> (Vec<Regi
         };
         check.covered = regions.iter().enumerate().filter_map(covers).collect();
     }
-    (regions, checks)
+    Ok((regions, checks))
+}
+
+/// The addresses of the pseudo-header of header number `upper`, and what is to be added for bits of the destination that
+/// are received otherwise than sent. With segments left the destination is the last segment (RFC 8200, section 8.1).
+fn addresses(
+    spec: &FrameSpec,
+    starts: &[usize],
+    upper: usize,
+) -> Result<(Vec<Address>, u16), FrameError> {
+    let before = &spec.headers[..upper];
+    let nearest = before.iter().enumerate().rev().find_map(|(at, header)| {
+        header.kind.addresses.map(|(from, len)| (at, starts[at] + from, len))
+    });
+    let Some((ip, start, len)) = nearest else { return Ok((Vec::new(), 0)) };
+    let word = starts[ip];
+    let segment = match before[ip].kind == &IPV6 {
+        true => last_segment(&before[ip..], spec.headers[upper].kind)?.map(|at| ip + at),
+        false => None,
+    };
+    let Some(segment) = segment else {
+        return Ok((vec![Address { word, start, end: start + len }], received(&before[ip])));
+    };
+    let source = Address { word, start, end: start + len / 2 };
+    let (start, end) = (starts[segment], starts[segment] + SEGMENT.len);
+    let destination = Address { word: start, start, end };
+    Ok((vec![source, destination], received(&before[segment])))
+}
+
+/// Where in these headers the last segment is that packets have before them.
+fn last_segment(
+    headers: &[Header],
+    upper: &'static HeaderKind,
+) -> Result<Option<usize>, FrameError> {
+    let lists = headers
+        .windows(2)
+        .enumerate()
+        .rev()
+        .filter(|(_, pair)| pair[0].kind == &IPV6_EXTENSION_HEADER && pair[1].kind == &SEGMENT);
+    for (at, pair) in lists {
+        let left = pair[0].kind.field("segments_left").and_then(|field| pair[0].value(field));
+        let Some(FieldValue::Pattern(pattern)) = left else { return Ok(Some(at + 1)) };
+        match pattern.bounds(0xff) {
+            // All packets are at their last hop already.
+            Some((0, 0)) => {}
+            Some((1.., _)) => return Ok(Some(at + 1)),
+            Some((0, _)) | None => return Err(FrameError::SegmentsLeft { header: upper.name }),
+        }
+    }
+    Ok(None)
+}
+
+/// What bits of an address that are received otherwise than sent add to a checksum.
+fn received(header: &Header) -> u16 {
+    let sum =
+        |bits: u128| checksum::fold((0..8).map(|at| (bits >> (16 * at)) as u64 & 0xffff).sum());
+    header.received.map_or(0, |(sent, received)| {
+        checksum::fold(u64::from(sum(received)) + u64::from(!sum(sent)))
+    })
 }
 
 /// What the bytes that never change add to a checksum, the addresses of its pseudo-header too.
@@ -421,10 +513,11 @@ fn image_sum(image: &[u8], region: &Region) -> u64 {
     let word = |even: bool, byte: u8| u64::from(byte) << if even { 8 } else { 0 };
     let bytes = image.iter().enumerate().take(region.end).skip(region.start);
     let sum: u64 = bytes.map(|(i, byte)| word(i % 2 == 0, *byte)).sum();
-    let Some((ip, start, stop)) = region.addresses else { return sum };
-    let bytes = image.iter().enumerate().take(stop).skip(start);
-    let addresses = bytes.map(|(i, byte)| word((i - ip + region.start) % 2 == 0, *byte));
-    sum + addresses.sum::<u64>()
+    let address = |address: &Address| -> u64 {
+        let bytes = image.iter().enumerate().take(address.end).skip(address.start);
+        bytes.map(|(i, byte)| word((i - address.word + region.start) % 2 == 0, *byte)).sum()
+    };
+    sum + region.addresses.iter().map(address).sum::<u64>()
 }
 
 /// Puts the low `bits` bits of a value at a bit offset.

@@ -7,7 +7,7 @@ mod reference;
 use super::*;
 use crate::field::Pattern;
 use crate::frame::{Checksum, FieldValue, Header, SignatureSpec};
-use crate::headers::{self, HeaderKind, KINDS};
+use crate::headers::{self, HeaderKind, KINDS, PARTS};
 use crate::signature::short::{self, ShortSignature};
 use crate::signature::{self, Reading, Signature};
 use proptest::prelude::*;
@@ -76,7 +76,11 @@ fn header(kind: &'static HeaderKind, wishes: Vec<Wish>, options: Vec<u8>) -> Hea
         let field = wish.field.get(kind.fields);
         let flag = kind.optional.is_some_and(|optional| optional.flags.contains(&field.name));
         // Two changing fields must not share bits: of IPv4's overlapping ones only DSCP changes.
-        let fixed = flag || field.name.starts_with("priority.raw") || field.name.contains(".tos.");
+        // Checksums behind need to know whether there are segments left.
+        let fixed = flag
+            || field.name == "segments_left"
+            || field.name.starts_with("priority.raw")
+            || field.name.contains(".tos.");
         let [small, half, word, large] = &wish.patterns;
         let pattern = match field.bits {
             0..=8 => small,
@@ -101,13 +105,33 @@ fn any_header() -> impl Strategy<Value = Header> {
         4 => Just(Vec::new()),
         1 => prop::collection::vec(any::<u8>(), 0..45)
     ];
-    (any::<Index>(), prop::collection::vec(wish(), 0..5), options)
-        .prop_map(|(kind, wishes, options)| header(KINDS[kind.index(KINDS.len())], wishes, options))
+    (any::<Index>(), prop::collection::vec(wish(), 0..5), options).prop_map(
+        |(kind, wishes, options)| {
+            let all = [KINDS, PARTS].concat();
+            header(all[kind.index(all.len())], wishes, options)
+        },
+    )
+}
+
+/// A kind of header or part.
+fn kind(name: &str) -> &'static HeaderKind {
+    KINDS.iter().chain(PARTS).find(|kind| kind.name == name).unwrap()
+}
+
+/// Lets the last hop receive another address than a header has, in its low bits.
+fn receive_otherwise(header: &mut Header, received: u128) {
+    let (field, sent) = match header.kind().name {
+        "ipv6_segment" => ("segment", 0x0001_0002_u128),
+        "ipv6" => ("dst", 0xffff_0000),
+        _ => return,
+    };
+    header.set(field, Pattern::Increment { start: sent, step: 1 << 32, count: 5 }).unwrap();
+    header.set_received(sent, received);
 }
 
 /// Stacks that people send, with their fields changing.
 fn usual_headers() -> impl Strategy<Value = Vec<Header>> {
-    const STACKS: [&[&str]; 8] = [
+    const STACKS: [&[&str]; 12] = [
         &["ethernet", "ipv4", "udp"],
         &["ethernet", "vlan", "vlan", "ipv6", "udp"],
         &["ethernet", "ipv4", "udp", "vxlan", "ethernet", "ipv4", "udp"],
@@ -115,16 +139,34 @@ fn usual_headers() -> impl Strategy<Value = Vec<Header>> {
         &["ethernet", "mpls", "mpls", "ipv4", "tcp"],
         &["ethernet", "ipv4", "gre", "ipv6", "icmpv6"],
         &["ethernet", "ipv4", "udp", "gtpv1", "ipv4", "icmp"],
+        &["ethernet", "ipv6", "ipv6_extension_header", "ipv6_segment", "ipv6_segment", "udp"],
+        &[
+            "ethernet",
+            "ipv6",
+            "ipv6_extension_header",
+            "ipv6_extension_header",
+            "ipv6_segment",
+            "ipv6_segment_pad",
+            "ipv6_extension_header",
+            "ipv6_segment",
+            "tcp",
+        ],
+        &["custom", "ipv6", "ipv6_extension_header", "ipv6_segment", "ipv6_segment_pad", "icmpv6"],
+        &["ethernet", "ipv4", "udp", "gtpv1", "gtpv1_short_extension", "gtpv1_extension", "ipv6"],
         &["custom", "ipv6", "udp", "custom", "ipv4", "gre", "ppp", "ipv4", "udp"],
     ];
     let wishes = prop::collection::vec(prop::collection::vec(wish(), 0..5), 9);
-    (any::<Index>(), wishes, prop::collection::vec(any::<u8>(), 0..4)).prop_map(
-        |(stack, wishes, bytes)| {
+    let received = prop::option::of(any::<u32>());
+    (any::<Index>(), wishes, prop::collection::vec(any::<u8>(), 0..4), received).prop_map(
+        |(stack, wishes, bytes, received)| {
             let names = stack.get(&STACKS).iter().zip(wishes);
             let options = |name: &str| if name == "custom" { bytes.clone() } else { Vec::new() };
-            names
-                .map(|(name, wishes)| header(headers::kind(name).unwrap(), wishes, options(name)))
-                .collect()
+            let mut stack: Vec<Header> =
+                names.map(|(name, wishes)| header(kind(name), wishes, options(name))).collect();
+            for header in stack.iter_mut().filter(|_| received.is_some()) {
+                receive_otherwise(header, received.unwrap_or(0).into());
+            }
+            stack
         },
     )
 }

@@ -115,7 +115,7 @@ fn a_field_or_a_port_tells_flows_apart() {
     ] {
         let warnings = told(&[plain("a"), with(fields)]).unwrap();
         assert!(warnings.iter().all(|warning| {
-            warning.contains("header fields, MAC addresses, priorities and MPLS labels among them")
+            warning.contains("header fields, MAC addresses, priorities, MPLS labels and destinations before segments among them")
         }));
     }
     for fields in [

@@ -10,7 +10,7 @@ pub fn udp(size: usize) -> FrameSpec {
 
 fn spec(names: &[&str], size: usize) -> FrameSpec {
     FrameSpec {
-        headers: names.iter().map(|n| Header::new(headers::kind(n).unwrap())).collect(),
+        headers: names.iter().map(|name| Header::new(kind(name))).collect(),
         sizes: Sizes::Fixed(size),
         payload: Payload::default(),
         signature: Some(SignatureSpec::default()),
@@ -188,4 +188,91 @@ fn options_and_custom_bytes() {
     spec.headers.push(Header::custom(vec![0xaa, 0xbb, 0xcc]));
     // 66 - 14 = 52: 4600+0034+403d+9404 = 1a76 with the carry, complement e589.
     expect(&spec, &[MACS, "0800 4600 0034 0000 0000 403d e589 00000000 00000000 94040000 aabbcc"]);
+}
+
+#[test]
+fn segment_routing() {
+    let names =
+        ["ethernet", "ipv6", "ipv6_extension_header", "ipv6_segment", "ipv6_segment", "udp"];
+    let mut spec = spec(&names, 124);
+    spec.headers[1].set("src", 1).unwrap();
+    spec.headers[1].set("dst", 2).unwrap();
+    spec.headers[2].set("flags.oam", 1).unwrap();
+    spec.headers[2].set("tag", 0x0102).unwrap();
+    spec.headers[3].set("segment", 3).unwrap();
+    spec.headers[4].set("segment", 4).unwrap();
+    // 120 - 14 - 40 = 66 bytes behind IPv6, 40 of them the routing header: 5 words, the first left out; 26 of UDP.
+    let until_udp = [
+        MACS,
+        "86dd 60000000 0042 2b40 00000000000000000000000000000001",
+        "00000000000000000000000000000002",
+        "11 04 04 02 01 20 0102 00000000000000000000000000000003",
+        "00000000000000000000000000000004 0000 0000 001a",
+    ]
+    .concat();
+    // The last segment is the destination: 1 + 3 + 11 + 1a + 1a = 49, complement ffb6.
+    expect(&spec, &[&until_udp, "ffb6"]);
+    // A packet at its last hop has it in the IPv6 header: one less.
+    spec.headers[2].set("segments_left", 0).unwrap();
+    assert!(headers_of(&spec).ends_with("001affb7"));
+    // CSIDs in the last segment: the last hop receives 7 in place of 3.
+    spec.headers[2].take("segments_left");
+    spec.headers[3].set_received(3, 7);
+    assert!(headers_of(&spec).ends_with("001affb2"));
+    let counts = Pattern::Increment { start: 0, step: 1, count: 2 };
+    spec.headers[2].set("segments_left", counts).unwrap();
+    let error = FrameWriter::new(&spec, 0).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "ipv6_extension_header.segments_left is 0 in some frames and not in others, and udp.checksum depends on it: \
+         give it values of one kind, or the checksum a number"
+    );
+    spec.headers[5].set("checksum", Checksum::Custom(1)).unwrap();
+    assert!(headers_of(&spec).ends_with("001a0001"));
+}
+
+#[test]
+fn padding_behind_segments() {
+    let names = ["ethernet", "ipv6", "ipv6_extension_header", "ipv6_segment", "ipv6_segment_pad"];
+    let mut spec = spec(&names, 124);
+    spec.headers[4].set_options(&[0; 8]);
+    // 120 - 54 = 66 bytes; 8 + 16 + 16 = 40, which is 5 words; nothing follows.
+    expect(
+        &spec,
+        &[
+            MACS,
+            "86dd 60000000 0042 2b40",
+            &"0".repeat(64),
+            "3b 04 04 01 00 00 0000",
+            &"0".repeat(32),
+            "04 0e",
+            &"0".repeat(28),
+        ],
+    );
+}
+
+#[test]
+fn extensions_of_gtp() {
+    let names =
+        ["ethernet", "ipv4", "udp", "gtpv1", "gtpv1_short_extension", "gtpv1_extension", "ipv4"];
+    let mut spec = spec(&names, 108);
+    spec.headers[3].set("e_flag", 1).unwrap();
+    spec.headers[3].set("message_type", 255).unwrap();
+    spec.headers[3].set("next_extension_header_type", 0x85).unwrap();
+    spec.headers[4].set("contents", 0x1009).unwrap();
+    spec.headers[4].set("next_extension_header", 0xc0).unwrap();
+    spec.headers[5].set("contents", 0x0102_0304_0506).unwrap();
+    spec.headers[2].set("checksum", Checksum::Custom(0)).unwrap();
+    // Outer IPv4: 90; 4500+005a+4011 = 856b, complement 7a94. UDP: 70. GTP: 104 - 42 - 8 = 54.
+    // Inner IPv4: 38; 4500+0026+403d = 8563, complement 7a9c.
+    expect(
+        &spec,
+        &[
+            MACS,
+            "0800 4500 005a 0000 0000 4011 7a94 00000000 00000000",
+            "0000 0868 0046 0000 34ff 0036 00000000 0000 00 85",
+            "01 1009 c0 02 010203040506 00",
+            "4500 0026 0000 0000 403d 7a9c 00000000 00000000",
+        ],
+    );
 }

@@ -110,7 +110,16 @@ pub fn frame(spec: &FrameSpec, flow: u16, run: u8, stamp: u64, frame: u32) -> Ve
     // Patterns win over constants, later constants over earlier, set fields over unset ones.
     for turn in 0..3 {
         for (i, header) in spec.headers.iter().enumerate() {
-            let next = spec.headers.get(i + 1).map(|next| next.kind);
+            // They belong to the header before them.
+            let names =
+                ["ipv6_segment", "ipv6_segment_pad", "gtpv1_extension", "gtpv1_short_extension"];
+            let behind = &spec.headers[i + 1..];
+            let parts = behind.iter().position(|part| !names.contains(&part.kind.name));
+            let parts = &behind[..parts.unwrap_or(behind.len())];
+            let next = behind.get(parts.len()).map(|next| next.kind);
+            let segments = parts.iter().position(|part| part.kind.name != "ipv6_segment");
+            let segments = segments.unwrap_or(parts.len()) as u128;
+            let with_parts = header.len() + parts.iter().map(Header::len).sum::<usize>();
             let set_order: Vec<&FieldKind> = match turn {
                 0 => header.kind.fields.iter().collect(),
                 _ => header.fields.iter().map(|(kind, _)| *kind).collect(),
@@ -131,6 +140,9 @@ pub fn frame(spec: &FrameSpec, flow: u16, run: u8, stamp: u64, frame: u32) -> Ve
                     Auto::UdpPort => next.and_then(|n| n.numbers.udp_port).map(u128::from),
                     Auto::BottomOfStack => Some(u128::from(next.is_none_or(|n| n.name != "mpls"))),
                     Auto::HeaderWords => Some(header.len() as u128 / 4),
+                    Auto::ExtensionWords => Some((with_parts as u128 / 8).max(1) - 1),
+                    Auto::Segments(less) => Some(segments.max(less.into()) - u128::from(less)),
+                    Auto::PadLength => Some(header.len() as u128 - 2),
                     Auto::Length(from) => Some((len - starts[i]).saturating_sub(from) as u128),
                     Auto::Checksum(_) => Some(0),
                 };
@@ -207,7 +219,24 @@ fn pseudo(spec: &FrameSpec, starts: &[usize], i: usize, out: &[u8]) -> Vec<u8> {
             "ipv6" => 8..40,
             _ => continue,
         };
-        bytes.extend(&out[starts[j]..][addresses]);
+        let mut addresses = out[starts[j]..][addresses].to_vec();
+        if spec.headers[j].kind.name == "ipv6" {
+            let segment = (j + 1..i).rev().find(|k| {
+                let list = &spec.headers[k - 1];
+                spec.headers[*k].kind.name == "ipv6_segment"
+                    && list.kind.name == "ipv6_extension_header"
+                    && out[starts[k - 1] + 3] > 0
+            });
+            if let Some(segment) = segment {
+                addresses[16..].copy_from_slice(&out[starts[segment]..][..16]);
+            }
+            if let Some((sent, received)) = spec.headers[segment.unwrap_or(j)].received {
+                let found = u128::from_be_bytes(addresses[16..].try_into().unwrap());
+                let found = (found - sent + received).to_be_bytes();
+                addresses[16..].copy_from_slice(&found);
+            }
+        }
+        bytes.extend(addresses);
         break;
     }
     bytes.extend([0, protocol]);
