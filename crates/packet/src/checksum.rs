@@ -1,20 +1,29 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The internet checksum (RFC 1071), whole and incremental (RFC 1624).
 //!
-//! A *sum* is the plain sum of big-endian 16-bit words, not yet folded; sums of parts that start
+//! A *sum* is one of big-endian 16-bit words, not folded or folded in part; sums of parts that start
 //! at even offsets add up. A *checksum* is the folded sum's complement, as headers carry it. A
 //! [`Change`] is what a checksum has to be told of a field that it covers.
 
-/// The sum of the big-endian 16-bit words of `bytes`; an odd last byte is the upper half of a word.
+/// The sum of the big-endian 16-bit words of `bytes`, with end-around carry; an odd last byte is the upper half of a word. It is
+/// 0 only of zeros.
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
-    let mut chunks = bytes.chunks_exact(2);
-    let mut sum: u64 =
-        chunks.by_ref().map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
-    if let [last] = chunks.remainder() {
-        sum += u64::from(*last) << 8;
+    // As they lie in memory, four bytes at a time: the sum of swapped words is the swapped sum (RFC 1071, section 2 B), and 2^16
+    // is 1 modulo 2^16 - 1. The sum of less than 16 GiB fits 64 bits.
+    let mut words = bytes.chunks_exact(4);
+    let mut sum: u64 = words
+        .by_ref()
+        .map(|word| u64::from(u32::from_ne_bytes([word[0], word[1], word[2], word[3]])))
+        .sum();
+    let mut halves = words.remainder().chunks_exact(2);
+    if let Some(half) = halves.next() {
+        sum += u64::from(u16::from_ne_bytes([half[0], half[1]]));
     }
-    sum
+    if let [last] = halves.remainder() {
+        sum += u64::from(u16::from_ne_bytes([*last, 0]));
+    }
+    u64::from(u16::from_be_bytes(fold(sum).to_ne_bytes()))
 }
 
 /// Folds a sum into 16 bits with end-around carry.
