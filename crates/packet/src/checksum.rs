@@ -1,16 +1,26 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The internet checksum (RFC 1071), whole and incremental (RFC 1624).
 //!
-//! A *sum* is one of big-endian 16-bit words, not folded or folded in part; sums of parts that start
+//! A *sum* is the plain sum of big-endian 16-bit words, not yet folded; sums of parts that start
 //! at even offsets add up. A *checksum* is the folded sum's complement, as headers carry it. A
 //! [`Change`] is what a checksum has to be told of a field that it covers.
 
-/// The sum of the big-endian 16-bit words of `bytes`, with end-around carry; an odd last byte is the upper half of a word. It is
-/// 0 only of zeros.
+/// The sum of the big-endian 16-bit words of `bytes`; an odd last byte is the upper half of a word.
 #[inline]
 pub fn sum(bytes: &[u8]) -> u64 {
-    // As they lie in memory, four bytes at a time: the sum of swapped words is the swapped sum (RFC 1071, section 2 B), and 2^16
-    // is 1 modulo 2^16 - 1. The sum of less than 16 GiB fits 64 bits.
+    let mut chunks = bytes.chunks_exact(2);
+    let mut sum: u64 =
+        chunks.by_ref().map(|word| u64::from(u16::from_be_bytes([word[0], word[1]]))).sum();
+    if let [last] = chunks.remainder() {
+        sum += u64::from(*last) << 8;
+    }
+    sum
+}
+
+/// `fold(sum(bytes))`, four bytes at a time and as they lie in memory: the sum of swapped words is the swapped sum (RFC 1071, section
+/// 2 B), and 2^16 is 1 modulo 2^16 - 1. The sum of less than 16 GiB fits 64 bits.
+#[inline]
+fn folded(bytes: &[u8]) -> u16 {
     let mut words = bytes.chunks_exact(4);
     let mut sum: u64 = words
         .by_ref()
@@ -23,7 +33,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
     if let [last] = halves.remainder() {
         sum += u64::from(u16::from_ne_bytes([*last, 0]));
     }
-    u64::from(u16::from_be_bytes(fold(sum).to_ne_bytes()))
+    u16::from_be_bytes(fold(sum).to_ne_bytes())
 }
 
 /// Folds a sum into 16 bits with end-around carry.
@@ -52,7 +62,7 @@ pub(crate) const fn fold_wide(sum: u64, carry: bool) -> u16 {
 /// ```
 #[inline]
 pub fn checksum(bytes: &[u8]) -> u16 {
-    !fold(sum(bytes))
+    !folded(bytes)
 }
 
 /// The checksum after one 16-bit word changed from `old` to `new`: HC' = ~(~HC + ~m + m'),
@@ -196,6 +206,14 @@ mod tests {
                 bytes[at..at + 4].copy_from_slice(&new.to_be_bytes());
                 prop_assert_eq!(update32(before, old, new), checksum(&bytes));
             }
+        }
+
+        #[test]
+        fn checksums_are_those_of_words(mut bytes in prop::collection::vec(any::<u8>(), 0..200), same: Option<bool>) {
+            if let Some(ones) = same {
+                bytes.fill(if ones { 0xff } else { 0 });
+            }
+            prop_assert_eq!(checksum(&bytes), !fold(sum(&bytes)));
         }
 
         #[test]
