@@ -77,7 +77,7 @@ impl Mbuf<'_> {
     /// room.
     ///
     /// ```
-    /// use packet::{ethernet, ipv4::{self, Ipv4Fields}};
+    /// use packet::{ethernet, ipv4::{self, Ipv4Fields, PROTOCOL_IPIP}};
     ///
     /// /// Puts a packet that has `inner` bytes after Ethernet's header into an IPv4 packet (IPIP, RFC 2003).
     /// fn encapsulate(mbuf: &mut dpdk::Mbuf<'_>, addresses: [u8; 12], inner: u16, outer: Ipv4Fields) -> Option<()> {
@@ -87,7 +87,7 @@ impl Mbuf<'_> {
     ///     headers[..12].copy_from_slice(&addresses);
     ///     headers[12..14].copy_from_slice(&ethernet::ETHERTYPE_IPV4.to_be_bytes());
     ///     let (_, header) = headers.split_last_chunk_mut()?;
-    ///     Ipv4Fields { total_len, protocol: 4, ..outer }.write(header);
+    ///     Ipv4Fields { total_len, protocol: PROTOCOL_IPIP, ..outer }.write(header);
     ///     Some(())
     /// }
     /// ```
