@@ -286,10 +286,10 @@ def test_searches_that_all_failed_stay_and_those_after_them_are_made(tmp_path: P
     cell = found.summary.cells[0]
     figures = [arm.search for arm in [*cell.arms, *cell.references] if arm.search]
     assert sum(each.unfinished for each in figures) == len(failed)
-    # Of 7 blocks, those of the second session have a throughput.
-    assert {each.searches for each in figures} == {7}
+    # Of 10 blocks, those of the second session have a throughput.
+    assert {each.searches for each in figures} == {10}
     again = {(t.block, t.arm) for t in found.trials if t.role == "search" and t.session == 2}
-    assert len(again) == 7 * 4 - len(failed)
+    assert len(again) == 10 * 4 - len(failed)
     assert not again & failed
 
 

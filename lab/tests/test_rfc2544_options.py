@@ -72,9 +72,12 @@ def test_one_direction_needs_two_ports() -> None:
 def test_one_failed_search_leaves_blocks_that_can_decide(
     sizes: list[int], tests: tuple[Test, ...], family: int
 ) -> None:
-    """At one size and load, with the correction for all of them together."""
+    """At one size and load, with the correction for all of them together; a few searches of each
+    forwarder where that needs few blocks.
+    """
     blocks = cells(options(sizes=sizes, tests=tests))[0].blocks
-    assert family * 2 / 2 ** (blocks - 1) < ALPHA <= family * 2 / 2 ** (blocks - 2)
+    assert family * 2 / 2 ** (blocks - 1) < ALPHA
+    assert family * 2 / 2 ** (blocks - 2) >= ALPHA or blocks == 10
 
 
 def test_throughput_is_always_measured() -> None:

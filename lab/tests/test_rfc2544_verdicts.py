@@ -146,7 +146,7 @@ def test_loss_that_some_runs_lack_is_compared_by_its_difference() -> None:
     fast = {"c-l2fwd": 12e6, "rust-l2fwd": 9.5e6}
     _, found = run(SimulatedLab(capacity=fast), tests=("throughput", "loss"))
     loss = next(c for c in found.comparisons if c.metric == "loss_ratio")
-    assert (loss.verdict, loss.ratio, loss.p) == ("slower", None, 1 / 64)
+    assert (loss.verdict, loss.ratio, loss.p) == ("slower", None, 2 / 2**10)
     difference = loss.difference
     assert difference is not None
     assert difference.shift == pytest.approx(0.05, abs=0.01)

@@ -53,6 +53,16 @@ def test_an_exploratory_difference_must_not_overlap_the_controls(
     assert ("which is 0.990 to 1.010" in judged.reason) == (exploratory == "undecided")
 
 
+@pytest.mark.parametrize("ratio", [1 / 1.2, 1.2])
+def test_a_program_that_differs_as_far_from_itself_explains_a_difference(ratio: float) -> None:
+    found = replace(FASTER, ratio=1.15, ci_low=1.1, ci_high=1.2)
+    control = replace(CALM, ratio=ratio, ci_low=0.8, ci_high=1.3)
+    judged = judge(found, found.p, planned=20, aa=control)
+    assert (judged.verdict, "differed as far" in judged.reason) == ("undecided", True)
+    nearer = replace(control, ratio=ratio**0.7)
+    assert judge(found, found.p, planned=20, aa=nearer).verdict == "faster"
+
+
 @pytest.mark.parametrize(("low", "verdict"), [(0.02, "slower"), (0.005, "undecided")])
 def test_nor_must_one_where_some_values_are_0(low: float, verdict: str) -> None:
     found = replace(SHIFTED, low=low)
@@ -104,7 +114,8 @@ STILL = Shifted(20, 0.0, -0.01, 0.01, 0.7, 0.0, 0.5, 0.5)
         (replace(SHIFTED, p=0.06), STILL, "undecided", "Holm"),
         (replace(STILL, shift=0.0, arm_zeros=1.0, baseline_zeros=1.0), STILL, "equal", "are 0"),
         (SHIFTED, SHIFTED, "invalid", "A/A"),
-        (SHIFTED, replace(SHIFTED, low=0.0), "slower", "above 0"),
+        (SHIFTED, replace(SHIFTED, shift=0.04, low=0.0), "slower", "above 0"),
+        (SHIFTED, replace(SHIFTED, shift=-0.05, low=-0.2, high=0.1), "undecided", "as far"),
         (SHIFTED, None, "invalid", "too few"),
         (replace(SHIFTED, n=5), STILL, "invalid", "only 5 of 20"),
         (replace(SHIFTED, n=9), STILL, "invalid", "only 9 of 20"),

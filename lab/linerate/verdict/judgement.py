@@ -15,8 +15,8 @@ size of the effect then depends on the machine's state more than the interval's 
 
 The A/A arm is itself a test. At ALPHA it would forbid the verdict in every twentieth sound cell, so
 that not even a difference of 10 % could count on one. A cell is forbidden if the control's whole
-interval lies outside the margin: that shows a difference that matters. A control that only reaches
-ALPHA removes the verdicts that its difference could explain.
+interval lies outside the margin: that shows a difference that matters. Any other control removes the
+verdicts that its difference could explain.
 
 A run has many exploratory comparisons, and each metric and arm is corrected alone: at ALPHA, one of
 two equal programs was "faster" in every few runs. So there the interval must not overlap the
@@ -25,6 +25,7 @@ control's. With 7 to 14 simulated blocks at most 3 of 10,000 comparisons are wro
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from linerate.host.text import probability
@@ -61,10 +62,14 @@ def found_difference(paired: Paired) -> bool:
 
 
 def _explained(paired: Paired, control: Paired) -> bool:
-    """Return True if the difference of the baseline from itself could explain the interval.
+    """Return True if the difference of the baseline from itself could explain the arm's.
 
-    Then the arm is not shown to differ from the baseline under both of its labels.
+    It does where it is as large, in either direction, whatever its p: the noise that makes one
+    program differ from itself makes two programs differ. Where it has p < ALPHA, the arm has to
+    differ from the baseline under both of its labels.
     """
+    if abs(math.log(control.ratio)) >= abs(math.log(paired.ratio)):
+        return True
     if control.p >= ALPHA or paired.ci_low is None or paired.ci_high is None:
         return False
     if paired.ci_low > 1:
@@ -196,6 +201,12 @@ def judge_shift(
         return Judgement("undecided", "the interval does not exclude a difference of 0")
     if p_holm is None or p_holm >= level():
         return Judgement("undecided", _holm_says(p_holm))
+    if abs(aa.shift) >= abs(found.shift):
+        return Judgement(
+            "undecided",
+            "the A/A arm, one program against itself, differed as far (difference "
+            f"{aa.shift:+.3g}, {probability(aa.p, 3)})",
+        )
     if exploratory and (overlap := _overlap(found.low, found.high, aa.low, aa.high, "+.3g")):
         return overlap
     better = (found.low > 0) == higher_is_better
