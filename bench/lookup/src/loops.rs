@@ -25,7 +25,7 @@ pub type Header = [u8; 64];
 pub type Rules = Acl<'static, Built, 5>;
 
 /// Keeps the compiler from merging the lookups of several batches.
-pub fn barrier() {
+fn barrier() {
     compiler_fence(Ordering::SeqCst);
 }
 
