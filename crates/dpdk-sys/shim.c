@@ -207,9 +207,32 @@ unsigned int lr_ring_get_capacity(const struct rte_ring *r) { return rte_ring_ge
 
 static inline uint32_t marked(uint32_t hash) { return hash | (uint32_t)(hash >> 16 == 0) << 16; }
 
-uint32_t lr_hash_crc(const void *key, uint32_t len, uint32_t init)
+static uint32_t crc(const void *key, uint32_t len, uint32_t init)
 {
 	return marked(rte_hash_crc(key, len, init));
+}
+
+/* A key's length is constant in a table: of these lengths the CRC is a row of instructions, without loops. */
+#define KEY_LENGTHS(X) X(4) X(8) X(12) X(16) X(20) X(24) X(28) X(32) X(36) X(40)
+#define CRC_OF(length)                                                                            \
+	static uint32_t crc_of_##length(const void *key, __rte_unused uint32_t len, uint32_t init) \
+	{                                                                                         \
+		return marked(rte_hash_crc(key, length, init));                                   \
+	}
+KEY_LENGTHS(CRC_OF)
+#undef CRC_OF
+
+rte_hash_function lr_hash_crc(uint32_t len)
+{
+#define CRC_OF(length) \
+	case length:   \
+		return crc_of_##length;
+	switch (len) {
+		KEY_LENGTHS(CRC_OF)
+	default:
+		return crc;
+	}
+#undef CRC_OF
 }
 
 uint32_t lr_jhash(const void *key, uint32_t len, uint32_t init)

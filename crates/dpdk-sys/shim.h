@@ -13,6 +13,7 @@
 
 #include <rte_ethdev.h>
 #include <rte_graph_worker.h>
+#include <rte_hash.h>
 #include <rte_lpm.h>
 #include <rte_mbuf.h>
 #include <rte_mempool.h>
@@ -84,7 +85,7 @@ unsigned int lr_ring_get_capacity(const struct rte_ring *r);
  * Functions over the bytes of a key, which a table of librte_hash is made with. Never with upper 16 bits that are all 0:
  * these are the mark of an empty place, which an insertion takes for a key of zeros.
  */
-uint32_t lr_hash_crc(const void *key, uint32_t len, uint32_t init);
+rte_hash_function lr_hash_crc(uint32_t len); /* rte_hash_crc for keys of `len` bytes and no others */
 uint32_t lr_jhash(const void *key, uint32_t len, uint32_t init);
 
 /*

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: BSD-3-Clause
-"""Measures what lookups, pools and rings cost through the safe API, and in the same loops in C.
+"""Measures what lookups, pools, rings and changes of packets cost through the safe API, and in the
+same loops in C.
 
     python -m linerate_bench.lookups [BLOCKS]
 
@@ -56,9 +57,9 @@ NATIVE_CELL = " native"
 # The arm that runs twice.
 CONTROL = "c/gcc"
 _MEMORY_MIB = 512
-# Rounds under valgrind, which is some fifty times slower.
-_COUNTED = {"pool": 200, "ring": 200, "ring-single": 200}
-_COUNTED_LOOKUPS = 3
+# Rounds under valgrind, which is some fifty times slower: of lookups, and of 32 packets.
+_COUNTED_LOOKUPS, _COUNTED = 3, 200
+_LOOKUPS = ("lpm", "lpm-x4", "hash", "acl")
 
 # The cycles per operation of a block, by cell and arm.
 Block = dict[str, dict[str, float]]
@@ -248,7 +249,7 @@ def count(
     executed("pool", RUST, 1)  # Which cells there are.
     found: dict[str, dict[str, float]] = {}
     for cell, per_round in list(operations.items()):
-        rounds = _COUNTED.get(cell, _COUNTED_LOOKUPS)
+        rounds = _COUNTED_LOOKUPS if cell in _LOOKUPS else _COUNTED
         for arm in [*(f"c/{name}" for name in portable), RUST]:
             more = executed(cell, arm, 2 * rounds) - executed(cell, arm, rounds)
             found.setdefault(cell, {})[arm] = more / (rounds * per_round)
@@ -277,7 +278,7 @@ def main() -> None:
                     blocks.append(measure(benches, rng, found))
     except LabError as error:
         fail(f"lookups beside C: {error}")
-    print(f"Lookups, pools and rings, {len(blocks)} blocks; cycles and instructions per operation:")
+    print(f"Lookups, pools, rings and packets, {len(blocks)} blocks; cycles and instructions per operation:")
     for line in [*cost_lines(blocks, counts), *programs.left_out, *lines(*table(blocks))]:
         print(line)
 

@@ -21,6 +21,8 @@ pub struct Loops {
     pool: Pool,
     ring: Ring,
     ring_single: Ring,
+    /// Loops over packets' bytes, by cell.
+    packets: [(&'static str, Pool); 5],
 }
 
 /// A table's name as a C string; our names have no NUL byte.
@@ -36,7 +38,7 @@ impl Loops {
     pub fn load(build: &str, file: &OsStr) -> Result<Self, Error> {
         // SAFETY: the command line names a library of ours, which has no constructors.
         let library: &'static Library = Box::leak(Box::new(unsafe { Library::new(file) }?));
-        // SAFETY: the functions are declared as in `c/lookup.c`.
+        // SAFETY: the functions are declared as in `c/lookup.c` and `c/packets.c`.
         unsafe {
             Ok(Self {
                 build: build.to_owned(),
@@ -47,6 +49,13 @@ impl Loops {
                 pool: *library.get(b"bench_pool\0")?,
                 ring: *library.get(b"bench_ring\0")?,
                 ring_single: *library.get(b"bench_ring_single\0")?,
+                packets: [
+                    ("header", *library.get(b"bench_header\0")?),
+                    ("prepend-adj", *library.get(b"bench_prepend_adj\0")?),
+                    ("append-trim", *library.get(b"bench_append_trim\0")?),
+                    ("checksum", *library.get(b"bench_checksum\0")?),
+                    ("ipip", *library.get(b"bench_ipip\0")?),
+                ],
             })
         }
     }
@@ -78,6 +87,13 @@ impl Loops {
     pub fn pool(&self, name: &str, rounds: u64) -> u64 {
         // SAFETY: the pool of that name is a packet pool.
         unsafe { (self.pool)(c_name(name).as_ptr(), rounds) }
+    }
+
+    /// 0 if there is no such cell.
+    pub fn packets(&self, cell: &str, pool: &str, rounds: u64) -> u64 {
+        let found = self.packets.iter().find(|(name, _)| *name == cell);
+        // SAFETY: the pool of that name is a packet pool.
+        found.map_or(0, |(_, loops)| unsafe { loops(c_name(pool).as_ptr(), rounds) })
     }
 
     pub fn ring(&self, name: &str, packets: &mut Packets, rounds: u64) -> u64 {

@@ -11,6 +11,7 @@
 
 mod c;
 mod loops;
+mod packets;
 mod tables;
 
 use std::ffi::OsString;
@@ -25,7 +26,7 @@ use loops::PACKETS;
 use tables::{ACL, HASH, LOOKUPS, LPM, POOL, RING, Tables};
 
 /// The loops, each with the number of operations in a round.
-const CELLS: [(&str, usize); 7] = [
+const CELLS: [(&str, usize); 12] = [
     ("lpm", LOOKUPS),
     ("lpm-x4", LOOKUPS),
     ("hash", LOOKUPS),
@@ -33,6 +34,11 @@ const CELLS: [(&str, usize); 7] = [
     ("pool", PACKETS),
     ("ring", PACKETS),
     ("ring-single", PACKETS),
+    ("header", PACKETS),
+    ("prepend-adj", PACKETS),
+    ("append-trim", PACKETS),
+    ("checksum", PACKETS),
+    ("ipip", PACKETS),
 ];
 /// The loops through the safe API.
 const RUST: &str = "rust";
@@ -190,6 +196,14 @@ fn rounds_of(
         ("ring", Some(c)) => c.ring(RING, &mut packets, rounds),
         ("ring-single", None) => loops::ring_single(ring, &mut burst, rounds),
         ("ring-single", Some(c)) => c.ring_single(RING, &mut packets, rounds),
+        ("header", None) => packets::header(pool, rounds),
+        ("prepend-adj", None) => packets::prepend_adj(pool, rounds),
+        ("append-trim", None) => packets::append_trim(pool, rounds),
+        ("checksum", None) => packets::checksum(pool, rounds),
+        ("ipip", None) => packets::ipip(pool, rounds),
+        ("header" | "prepend-adj" | "append-trim" | "checksum" | "ipip", Some(c)) => {
+            c.packets(cell, POOL, rounds)
+        }
         _ => return Err(format!("there is no cell {cell:?}")),
     };
     Ok((tsc::now().wrapping_sub(begin), sum))

@@ -6286,7 +6286,7 @@ unsafe extern "C" {
     pub fn lr_ring_get_capacity(r: *const rte_ring) -> ::std::os::raw::c_uint;
 }
 unsafe extern "C" {
-    pub fn lr_hash_crc(key: *const ::std::os::raw::c_void, len: u32, init: u32) -> u32;
+    pub fn lr_hash_crc(len: u32) -> rte_hash_function;
 }
 unsafe extern "C" {
     pub fn lr_jhash(key: *const ::std::os::raw::c_void, len: u32, init: u32) -> u32;

@@ -19,6 +19,8 @@ pub use fields::Ipv4Fields;
 pub const LEN: usize = 20;
 /// Protocol number of ICMP.
 pub const PROTOCOL_ICMP: u8 = 1;
+/// IPv4 in IPv4 (RFC 2003).
+pub const PROTOCOL_IPIP: u8 = 4;
 /// Protocol number of TCP.
 pub const PROTOCOL_TCP: u8 = 6;
 /// Protocol number of UDP.

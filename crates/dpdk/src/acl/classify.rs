@@ -178,7 +178,7 @@ impl<const N: usize> Moved<N> {
 /// Returns true if the fields of a packet are at the places of its layout.
 #[inline]
 fn is_in_place(ip: Option<Ip>, packet: &[u8]) -> bool {
-    ip.is_none_or(|ip| matches!(ip.five_tuple(packet), Some(FiveTuple::InPlace)))
+    ip.is_none_or(|ip| ip.is_in_place(packet))
 }
 
 /// Why a packet cannot be classified in place.

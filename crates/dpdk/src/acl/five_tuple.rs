@@ -68,6 +68,22 @@ impl FiveTuple {
 }
 
 impl Ip {
+    /// Returns true if the fields of this packet, of the layout's length at least, are at the layout's places.
+    #[inline(always)]
+    pub(super) fn is_in_place(self, packet: &[u8]) -> bool {
+        let end = match self.version {
+            Version::V4 => match packet.first_chunk() {
+                Some(header) if ipv4::is_in_place(header) => ipv4::LEN,
+                _ => return false,
+            },
+            Version::V6 => match packet.first_chunk::<{ ipv6::LEN }>() {
+                Some(header) if !ipv6::is_extension(header[ipv6::NEXT]) => ipv6::LEN,
+                _ => return false,
+            },
+        };
+        packet.len() >= end + if self.flags { FLAGS_END } else { PORTS }
+    }
+
     /// Does the same as [`FiveTuple::of_ipv4`] and [`FiveTuple::of_ipv6`]. For a layout with flags,
     /// a packet that ends before the word with the flags gets zeros there; if it is TCP, it is
     /// truncated: `None`.
@@ -253,6 +269,34 @@ mod tests {
         bytes[..header.len()].copy_from_slice(header);
         bytes[header.len()..header.len() + 4].copy_from_slice(&ports);
         bytes
+    }
+
+    proptest! {
+        /// The short question has the answer of the long one.
+        #[test]
+        fn what_is_in_place_is_known_at_once(
+            mut packet in prop::collection::vec(any::<u8>(), 0..80),
+            first in prop_oneof![Just(0x45), Just(0x46), Just(0x60), any::<u8>()],
+            fragment in prop_oneof![Just(0), Just(0x4000), any::<u16>()],
+            next in prop_oneof![Just(6), Just(17), Just(44), any::<u8>()],
+        ) {
+            for (at, value) in [(0, first), (9, next)] {
+                if let Some(byte) = packet.get_mut(at) {
+                    *byte = value;
+                }
+            }
+            if let Some(bytes) = packet.get_mut(6..8) {
+                // Of IPv6 the first of these is the next header.
+                bytes.copy_from_slice(&if first >> 4 == 6 { [next, 64] } else { fragment.to_be_bytes() });
+            }
+            for version in [Version::V4, Version::V6] {
+                for flags in [false, true] {
+                    let ip = Ip { version, flags };
+                    let long = matches!(ip.five_tuple(&packet), Some(FiveTuple::InPlace));
+                    prop_assert_eq!(ip.is_in_place(&packet), long);
+                }
+            }
+        }
     }
 
     #[test]

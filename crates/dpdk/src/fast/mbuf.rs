@@ -76,9 +76,12 @@ pub(crate) unsafe fn data_start(mbuf: *const rte_mbuf) -> *mut u8 {
 pub(crate) unsafe fn data_len(mbuf: *const rte_mbuf) -> usize {
     // SAFETY: the contract is the caller's.
     unsafe {
-        let room = field::<u16>(mbuf, layout::MBUF_BUF_LEN)
-            .saturating_sub(field::<u16>(mbuf, layout::MBUF_DATA_OFF));
-        usize::from(field::<u16>(mbuf, layout::MBUF_DATA_LEN).min(room))
+        // As words: of 16 bits that are compared, the compiler loads 32, and a load that is wider than the store
+        // before it, as that of `prepend`, has to wait.
+        let [offset, len, buffer] =
+            [layout::MBUF_DATA_OFF, layout::MBUF_DATA_LEN, layout::MBUF_BUF_LEN]
+                .map(|at| usize::from(field::<u16>(mbuf, at)));
+        len.min(buffer.saturating_sub(offset))
     }
 }
 

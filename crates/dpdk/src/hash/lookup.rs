@@ -155,13 +155,13 @@ impl<K: Plain, V: Plain> Lookups<K, V> {
         same("places for values", keys.len(), values.len())?;
         let (n, mut mask) = (self.at_once, 0);
         for (piece, (keys, values)) in keys.chunks(n).zip(values.chunks_mut(n)).enumerate() {
-            let mut found = [ptr::null_mut(); MOST];
+            let mut found = [const { MaybeUninit::<*mut c_void>::uninit() }; MOST];
             // SAFETY: the table is not changed while it is borrowed; 64 keys at most.
-            let hits = unsafe { lookup(self.as_ptr(), keys, None, &mut found) };
-            for (index, (value, found)) in values.iter_mut().zip(found).enumerate() {
+            let hits = unsafe { lookup(self.as_ptr(), keys, None, found.as_mut_ptr().cast()) };
+            for (index, (value, found)) in values.iter_mut().zip(&found).enumerate() {
                 if hits >> index & 1 != 0 {
-                    // SAFETY: a hit's value was put there as such.
-                    *value = unsafe { unpack(found) };
+                    // SAFETY: C has written the value of a hit, which was put there as such.
+                    *value = unsafe { unpack(found.assume_init()) };
                 }
             }
             mask |= hits << (piece * n);
@@ -196,7 +196,7 @@ unsafe fn fill<K: Plain, V: Plain>(
     // C writes where it finds, and nowhere else.
     let mut found = [pack(missed); MOST];
     // SAFETY: the contract is the caller's.
-    let hits = unsafe { lookup(table, keys, hashes, &mut found) };
+    let hits = unsafe { lookup(table, keys, hashes, found.as_mut_ptr()) };
     for (value, found) in values.iter_mut().zip(&found) {
         // SAFETY: `missed`, or a value that was put there as such.
         *value = unsafe { unpack(*found) };
@@ -208,13 +208,13 @@ unsafe fn fill<K: Plain, V: Plain>(
 ///
 /// # Safety
 /// The table lives, has keys of type `K`, and is changed meanwhile only by functions that allow
-/// concurrent readers. There are at most 64 keys, and as many hashes if any.
+/// concurrent readers. There are at most 64 keys, as many hashes if any, and room for 64 values.
 #[inline]
 unsafe fn lookup<K: Plain>(
     table: *const rte_hash,
     keys: &[K],
     hashes: Option<&[u32]>,
-    found: &mut [*mut c_void; MOST],
+    found: *mut *mut c_void,
 ) -> u64 {
     if keys.is_empty() {
         return 0; // C takes none for an error.
@@ -227,7 +227,7 @@ unsafe fn lookup<K: Plain>(
     // SAFETY: the contract is the caller's; C reads as many pointers and hashes as the count says,
     // and writes at most as many values.
     unsafe {
-        let (pointers, found) = (pointers.as_mut_ptr().cast(), found.as_mut_ptr());
+        let pointers = pointers.as_mut_ptr().cast();
         match hashes {
             None => dpdk_sys::rte_hash_lookup_bulk_data(table, pointers, n, &raw mut hits, found),
             Some(hashes) => {

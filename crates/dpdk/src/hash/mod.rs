@@ -149,10 +149,11 @@ impl HashConfig {
             entries: self.capacity,
             reserved: 0,
             key_len: key as u32,
-            hash_func: Some(match self.function {
-                HashFunction::Crc => dpdk_sys::lr_hash_crc,
-                HashFunction::Jhash => dpdk_sys::lr_jhash,
-            }),
+            hash_func: match self.function {
+                // SAFETY: returns one of its own functions.
+                HashFunction::Crc => unsafe { dpdk_sys::lr_hash_crc(key as u32) },
+                HashFunction::Jhash => Some(dpdk_sys::lr_jhash),
+            },
             hash_func_init_val: self.seed,
             socket_id: socket_id(self.socket),
             extra_flag: (extended | flags) as u8,

@@ -32,6 +32,7 @@ enum Step {
     Prepend(usize, usize),
     Append(usize, usize),
     Adj(usize, usize),
+    ReplaceFront(usize, u8),
     Trim(usize, usize),
     Chain(usize, usize),
     Linearize(usize),
@@ -56,6 +57,7 @@ fn step() -> impl Strategy<Value = Step> {
         5 => (which.clone(), some.clone()).prop_map(|(at, len)| Step::Append(at, len)),
         2 => (which.clone(), some.clone()).prop_map(|(at, len)| Step::Adj(at, len)),
         2 => (which.clone(), some).prop_map(|(at, len)| Step::Trim(at, len)),
+        3 => (which.clone(), 0..4u8).prop_map(|(at, which)| Step::ReplaceFront(at, which)),
         4 => (which.clone(), which.clone()).prop_map(|(head, tail)| Step::Chain(head, tail)),
         2 => which.clone().prop_map(Step::Linearize),
         2 => (0..=external::LEN).prop_map(Step::External),
@@ -182,6 +184,26 @@ fn rooms(native: &Mbuf<'_>, c: *mut rte_mbuf) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+fn replace_front<const OLD: usize, const NEW: usize>(
+    native: &mut Mbuf<'_>,
+    c: *mut rte_mbuf,
+    filler: u8,
+) -> Result<(), TestCaseError> {
+    let len: u16 = raw::field(c, layout::MBUF_DATA_LEN);
+    let mut bytes = std::ptr::null_mut();
+    // SAFETY: a valid packet of the C side's own.
+    unsafe {
+        let room = usize::from(dpdk_sys::lr_pktmbuf_headroom(c)) + OLD;
+        if c::unshared(c) && usize::from(len) >= OLD && room >= NEW {
+            dpdk_sys::lr_pktmbuf_adj(c, OLD as u16);
+            bytes = dpdk_sys::lr_pktmbuf_prepend(c, NEW as u16);
+            c::withdraw(c);
+        }
+    }
+    let replaced = native.replace_front::<OLD, NEW>().map(|bytes| &mut bytes[..]);
+    both_write(replaced, bytes.cast(), NEW, filler)
+}
+
 struct Sides<'m> {
     native_pool: Mempool<'m>,
     c_pool: *mut dpdk_sys::rte_mempool,
@@ -255,6 +277,15 @@ impl<'m> Sides<'m> {
                     c::withdraw(c);
                 }
                 prop_assert_eq!(native.adj(len), done);
+            }
+            Step::ReplaceFront(at, which) => {
+                let Some((native, c)) = self.own(at) else { return Ok(()) };
+                match which {
+                    0 => replace_front::<14, 34>(native, c, filler)?,
+                    1 => replace_front::<64, 20>(native, c, filler)?,
+                    2 => replace_front::<20, 20>(native, c, filler)?,
+                    _ => replace_front::<0, 129>(native, c, filler)?,
+                }
             }
             Step::Trim(at, len) => {
                 let Some((native, c)) = self.own(at) else { return Ok(()) };

@@ -103,6 +103,30 @@ pub fn keys_come_with_their_hashes(eal: &Eal) {
     assert_eq!(first.remove(&key), Some(5));
 }
 
+/// Most lengths have a function of their own.
+pub fn keys_of_every_length(eal: &Eal) {
+    fn check<const N: usize>(eal: &Eal) {
+        let table = Hash::<[u8; N], u32>::new(eal, &HashConfig::named("length")).unwrap();
+        let key: [u8; N] = std::array::from_fn(|n| 0xa5 ^ n as u8);
+        let crc = crc32c(&key);
+        assert_eq!(table.hash_of(&key), crc | u32::from(crc >> 16 == 0) << 16, "{N} bytes");
+    }
+    check::<1>(eal);
+    check::<4>(eal);
+    check::<7>(eal);
+    check::<8>(eal);
+    check::<12>(eal);
+    check::<16>(eal);
+    check::<20>(eal);
+    check::<24>(eal);
+    check::<28>(eal);
+    check::<30>(eal);
+    check::<32>(eal);
+    check::<36>(eal);
+    check::<40>(eal);
+    check::<44>(eal);
+}
+
 /// The CRC of zeros is 0, with which DPDK marks empty slots: it would insert the key again each
 /// time.
 pub fn a_key_of_zeros(eal: &Eal) {

@@ -20,6 +20,7 @@ fn tables_are_those_of_the_standard_library() {
     full::many_keys_with_one_hash(&eal);
     full::a_key_of_zeros(&eal);
     full::keys_come_with_their_hashes(&eal);
+    full::keys_of_every_length(&eal);
     refusals::bad_configurations(&eal);
     refusals::lookups_without_places(&eal);
     shared::readers_see_each_key_as_it_was_written(&eal);
