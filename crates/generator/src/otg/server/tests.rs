@@ -38,6 +38,7 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
                         Call::GetConfig => json("get"),
                         Call::SetState(_) => Err(ApiError::internal("broken")),
                         Call::Metrics(_) => json("metrics"),
+                        Call::States(_) => json("states"),
                         Call::Capture(_) => {
                             sending.room(4).map(|room| Answer::File(room.file(vec![0xd4, 0xc3, 0xb2, 0xa1])))
                         }
