@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: BSD-3-Clause
+"""Devices and the kernel resolve each other's addresses, and the kernel routes between devices.
+
+Each test has network namespaces of its own; it needs root and is skipped where none can be made.
+"""
+
+from __future__ import annotations
+
+import json
+import socket
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+import snappi
+from devices import MACS, add_device, neighbors, resolved
+from harness import CPUS, MEMORY, Generator, eventually, generator
+from netns import FAR, NEAR, inside, ip
+from traffic import LOSSLESS_PPS
+
+pytest_plugins = ["rig"]
+pytestmark = pytest.mark.usefixtures("veth")
+FRAMES = 3000
+# Two lcores on one CPU: one sends, the other receives.
+SPLIT = ("--lcores", f"0@{CPUS[0]},1@{CPUS[0]}", *MEMORY, "--file-prefix", "g")
+
+
+@contextmanager
+def near(directory: Path, eal: tuple[str, ...] = ()) -> Iterator[Generator]:
+    """A generator whose ports are in the first namespace."""
+    there = ["ip", "netns", "exec", NEAR]
+    with inside(NEAR), generator(directory, eal=eal, before=there) as running:
+        yield running
+
+
+def mac_of(interface: str) -> str:
+    (link,) = json.loads(ip("-n", FAR, "-j", "link", "show", "dev", interface))
+    return str(link["address"])
+
+
+def far_address(interface: str, ipv4: str, ipv6: str) -> None:
+    """Gives the kernel's end addresses."""
+    with inside(FAR):
+        Path("/proc/sys/net/ipv6/conf", interface, "disable_ipv6").write_text("0")
+    ip("-n", FAR, "address", "add", ipv4, "dev", interface)
+    ip("-n", FAR, "-6", "address", "add", ipv6, "dev", interface, "nodad")
+
+
+def known_to_kernel(address: str, interface: str) -> str | None:
+    """The MAC address that the kernel's end has found out for an address, if it has."""
+    shown = ip("-n", FAR, "-j", "neighbour", "show", "to", address, "dev", interface)
+    found = json.loads(shown or "[]")
+    good = [each for each in found if {"REACHABLE", "DELAY", "STALE"} & set(each["state"])]
+    return good[0]["lladdr"] if good else None
+
+
+def ask(address: str) -> None:
+    """Has the kernel's end look for an address, by a datagram that it can only send then."""
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    with inside(FAR), socket.socket(family, socket.SOCK_DGRAM) as sender:
+        sender.sendto(b"?", (address, 9))
+
+
+@pytest.mark.parametrize("location", ["va", "af_xdp:va"])
+@pytest.mark.parametrize("tags", [(), (7,)], ids=["untagged", "tagged"])
+def test_kernel_and_devices_resolve_each_other(
+    directory: Path, location: str, tags: tuple[int, ...]
+) -> None:
+    far = "vb"
+    if tags:
+        far = "vb.7"
+        ip("-n", FAR, "link", "add", "link", "vb", "name", far, "type", "vlan", "id", "7")
+        ip("-n", FAR, "link", "set", far, "up")
+    far_address(far, "10.0.0.254/24", "2001:db8::fe/64")
+    config = snappi.Config()
+    config.ports.port(name="p1", location=location)
+    ipv4, ipv6 = ("10.0.0.1", "10.0.0.254"), ("2001:db8::1", "2001:db8::fe")
+    add_device(config, 1, "p1", ipv4, ipv6=ipv6, tags=tags)
+    # A second device, which nobody has heard of: only the kernel's own question finds it.
+    ipv4, ipv6 = ("10.0.0.2", "10.0.0.99"), ("2001:db8::2", "2001:db8::99")
+    add_device(config, 2, "p1", ipv4, ipv6=ipv6, tags=tags)
+    with near(directory) as running:
+        api = running.api
+        api.set_config(config)
+        wanted = {("e1", "10.0.0.254"): mac_of(far)}
+        eventually(lambda: resolved(api) == wanted, lambda: neighbors(api))
+        wanted = {("e1", "2001:db8::fe"): mac_of(far)}
+        eventually(lambda: resolved(api, 6) == wanted, lambda: neighbors(api, 6))
+        for address, mac in (
+            ("10.0.0.1", MACS[1]),
+            ("10.0.0.2", MACS[2]),
+            ("2001:db8::1", MACS[1]),
+            ("2001:db8::2", MACS[2]),
+            ("fe80::ff:fe00:1", MACS[1]),
+        ):
+            if not address.startswith("fe80"):
+                ask(address)
+            else:
+                with inside(FAR), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
+                    sender.sendto(b"?", (address, 9, 0, socket.if_nametoindex(far)))
+            eventually(
+                lambda address=address, mac=mac: known_to_kernel(address, far) == mac,
+                lambda: ip("-n", FAR, "neighbour", "show"),
+            )
+        # An address that no device has.
+        ask("10.0.0.3")
+        assert known_to_kernel("10.0.0.3", far) is None
+        port = running.port()
+        assert port["neighbor_rx"] >= 4
+        assert port["neighbor_tx"] >= 4
+        assert running.ports()["p1"].frames_tx == 0
+
+
+def router() -> None:
+    """The second namespace routes between `vb` and `vd`; `vd`'s peer `vc` is in the first."""
+    ip("link", "add", "vc", "netns", NEAR, "type", "veth", "peer", "name", "vd", "netns", FAR)
+    for namespace, interface in ((NEAR, "vc"), (FAR, "vd")):
+        ip("-n", namespace, "link", "set", interface, "up")
+    with inside(FAR):
+        for setting in ("ipv4/ip_forward", "ipv6/conf/all/forwarding"):
+            Path("/proc/sys/net", setting).write_text("1")
+    far_address("vb", "10.0.1.254/24", "2001:db8:1::fe/64")
+    far_address("vd", "10.0.2.254/24", "2001:db8:2::fe/64")
+
+
+def routed() -> Any:
+    """A device on each side of the router, and flows in both directions."""
+    config = snappi.Config()
+    for n, location in ((1, "va"), (2, "vc")):
+        config.ports.port(name=f"p{n}", location=location)
+        add_device(
+            config,
+            n,
+            f"p{n}",
+            (f"10.0.{n}.1", f"10.0.{n}.254"),
+            ipv6=(f"2001:db8:{n}::1", f"2001:db8:{n}::fe"),
+        )
+    for kind in ("v4", "v6"):
+        for tx, rx in ((1, 2), (2, 1)):
+            flow = config.flows.flow(name=f"{kind}-{tx}{rx}")[-1]
+            flow.tx_rx.device.tx_names = [f"{kind}-{tx}"]
+            flow.tx_rx.device.rx_names = [f"{kind}-{rx}"]
+            stack = flow.packet.ethernet()
+            (stack.ipv4() if kind == "v4" else stack.ipv6()).udp()
+            flow.size.fixed, flow.rate.pps = 128, LOSSLESS_PPS // 4
+            flow.duration.fixed_packets.packets = FRAMES
+            flow.metrics.enable = flow.metrics.loss = True
+    return config
+
+
+@pytest.mark.parametrize("eal", [(), SPLIT], ids=["one lcore", "two lcores"])
+def test_the_kernel_routes_between_devices_without_loss(
+    directory: Path, eal: tuple[str, ...]
+) -> None:
+    router()
+    with near(directory, eal) as running:
+        api = running.api
+        api.set_config(routed())
+        # No wait: the start waits until the gateways are known.
+        assert running.transmit("start") == []
+        eventually(running.stopped)
+        eventually(
+            lambda: all(m.frames_rx == FRAMES for m in running.flows().values()),
+            lambda: {name: m.frames_rx for name, m in running.flows().items()},
+        )
+        for name, metric in running.flows().items():
+            assert (metric.frames_tx, metric.loss) == (FRAMES, 0), name
+        assert resolved(api) == {
+            ("e1", "10.0.1.254"): mac_of("vb"),
+            ("e2", "10.0.2.254"): mac_of("vd"),
+        }
+        for n, far in ((1, "vb"), (2, "vd")):
+            assert known_to_kernel(f"10.0.{n}.1", far) == MACS[n]
+            assert known_to_kernel(f"2001:db8:{n}::1", far) == MACS[n]
+            books = running.port(f"p{n}")
+            assert (books["received"], books["stale"], books["misdirected"]) == (2 * FRAMES, 0, 0)
+
+
+def test_a_router_with_another_address_is_found_at_the_next_start(directory: Path) -> None:
+    router()
+    with near(directory) as running:
+        api = running.api
+        api.set_config(routed())
+        running.transmit("start", ["v4-12"])
+        eventually(lambda: running.flow("v4-12")["received"] == FRAMES)
+        ip("-n", FAR, "link", "set", "vb", "down")
+        ip("-n", FAR, "link", "set", "vb", "address", "02:00:00:00:0b:0b")
+        ip("-n", FAR, "link", "set", "vb", "up")
+        control = snappi.ControlState()
+        control.protocol.all.state = control.protocol.all.START
+        api.set_control_state(control)
+        eventually(lambda: resolved(api)["e1", "10.0.1.254"] == "02:00:00:00:0b:0b")
+        running.transmit("start", ["v4-12"])
+        eventually(
+            lambda: running.flow("v4-12")["received"] == FRAMES, lambda: running.flow("v4-12")
+        )
+        assert running.flow("v4-12")["accepted"] == FRAMES
