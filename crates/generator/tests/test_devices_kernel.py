@@ -197,3 +197,32 @@ def test_a_router_with_another_address_is_found_at_the_next_start(directory: Pat
             lambda: running.flow("v4-12")["received"] == FRAMES, lambda: running.flow("v4-12")
         )
         assert running.flow("v4-12")["accepted"] == FRAMES
+
+
+def test_ports_that_face_each_other_resolve_each_other(directory: Path) -> None:
+    """As suites without a device under test are: each port's device is the gateway of the other's.
+    The flow says its addresses itself, all but the destination's MAC address.
+    """
+    ip("-n", NEAR, "link", "del", "va")
+    ip("-n", NEAR, "link", "add", "va", "type", "veth", "peer", "name", "vz")
+    config = snappi.Config()
+    for n, interface in ((1, "va"), (2, "vz")):
+        ip("-n", NEAR, "link", "set", interface, "up")
+        config.ports.port(name=f"p{n}", location=interface)
+        add_device(config, n, f"p{n}", (f"1.1.1.{n}", f"1.1.1.{3 - n}"))
+    flow = config.flows.flow(name="f")[-1]
+    flow.tx_rx.device.tx_names, flow.tx_rx.device.rx_names = ["v4-1"], ["v4-2"]
+    ethernet, ipv4 = flow.packet.ethernet().ipv4()
+    ethernet.src.value = MACS[1]
+    ipv4.src.value, ipv4.dst.value = "1.1.1.1", "1.1.1.2"
+    flow.size.fixed, flow.rate.pps = 128, 50
+    flow.duration.fixed_packets.packets = 100
+    flow.metrics.enable = True
+    with near(directory) as running:
+        api = running.api
+        api.set_config(config)
+        wanted = {("e1", "1.1.1.2"): MACS[2], ("e2", "1.1.1.1"): MACS[1]}
+        eventually(lambda: resolved(api) == wanted, lambda: neighbors(api))
+        running.transmit("start")
+        eventually(lambda: running.stopped() and running.flows()["f"].frames_rx == 100)
+        assert running.flows()["f"].frames_tx == 100

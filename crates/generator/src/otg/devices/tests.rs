@@ -46,8 +46,13 @@ fn config(tx: &[&str], rx: &[&str], packet: Value) -> Value {
 
 fn with(pointer: &str, value: Value) -> Value {
     let mut config = config(&["v4-1"], &["v4-3"], json!([{"ethernet": {}}, {"ipv4": {}}]));
-    let (parent, key) = pointer.rsplit_once('/').unwrap();
-    config.pointer_mut(parent).unwrap()[key] = value;
+    match config.pointer_mut(pointer) {
+        Some(place) => *place = value,
+        None => {
+            let (parent, key) = pointer.rsplit_once('/').unwrap();
+            config.pointer_mut(parent).unwrap()[key] = value;
+        }
+    }
     config
 }
 
