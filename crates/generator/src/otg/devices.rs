@@ -8,6 +8,7 @@ use packet::MacAddr;
 
 use super::config::{Names, unique_name};
 use super::flow::port_index;
+use super::state::NO_PROTOCOLS;
 use super::walk::{Node, Object};
 use crate::neighbors::{Address, Interface, MAX_TAGS, Tag, is_unicast};
 
@@ -107,7 +108,7 @@ pub fn read(node: &Node<'_>, ports: &[&str], max_frame: usize) -> Option<Devices
 impl Reader<'_> {
     fn device(&mut self, node: &Node<'_>) -> Option<Vec<Interface>> {
         let object = node.object(&[&["name", "ethernets"], PROTOCOLS].concat())?;
-        object.refuse(PROTOCOLS);
+        refuse(&object, PROTOCOLS);
         let name = unique_name(&object, &mut self.names);
         let list = match object.get("ethernets") {
             Some(node) => node.list_of(MAX_DEVICES)?,
@@ -124,7 +125,7 @@ impl Reader<'_> {
         let known =
             ["name", "connection", "mac", "mtu", "vlans", "ipv4_addresses", "ipv6_addresses"];
         let object = node.object(&[&known[..], CLIENTS].concat())?;
-        object.refuse(CLIENTS);
+        refuse(&object, CLIENTS);
         let name = unique_name(&object, &mut self.names);
         let port = object.required("connection").and_then(|node| {
             let connection = node.object(&["choice", "port_name"])?;
@@ -235,6 +236,15 @@ impl Reader<'_> {
         }
         prefix?;
         Some(Address { name: name?, ip: ip?, gateway: gateway?, gateway_mac: gateway_mac? })
+    }
+}
+
+/// Notes a fault for each protocol, even one that says nothing; a list without entries is none.
+fn refuse(object: &Object<'_>, protocols: &[&str]) {
+    for node in protocols.iter().filter_map(|key| object.get(key)) {
+        if !(node.value().is_array() && node.is_empty()) {
+            node.fault::<()>(NO_PROTOCOLS);
+        }
     }
 }
 

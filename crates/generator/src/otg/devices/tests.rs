@@ -205,11 +205,15 @@ fn faults_of_devices_are_named_by_their_paths() {
             with("/devices/1/name", json!("e1")),
             "devices[1].name: \"e1\" is at devices[0].ethernets[0].name",
         ),
-        (with("/devices/1/bgp", json!({"router_id": "1.1.1.1"})), "devices[1].bgp: not supported"),
+        (
+            with("/devices/1/bgp", json!({"router_id": "1.1.1.1"})),
+            "devices[1].bgp: not supported; devices resolve addresses",
+        ),
         (
             with("/devices/1/ipv4_loopbacks", json!([{}])),
             "devices[1].ipv4_loopbacks: not supported",
         ),
+        (with("/devices/1/vxlan", json!({})), "devices[1].vxlan: not supported; devices"),
         (with("/devices/1/lacp", json!([{}])), "devices[1].lacp: not supported"),
         (at("dhcpv4_interfaces", json!([{}])), "devices[0].ethernets[0].dhcpv4_interfaces: not"),
         (at("connection", json!(null)), "devices[0].ethernets[0].connection: is missing"),
@@ -282,6 +286,8 @@ fn faults_of_devices_are_named_by_their_paths() {
         // The flow is not blamed for it.
         assert!(!error.contains("flows[0]"), "{error}");
     }
+    // A list without entries is none.
+    assert!(read(&with("/devices/0/ipv4_loopbacks", json!([]))).is_ok());
     // The same address in another VLAN or on another port is another one.
     let mut config = at(&format!("{address}/address"), json!("10.0.2.1"));
     config["devices"][0]["ethernets"][0]["vlans"] = json!([{"name": "v"}]);
