@@ -4,6 +4,8 @@
 use std::net::Ipv6Addr;
 use std::time::{Duration, Instant};
 
+use proptest::prelude::*;
+
 use super::message::{self, Heard, Message};
 use super::*;
 
@@ -273,5 +275,41 @@ fn destinations_take_turns() {
         let found: Vec<&[u8]> = frames.iter().map(|frame| &frame[..6]).collect();
         let wanted: Vec<&[u8]> = macs.iter().cycle().take(4).map(|mac| &mac.0[..]).collect();
         assert_eq!(found, wanted);
+    }
+}
+
+proptest! {
+    #[test]
+    fn no_frame_does_harm(
+        mut frame in prop::collection::vec(any::<u8>(), 0..200),
+        start in 0usize..6,
+        flips in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 0..4),
+    ) {
+        let tags = [Tag { tpid: 0x8100, priority: 0, id: 7 }; 2];
+        let starts = [
+            Vec::new(),
+            asks("10.0.0.2", "10.0.0.1", &[]),
+            asks("10.0.0.2", "10.0.0.1", &tags),
+            asks("2001:db8::2", "2001:db8::1", &tags),
+            told("2001:db8::2"),
+            told("10.0.0.2"),
+        ];
+        frame.splice(..0, starts[start].iter().copied());
+        for (at, value) in flips {
+            if !frame.is_empty() {
+                let at = at.index(frame.len());
+                frame[at] = value;
+            }
+        }
+        let now = Instant::now();
+        let own = interface("e", 0, &["10.0.0.1 10.0.0.2", "2001:db8::1 2001:db8::2"]);
+        let mut resolver = started(&[own], now);
+        let answer = resolver.hear(0, &frame, now);
+        // What is understood was handed over, and an answer is one itself.
+        prop_assert!(message::read(&frame).is_none() || message::is_neighbor(&frame));
+        if let Some(answer) = answer {
+            let answered = matches!(message::read(&answer), Some(Heard { message: Message::Answer { .. }, .. }));
+            prop_assert!(answered);
+        }
     }
 }
