@@ -61,7 +61,7 @@ FLOW = {
 }
 # What an object must have beside the property that is posted, by class.
 BASES: dict[str, dict[str, Any]] = {
-    "Config": {"ports": [PORT], "devices": DEVICES, "flows": []},
+    "Config": {"ports": [PORT], "flows": []},
     "Port": {"name": "p2", "location": "ring:q"},
     "Flow": FLOW,
     "FlowTxRx": {"choice": "port", "port": {"tx_name": "p1"}},
@@ -398,7 +398,7 @@ class Walk:
         for number, (row, value) in enumerate(cases):
             flow = placed(row.way[1:], value)
             flows.append({**flow, "name": f"f{number}"})
-        config = copy.deepcopy(BASES["Config"])
+        config = {**copy.deepcopy(BASES["Config"]), "devices": DEVICES}
         errors, _ = self._post(root, {**config, "flows": flows})
         by_flow = [[e for e in errors if e.startswith(f"flows[{n}]")] for n in range(len(flows))]
         assert sum(map(len, by_flow)) == len(errors), errors

@@ -62,11 +62,20 @@ def known_to_kernel(address: str, interface: str) -> str | None:
     return good[0]["lladdr"] if good else None
 
 
-def ask(address: str) -> None:
+def ask(address: str, interface: str) -> None:
     """Has the kernel's end look for an address, by a datagram that it can only send then."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     with inside(FAR), socket.socket(family, socket.SOCK_DGRAM) as sender:
-        sender.sendto(b"?", (address, 9))
+        link = (0, socket.if_nametoindex(interface)) if address.startswith("fe80") else ()
+        sender.sendto(b"?", (address, 9, *link))
+
+
+def answered(address: str, interface: str, mac: str) -> None:
+    """Waits until the kernel's end knows where an address is."""
+    eventually(
+        lambda: known_to_kernel(address, interface) == mac,
+        lambda: ip("-n", FAR, "neighbour", "show"),
+    )
 
 
 @pytest.mark.parametrize("location", ["va", "af_xdp:va"])
@@ -104,17 +113,10 @@ def test_kernel_and_devices_resolve_each_other(
             ("2001:db8::2", MACS[2]),
             ("fe80::ff:fe00:1", MACS[1]),
         ):
-            if not address.startswith("fe80"):
-                ask(address)
-            else:
-                with inside(FAR), socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as sender:
-                    sender.sendto(b"?", (address, 9, 0, socket.if_nametoindex(far)))
-            eventually(
-                lambda address=address, mac=mac: known_to_kernel(address, far) == mac,
-                lambda: ip("-n", FAR, "neighbour", "show"),
-            )
+            ask(address, far)
+            answered(address, far, mac)
         # An address that no device has.
-        ask("10.0.0.3")
+        ask("10.0.0.3", far)
         assert known_to_kernel("10.0.0.3", far) is None
         port = running.port()
         assert port["neighbor_rx"] >= 4

@@ -63,7 +63,7 @@ impl Devices {
     fn frames(&mut self, now: Instant) -> Vec<(usize, Vec<Vec<u8>>)> {
         let mut frames = self.resolver.questions(now);
         for (port, listener) in &mut self.listeners {
-            while let Some(frame) = listener.next() {
+            while let Some(frame) = listener.take() {
                 let answer = self.resolver.hear(*port, &frame, now);
                 frames.extend(answer.map(|answer| (*port, answer)));
             }

@@ -34,7 +34,7 @@ pub struct Listener {
 
 impl Listener {
     /// The next frame that was handed over, cut to 256 bytes.
-    pub fn next(&mut self) -> Option<Vec<u8>> {
+    pub fn take(&mut self) -> Option<Vec<u8>> {
         let record = self.ring.peek()?;
         self.ring.take(&record, |one, two| [one, two].concat())
     }

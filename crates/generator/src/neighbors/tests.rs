@@ -248,12 +248,12 @@ fn frames_are_handed_over_by_their_type() {
     for frame in [vec![], vec![0; 13], vec![0; 60], echo, asks("10.0.0.2", "10.0.0.1", &too_many)] {
         assert!(!ear.hears(&frame, 0));
     }
-    let heard: Vec<Vec<u8>> = std::iter::from_fn(|| listener.next()).collect();
+    let heard: Vec<Vec<u8>> = std::iter::from_fn(|| listener.take()).collect();
     assert_eq!(heard, good);
     // A flood fills the ring and goes no further.
     let flood = (0..100_000).filter(|_| ear.hears(&good[0], 0)).count();
     assert_eq!(flood, 100_000);
-    let kept = std::iter::from_fn(|| listener.next()).count();
+    let kept = std::iter::from_fn(|| listener.take()).count();
     assert!((1000..2000).contains(&kept), "{kept}");
 }
 

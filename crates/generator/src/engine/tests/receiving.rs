@@ -100,7 +100,7 @@ fn frames_for_devices_are_handed_over_and_counted_apart() {
         assert!(ear.is_none());
         bring(&mut bench);
         assert_eq!(counts(), [5, 302, 5, 1]);
-        assert_eq!(listener.next(), Some(arp.clone()));
-        assert_eq!(listener.next(), None);
+        assert_eq!(listener.take(), Some(arp.clone()));
+        assert_eq!(listener.take(), None);
     }
 }
