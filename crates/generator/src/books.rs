@@ -203,7 +203,7 @@ impl RxBooks {
 #[derive(Debug, Default)]
 #[repr(align(64))]
 pub struct PortBooks {
-    /// All frames.
+    /// All frames but those of devices.
     pub frames: Cell,
     /// Their bytes, without FCS.
     pub bytes: Cell,
@@ -227,6 +227,8 @@ pub struct PortBooks {
     pub stale: Cell,
     /// Frames of this generator that belong to other ports.
     pub misdirected: Cell,
+    /// Frames of ARP and neighbor discovery on a port with devices. They are in no other count.
+    pub neighbor: Cell,
 }
 
 impl PortBooks {
@@ -245,6 +247,7 @@ impl PortBooks {
             &self.missing_disturbed,
             &self.stale,
             &self.misdirected,
+            &self.neighbor,
         ] {
             cell.set(0);
         }

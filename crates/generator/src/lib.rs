@@ -23,6 +23,7 @@ pub mod engine;
 pub mod entrance;
 pub mod location;
 pub mod mailbox;
+pub mod neighbors;
 pub mod obstacle;
 pub mod otg;
 pub mod pacing;

@@ -5,6 +5,7 @@ use packet::frame::{FrameSpec, SignatureSpec};
 
 use crate::capture::CapturePlan;
 use crate::location::Location;
+use crate::neighbors::{Hop, Interface};
 use crate::pacing::FrameRate;
 use crate::replay::{Frames, Timing};
 
@@ -22,6 +23,10 @@ pub struct Plan {
     pub flows: Vec<FlowPlan>,
     /// In the order of the configuration; no port is in two of them.
     pub captures: Vec<CapturePlan>,
+    /// The interfaces of its devices.
+    pub interfaces: Vec<Interface>,
+    /// True if they neither answer nor ask before a request starts them.
+    pub manual_start: bool,
     /// True if payloads carry a checksum, which the receiver verifies.
     pub integrity: bool,
     /// True if flow metrics also report loss as a duration.
@@ -52,6 +57,8 @@ pub struct FlowPlan {
     pub rx: Vec<usize>,
     /// Its frames.
     pub source: Source,
+    /// Where its frames go first, if that is for the generator to find out: their destination addresses, in turn.
+    pub hops: Vec<Hop>,
     /// Its rate.
     pub rate: Rate,
     /// How long it lasts.

@@ -34,6 +34,25 @@ CLASSES: dict[str, Any] = {
 TOGETHER = 40
 
 PORT = {"name": "p1", "location": "ring:r"}
+
+
+def _device(n: int) -> dict[str, Any]:
+    """A device with an interface `eN` and an address `aN`."""
+    address = {"name": f"a{n}", "address": f"198.51.100.{n}", "gateway": f"198.51.100.{3 - n}"}
+    return {
+        "name": f"d{n}",
+        "ethernets": [
+            {
+                "name": f"e{n}",
+                "connection": {"choice": "port_name", "port_name": "p1"},
+                "mac": f"02:00:00:00:00:a{n}",
+                "ipv4_addresses": [address],
+            }
+        ],
+    }
+
+
+DEVICES = [_device(1), _device(2)]
 FLOW = {
     "name": "f0",
     "tx_rx": {"choice": "port", "port": {"tx_name": "p1", "rx_names": ["p1"]}},
@@ -47,6 +66,16 @@ BASES: dict[str, dict[str, Any]] = {
     "Flow": FLOW,
     "FlowTxRx": {"choice": "port", "port": {"tx_name": "p1"}},
     "FlowPort": {"tx_name": "p1"},
+    "FlowRouter": {"tx_names": ["a1"], "rx_names": ["a2"]},
+    "Device": {"name": "d"},
+    "DeviceEthernet": {
+        "name": "e",
+        "connection": {"choice": "port_name", "port_name": "p1"},
+        "mac": "02:00:00:00:00:01",
+    },
+    "EthernetConnection": {"choice": "port_name", "port_name": "p1"},
+    "DeviceIpv4": {"name": "a", "address": "192.0.2.1", "gateway": "192.0.2.2"},
+    "DeviceIpv6": {"name": "a", "address": "2001:db8::1", "gateway": "2001:db8::2"},
     "FlowMetrics": {"enable": True},
     "Capture": {"name": "c", "port_names": ["p1"]},
     "CaptureField": {"value": "01", "mask": "01"},
@@ -75,6 +104,9 @@ SAMPLES: dict[tuple[str, str], list[Any]] = {
     ("FlowFixedSeconds", "seconds"): [1.0, 0.25],
     ("FlowDuration", "choice"): ["fixed_packets", "fixed_seconds", "burst", "continuous"],
     ("Layer1", "mtu"): [1500, 9000],
+    ("DeviceEthernet", "mtu"): [1500, 9000],
+    ("FlowRouter", "tx_names"): [["a1"]],
+    ("FlowRouter", "rx_names"): [["a2"]],
     ("Layer1FlowControl", "directed_address"): ["01:80:C2:00:00:01", "01:80:C2:00:00:02"],
     ("CaptureField", "negate"): [True, False],
     ("FlowIpv6SegmentRoutingUsidSegment", "usids"): [["0001"]],
@@ -86,6 +118,7 @@ SAMPLES: dict[tuple[str, str], list[Any]] = {
 BY_NAME: dict[str, list[Any]] = {
     "port_names": [["p1"]], "port_name": ["p1"], "tx_name": ["p1"], "rx_name": ["p1"],
     "rx_names": [["p1"]], "flow_names": [["f0"]], "location": ["ring:q"], "name": ["another"],
+    "ethernet_names": [["e1"]],
 }  # fmt: skip
 BY_FORMAT = {"mac": "02:00:00:00:00:07", "ipv4": "192.0.2.7", "ipv6": "2001:db8::7", "hex": "01"}
 
@@ -343,10 +376,11 @@ class Walk:
         return judged(value, way, errors, warnings)
 
     def _prepare(self) -> None:
-        """What other requests are about: a port that is captured and up, and a flow."""
+        """What other requests are about: a port that is captured and up, devices, and a flow."""
         metrics = {"enable": True}
         config = {
             "ports": [PORT],
+            "devices": DEVICES,
             "flows": [{**FLOW, "metrics": metrics}],
             "captures": [BASES["Capture"]],
         }
@@ -366,7 +400,7 @@ class Walk:
         for number, (row, value) in enumerate(cases):
             flow = placed(row.way[1:], value)
             flows.append({**flow, "name": f"f{number}"})
-        config = copy.deepcopy(BASES["Config"])
+        config = {**copy.deepcopy(BASES["Config"]), "devices": DEVICES}
         errors, _ = self._post(root, {**config, "flows": flows})
         by_flow = [[e for e in errors if e.startswith(f"flows[{n}]")] for n in range(len(flows))]
         assert sum(map(len, by_flow)) == len(errors), errors
@@ -479,7 +513,7 @@ rows are the answers. `{script}` writes this page, and a test compares it with t
 
 {total} properties belong to requests. Of these, {posted} were posted:
 {counts}.
-The other {hidden} are inside objects that are refused as a whole, such as `devices`.
+The other {hidden} are inside objects that are refused as a whole, such as `devices.bgp`.
 
 - *supported*: it does what the model says.
 - *only ...* (in part): these values are supported; the row says why others are not.

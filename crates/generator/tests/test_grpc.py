@@ -110,8 +110,9 @@ def test_faults_are_those_of_http(running: Generator) -> None:
         assert info.value.code() == grpc.StatusCode.INVALID_ARGUMENT
         told = json.loads(info.value.details())
         assert told == {**answer, "code": 3}
+        states = otg_pb2.StatesRequest(choice=otg_pb2.StatesRequest.Choice.lldp_neighbors)
         with pytest.raises(grpc.RpcError) as info:
-            stub.GetStates(otg_pb2.GetStatesRequest())
+            stub.GetStates(otg_pb2.GetStatesRequest(states_request=states))
         assert "not supported" in info.value.details()
     with grpc.insecure_channel(address(running)) as channel:
         unknown = channel.unary_unary("/otg.Openapi/Other", request_serializer=bytes)

@@ -60,7 +60,7 @@ def test_wrong_requests_are_answered_by_name(ring: Generator) -> None:
         ("POST", "/config", json.dumps({"flows": {"name": 1}}), 400, "flows: "),
         ("POST", "/config", json.dumps({"ports": [{"name": 1}]}), 400, "ports[0].name"),
         ("POST", "/config", json.dumps({"prots": []}), 400, "prots"),
-        ("POST", "/config", json.dumps({"devices": [{"name": "d"}]}), 400, "devices"),
+        ("POST", "/config", json.dumps({"devices": [{"name": 1}]}), 400, "devices[0].name"),
         ("POST", "/config", json.dumps({"lags": [{"name": "d"}]}), 400, "lags"),
         ("POST", "/config", json.dumps({"lldp": [{"name": "d"}]}), 400, "lldp"),
         ("POST", "/config", json.dumps({"stateful_flows": [{}]}), 400, "stateful_flows"),
@@ -112,7 +112,7 @@ def test_snappi_is_told_what_is_outside(ring: Generator) -> None:
     action = snappi.ControlAction()
     action.protocol.ipv4.ping.requests.add(src_name="a", dst_ip="192.0.2.1")
     for call, error in [
-        (lambda: api.get_states(states), "bgp_prefixes: not supported; there are no devices"),
+        (lambda: api.get_states(states), "bgp_prefixes: not supported; devices resolve addresses"),
         (lambda: api.get_metrics(metrics), "bgpv4: not supported"),
         (lambda: api.set_control_state(protocols), "protocol.lacp: not supported"),
         (lambda: api.set_control_action(action), "protocol.ipv4.ping: not supported"),

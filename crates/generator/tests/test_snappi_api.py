@@ -140,11 +140,14 @@ def test_columns_are_chosen(ring: Generator) -> None:
         (lambda c: setattr(c.flows[0].tx_rx.port, "tx_name", "x"), "flows[0].tx_rx.port.tx_name"),
         (
             lambda c: c.flows[0].tx_rx.device.deserialize({"tx_names": ["d"], "rx_names": ["e"]}),
-            "flows[0].tx_rx.choice",
+            "flows[0].tx_rx.device.tx_names[0]",
         ),
         (lambda c: c.flows[0].egress_packet.ethernet(), "flows[0].egress_packet"),
         (lambda c: c.flows.append(published().flows[0]), "flows[1].name"),
-        (lambda c: c.devices.device(name="d"), "devices"),
+        (
+            lambda c: setattr(c.devices.device(name="d")[-1].bgp, "router_id", "1.1.1.1"),
+            "devices[0].bgp",
+        ),
         (lambda c: c.lags.lag(name="l"), "lags"),
         (lambda c: setattr(c.events.cp_events, "enable", True), "events"),
         (

@@ -353,6 +353,7 @@ fn replay_plan(
         tx,
         rx,
         source: Source::Replay(frames, timing),
+        hops: Vec::new(),
         rate,
         duration,
         delay: Wait::NONE,

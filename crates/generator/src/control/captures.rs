@@ -197,7 +197,7 @@ impl Control<'_, '_> {
     }
 
     /// The lcores and lanes on which a port is received.
-    fn lanes_of(&self, port: usize) -> Vec<(usize, usize)> {
+    pub(super) fn lanes_of(&self, port: usize) -> Vec<(usize, usize)> {
         let shares = self.active.shares.iter().enumerate();
         let lanes = |(lcore, share): (usize, &crate::engine::layout::Share)| {
             let receives = share.receives.iter().enumerate();

@@ -16,15 +16,17 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc::Sender, oneshot};
 
 use super::ports::{Entry, Ports};
-use super::{Active, Captures, Rules, Sampler, ending, no_warnings, setups};
+use super::{Active, Captures, Devices, Rules, Sampler, ending, no_warnings, setups};
 use crate::books::{Books, Earlier, Told};
 use crate::engine::{Change, GivenUp, Settings, Source, Station, layout};
+use crate::neighbors;
 use crate::otg::edit::{self, Edit, Edited};
 use crate::otg::server::{Answer, Ready};
 use crate::otg::update::Update;
 use crate::otg::{ApiError, config, update};
 use crate::pacing::LineRate;
 use crate::plan::{self, FlowPlan, Plan, PortPlan};
+use packet::MacAddr;
 
 /// A request that is handled on this thread.
 pub(super) struct Job<'eal> {
@@ -58,6 +60,8 @@ pub(super) struct Current<'eal> {
     pub ports: Vec<Entry<'eal>>,
     /// For each flow, the lcore that sends it.
     pub homes: Vec<usize>,
+    /// For each flow, the destination addresses of its frames that were found out.
+    pub destinations: Vec<Vec<MacAddr>>,
 }
 
 impl Current<'_> {
@@ -252,6 +256,7 @@ impl<'eal> Configurator<'eal> {
         let active = Active {
             config,
             captures: Captures::new(&plan),
+            devices: Devices::new(&plan),
             earlier: vec![Earlier::default(); plan.ports.len()],
             since_rest: vec![false; plan.flows.len()],
             ports: opened.entries,
@@ -287,6 +292,11 @@ impl<'eal> Configurator<'eal> {
         drop((request, config));
         // Warnings were given when the configuration was set.
         self.rules.replays.put_into(&mut update.plan)?;
+        for (flow, macs) in update.plan.flows.iter_mut().zip(&current.destinations) {
+            if let (plan::Source::Frames(spec), false) = (&mut flow.source, macs.is_empty()) {
+                neighbors::set_destinations(spec, macs);
+            }
+        }
         let lines = line_rates(&update.plan, &current.ports, self.rules.line_rate);
         let changes = changes(&update, &lines, &current.homes)?;
         let (done, reply) = oneshot::channel();

@@ -291,6 +291,12 @@ impl Active<'_> {
             ("rx_frames", sum(|port| port.frames.get())),
             ("link", if entry.link_is_up(found.as_ref()) { "up" } else { "down" }.into()),
         ]);
+        if self.plan.interfaces.iter().any(|interface| interface.port == index) {
+            entries.extend([
+                ("neighbor_rx", sum(|port| port.neighbor.get())),
+                ("neighbor_tx", self.devices.sent(index).into()),
+            ]);
+        }
         // They are not known of frames without numbers.
         let bit = 1 << (index & 63);
         let unnumbered = |flow: &FlowPlan| flow.mark() == Mark::Fields && flow.rx_mask() & bit != 0;

@@ -17,6 +17,7 @@ mod keeper;
 mod kept;
 mod link_state;
 mod marks;
+mod neighbors;
 mod packet_ring;
 mod ports;
 mod rates;
@@ -39,13 +40,16 @@ use crate::location::Policy;
 use crate::otg::replays::Replays;
 use crate::otg::sending::Sending;
 use crate::otg::server::{Answer, Call, Message};
-use crate::otg::{ApiError, LARGE_BODY, capture, config, metrics, state};
+use crate::otg::{
+    ApiError, LARGE_BODY, capture, config, metrics, neighbors as otg_neighbors, state,
+};
 use crate::pacing::LineRate;
 use crate::plan::Plan;
 use crate::telemetry::Question;
 use captures::{Captures, Making};
 pub use configurator::Configurator;
 use configurator::{Changed, Current, Job, Next, Progress, Replaced, Report, Task, Wanted};
+use neighbors::{Devices, LOOK_AT_NEIGHBORS};
 use ports::Entry;
 pub use ports::PortRules;
 use rates::Sampler;
@@ -98,6 +102,7 @@ struct Active<'eal> {
     since_rest: Vec<bool>,
     sampler: Sampler,
     captures: Captures,
+    devices: Devices,
 }
 
 /// Rules for every configuration. The mode of sending may differ: a plan of the command line brings
@@ -201,6 +206,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
     ) {
         let mut links = tokio::time::interval(LOOK_AT_LINKS);
         links.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        let mut neighbors = tokio::time::interval(LOOK_AT_NEIGHBORS);
+        neighbors.set_missed_tick_behavior(MissedTickBehavior::Delay);
         loop {
             let looks = self.pending.is_some() || self.active.captures.are_running();
             let waits = self.waiting.iter().filter_map(|(until, _)| *until).min();
@@ -220,6 +227,9 @@ impl<'run, 'eal> Control<'run, 'eal> {
                     let _ = question.answer.try_send(answer);
                 }
                 _ = links.tick() => self.active.note_links(),
+                _ = neighbors.tick(), if self.active.devices.are_on() => {
+                    self.look_at_neighbors().await;
+                }
                 () = tokio::time::sleep(LOOK), if looks => {
                     self.active.captures.collect();
                     self.look_at_links().await;
@@ -265,7 +275,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
     /// Returns true if a call is about the configuration in force, whatever the next one is.
     fn is_for_now(&self, call: &Call) -> bool {
         match call {
-            Call::GetConfig | Call::Metrics(_) | Call::Capture(_) => true,
+            Call::GetConfig | Call::Metrics(_) | Call::States(_) | Call::Capture(_) => true,
             Call::SetState(value) => matches!(
                 self.wanted_state(value),
                 Ok(state::Wanted::Transmit {
@@ -335,6 +345,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 return self.begin(task, message.answer, message.alone);
             }
             Call::Metrics(value) => self.metrics(&value),
+            Call::States(value) => self.states(&value),
             Call::Capture(value) => match capture::request(&value, &self.port_names()) {
                 Ok(_) => return self.queue_file(value, message.answer),
                 Err(error) => Err(error),
@@ -358,6 +369,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
             plan: self.active.plan.clone(),
             ports: self.active.ports.clone(),
             homes: self.active.homes.clone(),
+            destinations: self.active.devices.destinations().to_vec(),
         }
     }
 
@@ -418,6 +430,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
         // No answer means that the engine has ended.
         if let Ok(given_up) = old.await {
             let _ = next.replaced.send(Replaced { active, given_up });
+            self.listen_to_neighbors().await;
         }
     }
 
@@ -437,7 +450,8 @@ impl<'run, 'eal> Control<'run, 'eal> {
     fn wanted_state(&self, value: &Value) -> Result<state::Wanted, ApiError> {
         let flows: Vec<&str> =
             self.active.plan.flows.iter().map(|flow| flow.name.as_str()).collect();
-        state::validate(value, &flows, &self.port_names())
+        let devices = !self.active.plan.interfaces.is_empty();
+        state::validate(value, &flows, &self.port_names(), devices)
     }
 
     async fn set_state(&mut self, wanted: state::Wanted) -> Result<Answer, ApiError> {
@@ -445,6 +459,10 @@ impl<'run, 'eal> Control<'run, 'eal> {
             state::Wanted::Transmit { state, flows } => self.set_transmit(state, flows).await,
             state::Wanted::Link { up, ports } => self.set_links(up, &ports),
             state::Wanted::Capture { start, ports } => self.set_captures(start, &ports).await,
+            state::Wanted::Protocols { start } => {
+                self.set_protocols(start);
+                Ok(no_warnings())
+            }
             state::Wanted::Nothing(why) => Ok(Answer::Json(json!({ "warnings": [why] }))),
         }
     }

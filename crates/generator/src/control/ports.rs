@@ -339,7 +339,8 @@ impl<'eal> Ports<'eal> {
             obstacle: Kept::default(),
         };
         entry.look_at_link();
-        Ok((entry, Link { port, tx_pools: pools.tx }))
+        let spare_pool = pools.rx.first().copied().ok_or("the port has no receive queue")?;
+        Ok((entry, Link { port, tx_pools: pools.tx, spare_pool }))
     }
 
     /// Returns the existing port whose device has the location's name, if it matches the location:

@@ -48,7 +48,11 @@ impl Control<'_, '_> {
     /// Starts the waiting flows if nothing prevents it, and gives up at the deadline.
     pub(super) async fn look_at_links(&mut self) {
         let Some(pending) = self.pending.take() else { return };
-        let (certain, possible) = self.hindrances(&pending.flows);
+        let (mut certain, possible) = self.hindrances(&pending.flows);
+        if certain.is_empty() {
+            self.look_at_neighbors().await;
+            certain = self.active.unresolved(&pending.flows);
+        }
         let result = if certain.is_empty() {
             let started = self.start_now(pending.flows).await;
             started.map(|()| Answer::Json(json!({ "warnings": possible })))
@@ -66,6 +70,7 @@ impl Control<'_, '_> {
     async fn start_now(&mut self, flows: Vec<usize>) -> Result<(), ApiError> {
         let flows: Arc<[usize]> = flows.into();
         self.order(|| Order::Forget(flows.clone())).await?;
+        self.set_destinations(&flows).await?;
         let from_rest = self.active.books.tx.iter().all(|flow| flow.state() == State::Stopped);
         self.keep_earlier(&flows, from_rest);
         self.active.books.clear(&flows, from_rest);

@@ -48,6 +48,10 @@ pub trait Transmit {
     /// Frees all queued frames.
     fn discard(&mut self);
 
+    /// Sends one frame that belongs to no flow; the queued ones stay as they are. Returns false if there was no buffer or no room:
+    /// the frame is lost then.
+    fn emit(&mut self, frame: &[u8]) -> bool;
+
     /// Returns true if buffers keep their bytes between headers and signature from frame to frame.
     fn resident(&self) -> bool;
 

@@ -24,6 +24,8 @@ pub struct Link<'eal> {
     pub port: Port<'eal, Started>,
     /// The pool of its frames, by transmit queue.
     pub tx_pools: Vec<Mempool<'eal>>,
+    /// A pool for frames of no flow. The buffers of the other ones may hold bytes that stay.
+    pub spare_pool: Mempool<'eal>,
 }
 
 /// A receive queue in use.
@@ -36,6 +38,7 @@ pub(super) struct RxLane<'port> {
 pub(super) struct TxLane<'port, 'eal> {
     queue: TxQueue<'port>,
     pool: Mempool<'eal>,
+    spare_pool: Mempool<'eal>,
     queued: Burst<'eal, BURST>,
     resident: bool,
 }
@@ -53,9 +56,16 @@ impl<'port, 'eal> TxLane<'port, 'eal> {
     /// places. Then the bytes between them are written once, here, and stay: the pool belongs to
     /// this queue alone. This requires that no buffer of the pool is in use now; otherwise frames
     /// are written whole.
-    pub fn new(queue: TxQueue<'port>, pool: Mempool<'eal>, writer: Option<&FrameWriter>) -> Self {
+    ///
+    /// Frames of no flow have their buffers from `spare_pool`, which others use too.
+    pub fn new(
+        queue: TxQueue<'port>,
+        pool: Mempool<'eal>,
+        spare_pool: Mempool<'eal>,
+        writer: Option<&FrameWriter>,
+    ) -> Self {
         let resident = writer.is_some_and(|writer| prepare(&pool, writer));
-        TxLane { queue, pool, queued: Burst::new(), resident }
+        TxLane { queue, pool, spare_pool, queued: Burst::new(), resident }
     }
 }
 
@@ -119,6 +129,14 @@ impl<'eal> Transmit for TxLane<'_, 'eal> {
     #[inline]
     fn discard(&mut self) {
         self.queued.clear();
+    }
+
+    fn emit(&mut self, frame: &[u8]) -> bool {
+        let Some(mut mbuf) = self.spare_pool.alloc() else { return false };
+        let Some(bytes) = mbuf.resize(frame.len()) else { return false };
+        bytes.copy_from_slice(frame);
+        let mut one = Burst::<1>::new();
+        one.push(mbuf).is_ok() && self.queue.send(&mut one) == 1
     }
 
     #[inline]

@@ -24,7 +24,7 @@ mod worker;
 pub use link::Link;
 pub use receiver::Expectations;
 pub use run::{Desk, GivenUp, Load, Source, run};
-pub use sender::Change;
+pub use sender::{Change, NewWriter};
 pub use station::{Station, Work};
 pub use worker::{Command, Order};
 

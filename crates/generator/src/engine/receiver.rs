@@ -16,6 +16,7 @@ use super::watch::Watch;
 use super::{Mode, Settings};
 use crate::books::{Books, RxBooks, TxBooks};
 use crate::capture::Tap;
+use crate::neighbors::Ear;
 use crate::plan::Mark;
 use small::Small;
 
@@ -69,6 +70,8 @@ struct Lane {
     /// Index of the port.
     port: usize,
     tap: Option<Box<Tap>>,
+    /// If its port has devices: takes frames of ARP and neighbor discovery.
+    ear: Option<Box<Ear>>,
     /// The lcore's number of pauses when it last found the queue empty or emptied it: what arrives
     /// after another pause has waited.
     pauses: u64,
@@ -120,7 +123,7 @@ impl Receiver {
             delays: Delays::default(),
             disturbed: false,
         };
-        let lane = |port| Lane { port, tap: None, pauses: 0 };
+        let lane = |port| Lane { port, tap: None, ear: None, pauses: 0 };
         Receiver {
             flows: flows.rx_masks.iter().enumerate().map(flow).collect(),
             lanes: ports.into_iter().map(lane).collect(),
@@ -183,6 +186,13 @@ impl Receiver {
         }
     }
 
+    /// Swaps the ear of a queue with `ear`; either may be none.
+    pub fn swap_ear(&mut self, lane: usize, ear: &mut Option<Box<Ear>>) {
+        if let Some(lane) = self.lanes.get_mut(lane) {
+            std::mem::swap(&mut lane.ear, ear);
+        }
+    }
+
     /// Receives all frames that have arrived on all queues and counts them. Returns true if there
     /// were any. `watch` is given all readings of the lcore's clock except `now`.
     #[inline]
@@ -218,6 +228,7 @@ impl Receiver {
             bit: 1 << (lane.port & 63),
             clock_cost: self.clock_cost,
             integrity: self.integrity,
+            ear: lane.ear.as_deref_mut(),
             row: Row::default(),
             count: Count::default(),
         };
@@ -251,14 +262,17 @@ impl Receiver {
             return false;
         }
         let count = drain.count;
-        port.frames.add(frames);
-        port.bytes.add(count.bytes);
+        port.frames.add(frames - count.neighbor);
+        port.bytes.add(count.bytes - count.neighbor_bytes);
         port.received.add(count.received);
         if count.foreign + count.corrupt + count.stale + count.misdirected > 0 {
             port.foreign.add(count.foreign);
             port.corrupt.add(count.corrupt);
             port.stale.add(count.stale);
             port.misdirected.add(count.misdirected);
+        }
+        if count.neighbor > 0 {
+            port.neighbor.add(count.neighbor);
         }
         if count.altered + count.duplicates + count.reordered > 0 {
             port.altered.add(count.altered);
@@ -287,6 +301,8 @@ struct Count {
     reordered: u64,
     disturbed: u64,
     missing_disturbed: u64,
+    neighbor: u64,
+    neighbor_bytes: u64,
 }
 
 /// A drain of one queue.
@@ -299,6 +315,7 @@ struct Drain<'a> {
     bit: u64,
     clock_cost: u64,
     integrity: bool,
+    ear: Option<&'a mut Ear>,
     row: Row,
     count: Count,
 }
@@ -359,7 +376,7 @@ impl Drain<'_> {
         let found = match Signature::inspect(frame) {
             Reading::Ours(found) => found,
             Reading::None => {
-                self.count.foreign += 1;
+                self.see_foreign(frame, now);
                 return None;
             }
             Reading::Corrupt => {
@@ -383,6 +400,17 @@ impl Drain<'_> {
         self.row =
             Row { flow: found.flow, first: found.sequence, stamp: found.stamp, ..Row::default() };
         Some(Successor::of(frame))
+    }
+
+    /// Counts a frame that belongs to no flow. On a port with devices it may be for them.
+    #[inline]
+    fn see_foreign(&mut self, frame: &[u8], now: u64) {
+        if self.ear.as_mut().is_some_and(|ear| ear.hears(frame, now)) {
+            self.count.neighbor += 1;
+            self.count.neighbor_bytes += frame.len() as u64;
+        } else {
+            self.count.foreign += 1;
+        }
     }
 
     /// Enters the completed row, which was there at `now`, into the books.

@@ -147,6 +147,7 @@ struct Open<'port, 'eal> {
     rx: Vec<Option<RxQueue<'port>>>,
     tx: Vec<Option<TxQueue<'port>>>,
     pools: &'port [dpdk::Mempool<'eal>],
+    spare_pool: dpdk::Mempool<'eal>,
 }
 
 impl<'port, 'eal> Open<'port, 'eal> {
@@ -156,6 +157,7 @@ impl<'port, 'eal> Open<'port, 'eal> {
             rx: queues.rx.into_iter().map(Some).collect(),
             tx: queues.tx.into_iter().map(Some).collect(),
             pools: &link.tx_pools,
+            spare_pool: link.spare_pool,
         }
     }
 
@@ -166,6 +168,6 @@ impl<'port, 'eal> Open<'port, 'eal> {
     fn tx(&mut self, queue: Queue, writer: Option<&FrameWriter>) -> Option<TxLane<'port, 'eal>> {
         let number = usize::from(queue.queue);
         let pool = *self.pools.get(number)?;
-        Some(TxLane::new(self.tx.get_mut(number)?.take()?, pool, writer))
+        Some(TxLane::new(self.tx.get_mut(number)?.take()?, pool, self.spare_pool, writer))
     }
 }

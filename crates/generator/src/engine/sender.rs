@@ -14,6 +14,7 @@ use packet::writer::FrameWriter;
 
 use super::io::BURST;
 use super::runs::Runs;
+use super::source::FrameSource;
 use super::timetable::{Tact, Timetable};
 use super::{FlowSetup, Limit, Mode, Settings};
 use crate::books::{Books, State, TxBooks};
@@ -120,6 +121,15 @@ pub struct Change {
     pub rate: Option<FrameRate>,
     /// A writer of the same frames with other sizes. Afterwards, the previous one.
     pub writer: Option<Box<FrameWriter>>,
+}
+
+/// Another writer of a flow's frames. They differ only in header fields.
+#[derive(Debug)]
+pub struct NewWriter {
+    /// The flow, as an index into the configuration.
+    pub flow: usize,
+    /// The writer. Afterwards, the previous one.
+    pub writer: Box<FrameWriter>,
 }
 
 /// Flows, their state, and their books.
@@ -317,6 +327,17 @@ impl Sender {
         for lane in 0..self.lanes.len() {
             // After a change of rate, a paused flow may have nothing left to send.
             self.finish_settled(lane, now);
+        }
+    }
+
+    /// Gives flows that were forgotten ([`Sender::forget`]) other writers.
+    pub fn rewrite(&mut self, writers: &mut [NewWriter]) {
+        for new in writers {
+            let Some(local) = self.place(new.flow) else { continue };
+            let source = self.flows.get_mut(local).map(|flow| &mut flow.setup.source);
+            if let Some(FrameSource::Writer(own)) = source {
+                std::mem::swap(own, &mut new.writer);
+            }
         }
     }
 

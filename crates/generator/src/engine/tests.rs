@@ -15,12 +15,12 @@ use packet::writer::FrameWriter;
 
 use super::io::{BURST, Frame, Receive, Transmit};
 use super::receiver::{Expectations, Receiver};
-use super::sender::{Change, Sender};
+use super::sender::{Change, NewWriter, Sender};
 use super::source::FrameSource;
 use super::timetable::{Pace, Tact};
 use super::watch::Watch;
 use super::*;
-use crate::books::{Books, State, Told};
+use crate::books::{Books, PortBooks, State, Told};
 use crate::pacing::{FrameRate, Interval};
 
 mod changes;
@@ -110,6 +110,15 @@ impl Transmit for Paper {
 
     fn discard(&mut self) {
         self.queued.clear();
+    }
+
+    fn emit(&mut self, frame: &[u8]) -> bool {
+        let accepted = self.room > 0 && !self.no_buffers;
+        if accepted {
+            self.room -= 1;
+            self.sent.push(frame.to_vec());
+        }
+        accepted
     }
 
     fn resident(&self) -> bool {

@@ -10,11 +10,12 @@ use measure::clock;
 use tokio::sync::oneshot;
 
 use super::io::{Receive, Transmit};
-use super::sender::Change;
+use super::sender::{Change, NewWriter};
 use super::station::Station;
 use super::watch::Watch;
 use crate::capture::Tap;
 use crate::mailbox::Mailbox;
+use crate::neighbors::Ear;
 
 /// How long it rests between two polls. The ports' rings have to hold what arrives in this time:
 /// foreign frames, and those that were on their way for longer than the idle time before it.
@@ -57,8 +58,14 @@ pub enum Order {
     Resume(Arc<[usize]>),
     /// Change rates and sizes.
     Change(Vec<Change>),
+    /// Have these flows, which were forgotten, write their frames by other writers, which differ only in header fields.
+    Rewrite(Vec<NewWriter>),
     /// Set the tap of the lcore's n-th receive queue, or remove it. Afterwards, the previous one.
     Tap(usize, Option<Box<Tap>>),
+    /// Set the ear of the lcore's n-th receive queue, or remove it. Afterwards, the previous one.
+    Ear(usize, Option<Box<Ear>>),
+    /// Send these frames, which belong to no flow, on the lcore's n-th transmit queue.
+    Emit(usize, Vec<Vec<u8>>),
 }
 
 /// An order, and where to report that it is done.
@@ -169,7 +176,15 @@ impl<R: Receive, T: Transmit> Worker<'_, R, T> {
                 }
                 sender.change(changes, now);
             }
+            Order::Rewrite(writers) => sender.rewrite(writers),
             Order::Tap(lane, tap) => receiver.swap_tap(*lane, tap),
+            Order::Ear(lane, ear) => receiver.swap_ear(*lane, ear),
+            Order::Emit(lane, frames) => {
+                if let Some(queue) = self.sends.get_mut(*lane) {
+                    // What is lost is asked for again.
+                    frames.iter().for_each(|frame| _ = queue.emit(frame));
+                }
+            }
         }
     }
 }

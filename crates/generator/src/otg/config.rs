@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ApiError;
 use super::options::Options;
 use super::walk::{Faults, Node, Object};
-use super::{capture, flow, layer1, options};
+use super::{capture, devices, flow, layer1, options};
 use crate::capture::CapturePlan;
 use crate::location::{Location, Policy};
 use crate::plan::{FlowPlan, MAX_FLOWS, MAX_PORTS, Plan, PortPlan};
@@ -29,7 +29,7 @@ pub struct Limits {
 }
 
 /// Names that were given, with their places.
-type Names = HashMap<String, String>;
+pub(super) type Names = HashMap<String, String>;
 
 /// What a configuration means, and what is to be said about it.
 ///
@@ -44,9 +44,9 @@ pub fn validate(config: &Value, limits: &Limits) -> Result<(Plan, Vec<String>), 
 }
 
 fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
-    const EMPTY_ONLY: [&str; 6] =
-        ["lags", "devices", "lldp", "events", "stateful_flows", "egress_only_tracking"];
-    let known = ["ports", "flows", "layer1", "captures", "options"];
+    const EMPTY_ONLY: [&str; 5] =
+        ["lags", "lldp", "events", "stateful_flows", "egress_only_tracking"];
+    let known = ["ports", "flows", "layer1", "captures", "options", "devices"];
     let config = root.object(&[&EMPTY_ONLY[..], &known].concat())?;
     config.refuse(&EMPTY_ONLY);
     let options = config.get("options").map_or(Options::default(), |node| options::read(&node));
@@ -62,8 +62,18 @@ fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
     let port_names: Vec<&str> = ports.iter().map(name_of).collect();
     let links = read_links(&links?, &port_names, limits.max_frame, &mut plans);
     let captures = read_captures(&captures?, &port_names, limits.capture_fcs);
+    let devices = match config.get("devices") {
+        Some(node) => devices::read(&node, &port_names, limits.max_frame),
+        None => Some(devices::Devices::default()),
+    };
+    let none = devices.as_ref().is_some_and(|devices| devices.interfaces.is_empty());
+    if options.manual_start && none {
+        let what = "ignored: there are no devices, and so no protocols to start";
+        config.child_warning("options.protocol_options.auto_start_all", what);
+    }
     let context = flow::Context {
         ports: &port_names,
+        devices: devices.as_ref(),
         max_frame: limits.max_frame,
         integrity: options.integrity,
         values_left: Cell::new(flow::MAX_VALUES),
@@ -80,6 +90,8 @@ fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
         ports: plans.into_iter().collect::<Option<_>>()?,
         flows: flows.into_iter().collect::<Option<_>>()?,
         captures: captures?,
+        interfaces: devices?.interfaces,
+        manual_start: options.manual_start,
         integrity: options.integrity,
         loss_duration: options.loss_duration,
     })
@@ -116,7 +128,7 @@ fn name_of<'a>(node: &Node<'a>) -> &'a str {
     node.raw_field("name").and_then(Value::as_str).unwrap_or_default()
 }
 
-fn unique_name(object: &Object<'_>, names: &mut Names) -> Option<String> {
+pub(super) fn unique_name(object: &Object<'_>, names: &mut Names) -> Option<String> {
     let node = object.required("name")?;
     let name = node.text()?;
     if name.is_empty()

@@ -9,6 +9,8 @@ use packet::size::{MAX_LEN_WITH_FCS, MIN_LEN_WITH_FCS, Sizes};
 use packet::writer::FrameWriter;
 use packet::{L1_OVERHEAD, headers};
 
+use super::devices::Devices;
+use super::endpoints::{self, Pairs};
 use super::walk::{Node, Object};
 use super::{duration, headers as stack, hex, size};
 use crate::pacing::{FrameRate, MAX_FRAMES_PER_SECOND};
@@ -22,6 +24,8 @@ pub const FIELDS: &[&str] =
 pub struct Context<'a> {
     /// Names of the ports.
     pub ports: &'a [&'a str],
+    /// The devices; none if they are wrong.
+    pub devices: Option<&'a Devices>,
     /// Size of the largest frame, in bytes with FCS.
     pub max_frame: usize,
     /// Whether payloads carry a checksum.
@@ -42,21 +46,25 @@ pub fn read(
     index: usize,
 ) -> Option<FlowPlan> {
     flow.refuse(&["egress_packet"]);
-    let ends = flow.required("tx_rx").and_then(|node| tx_rx(&node, context.ports));
+    let ends = flow.required("tx_rx").and_then(|node| tx_rx(&node, context));
     let given = flow.get("size");
     let sizes = match &given {
         Some(node) => size::read(node, context.max_frame),
         None => Some(Sizes::Fixed(MIN_LEN_WITH_FCS)),
     };
-    let headers = match flow.get("packet") {
+    let mut headers = match flow.get("packet") {
         Some(node) => stack::read(&node),
         None => Some(vec![Header::new(&headers::ETHERNET)]),
+    };
+    let hops = match (&ends, &mut headers) {
+        (Some(Ends { pairs: Some(pairs), .. }), Some(headers)) => pairs.address(flow, headers),
+        _ => Vec::new(),
     };
     let duration = match flow.get("duration") {
         Some(node) => duration::read(&node),
         None => Some((Duration::Continuous, Wait::NONE)),
     };
-    let receivers = ends.as_ref().map_or(1, |(_, rx)| rx.len());
+    let receivers = ends.as_ref().map_or(1, |ends| ends.rx.len());
     let metrics = match flow.get("metrics") {
         Some(node) => metrics(&node, receivers),
         None => Some(Metrics::default()),
@@ -82,7 +90,7 @@ pub fn read(
         None => FrameRate::new(1000, 1).map(Rate::Frames),
     };
     let spec = FrameSpec { headers: headers?, sizes: sizes?, payload: payload?, signature };
-    let kept = spec.kept_values();
+    let kept = spec.kept_values() + hops.len();
     let Some(left) = context.values_left.get().checked_sub(kept) else {
         return flow.fault(format!(
             "the flows up to this one have more than {MAX_VALUES} values in lists, random numbers and \
@@ -100,12 +108,13 @@ pub fn read(
         };
         return flow.child_fault(field, what);
     }
-    let ((tx, rx), (duration, delay)) = (ends?, duration?);
+    let (Ends { tx, rx, .. }, (duration, delay)) = (ends?, duration?);
     Some(FlowPlan {
         name: name?,
         tx,
         rx,
         source: Source::Frames(Box::new(spec)),
+        hops,
         rate: rate?,
         duration,
         delay,
@@ -167,9 +176,23 @@ fn least_size(
     Some(Sizes::Fixed(least))
 }
 
-fn tx_rx(node: &Node<'_>, ports: &[&str]) -> Option<(usize, Vec<usize>)> {
-    let object = node.object(&["choice", "port"])?;
-    object.choice(&["port"], Some("port"))?;
+/// From where to where frames go.
+struct Ends<'a> {
+    /// Index of the port that sends.
+    tx: usize,
+    /// Indices of the ports that receive.
+    rx: Vec<usize>,
+    /// The ends, if they are devices'.
+    pairs: Option<Pairs<'a>>,
+}
+
+fn tx_rx<'a>(node: &Node<'_>, context: &Context<'a>) -> Option<Ends<'a>> {
+    let object = node.object(&["choice", "port", "device"])?;
+    if object.choice(&["port", "device"], Some("port"))? == "device" {
+        let pairs = endpoints::read(&object.required("device")?, context.devices)?;
+        return Some(Ends { tx: pairs.tx, rx: pairs.rx.clone(), pairs: Some(pairs) });
+    }
+    let ports = context.ports;
     let port = object.required("port")?.object(&["tx_name", "rx_name", "rx_names"])?;
     let tx = port.required("tx_name").and_then(|node| port_index(&node, ports));
     let mut rx: Vec<Node<'_>> =
@@ -184,7 +207,7 @@ fn tx_rx(node: &Node<'_>, ports: &[&str]) -> Option<(usize, Vec<usize>)> {
     let mut rx = rx.into_iter().collect::<Option<Vec<usize>>>()?;
     rx.sort_unstable();
     rx.dedup();
-    Some((tx?, rx))
+    Some(Ends { tx: tx?, rx, pairs: None })
 }
 
 /// The index of the port that is named.

@@ -10,6 +10,8 @@ pub struct Options {
     pub integrity: bool,
     /// Whether flow metrics have the loss as a duration.
     pub loss_duration: bool,
+    /// Whether devices neither answer nor ask before a request starts them.
+    pub manual_start: bool,
 }
 
 /// Reads them; faults and warnings are noted, and the rest is as by default.
@@ -40,9 +42,7 @@ pub fn read(node: &Node<'_>) -> Options {
     if let Some(protocols) =
         object.get("protocol_options").and_then(|node| node.object(&["auto_start_all"]))
     {
-        if protocols.flag("auto_start_all", true) == Some(false) {
-            protocols.child_warning("auto_start_all", "ignored: there are no protocols to start");
-        }
+        options.manual_start = protocols.flag("auto_start_all", true) == Some(false);
     }
     if let Some(flows) =
         object.get("flow_options").and_then(|node| node.object(&["packet_loss_duration"]))
@@ -66,22 +66,13 @@ mod tests {
 
     #[test]
     fn what_changes_nothing_is_ignored_with_a_warning() {
-        for (json, wanted) in [
-            (
-                json!({"port_options": {"location_preemption": true}}),
-                "port_options.location_preemption: ignored",
-            ),
-            (
-                json!({"protocol_options": {"auto_start_all": false}}),
-                "protocol_options.auto_start_all: ignored",
-            ),
-        ] {
-            let faults = Faults::default();
-            let options = read(&Node::root(&json, &faults));
-            let (options, warnings) = faults.finish_with_warnings(Some(options)).unwrap();
-            assert_eq!(options, Options::default());
-            assert!(warnings.len() == 1 && warnings[0].starts_with(wanted), "{warnings:?}");
-        }
+        let json = json!({"port_options": {"location_preemption": true}});
+        let wanted = "port_options.location_preemption: ignored";
+        let faults = Faults::default();
+        let options = read(&Node::root(&json, &faults));
+        let (options, warnings) = faults.finish_with_warnings(Some(options)).unwrap();
+        assert_eq!(options, Options::default());
+        assert!(warnings.len() == 1 && warnings[0].starts_with(wanted), "{warnings:?}");
     }
 
     #[test]
@@ -94,7 +85,10 @@ mod tests {
         });
         assert_eq!(options(&defaults), Ok(Options::default()));
         let both = json!({"port_options": {"data_integrity": true}, "flow_options": {"packet_loss_duration": true}});
-        assert_eq!(options(&both), Ok(Options { integrity: true, loss_duration: true }));
+        let wanted = Options { integrity: true, loss_duration: true, ..Options::default() };
+        assert_eq!(options(&both), Ok(wanted));
+        let manual = json!({"protocol_options": {"auto_start_all": false}});
+        assert_eq!(options(&manual), Ok(Options { manual_start: true, ..Options::default() }));
     }
 
     #[test]

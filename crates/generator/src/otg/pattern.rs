@@ -34,7 +34,7 @@ pub fn read(node: &Node<'_>, kind: &FieldKind) -> Option<FieldValue> {
     if address && object.get("auto").is_some() {
         return object.child_fault(
             "auto",
-            "not supported: addresses of themselves are those of devices, of which there are none",
+            "not supported: addresses by DHCP; leave the field out, and in flows between devices it has their addresses",
         );
     }
     let chosen = object.choice(words, Some(default))?;

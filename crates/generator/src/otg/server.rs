@@ -50,6 +50,8 @@ pub enum Call {
     SetState(Value),
     /// POST /monitor/metrics.
     Metrics(Value),
+    /// POST /monitor/states.
+    States(Value),
     /// POST /monitor/capture.
     Capture(Value),
     /// A plan that was read already. No request is this: the program's own command makes it.
@@ -146,13 +148,11 @@ impl Api {
             Operation::EditConfig(Edit::Delete) => |value| Call::EditConfig(Edit::Delete, value),
             Operation::SetState => Call::SetState,
             Operation::Metrics => Call::Metrics,
+            Operation::States => Call::States,
             Operation::Capture => Call::Capture,
-            Operation::Action | Operation::States => {
+            Operation::Action => {
                 let (value, _) = self.read_json(body, MAX_REQUEST).await?;
-                return Err(match operation {
-                    Operation::Action => unsupported::action(&value),
-                    _ => unsupported::states(&value),
-                });
+                return Err(unsupported::action(&value));
             }
         };
         let (value, alone) = self.read_json(body, operation.most()).await?;

@@ -24,6 +24,11 @@ pub enum Wanted {
         /// Indices of the ports.
         ports: Vec<usize>,
     },
+    /// To all devices: they resolve addresses from now on, or no longer.
+    Protocols {
+        /// They start.
+        start: bool,
+    },
     /// Nothing, for the reason that is given.
     Nothing(&'static str),
     /// To captures.
@@ -48,34 +53,43 @@ pub enum Transmit {
     Resume,
 }
 
-/// Reads a request; `flows` and `ports` are the configured names.
+/// Reads a request; `flows` and `ports` are the configured names, and `devices` says whether there are any.
 ///
 /// # Errors
 /// A 400 that names every field which is wrong or not supported.
-pub fn validate(request: &Value, flows: &[&str], ports: &[&str]) -> Result<Wanted, ApiError> {
+pub fn validate(
+    request: &Value,
+    flows: &[&str],
+    ports: &[&str],
+    devices: bool,
+) -> Result<Wanted, ApiError> {
     let faults = Faults::default();
-    let wanted = read(&Node::root(request, &faults), flows, ports);
+    let wanted = read(&Node::root(request, &faults), flows, ports, devices);
     faults.finish(wanted)
 }
 
-fn read(root: &Node<'_>, flows: &[&str], ports: &[&str]) -> Option<Wanted> {
+fn read(root: &Node<'_>, flows: &[&str], ports: &[&str], devices: bool) -> Option<Wanted> {
     let object = root.object(&["choice", "traffic", "port", "protocol"])?;
     match object.choice(&["traffic", "port", "protocol"], None)? {
         "traffic" => transmit(&object.required("traffic")?, flows),
         "port" => port(&object.required("port")?, ports),
-        _ => protocol(&object),
+        _ => protocol(&object, devices),
     }
 }
 
-/// All protocols, of which there are none, start and stop at once. A state of one of them is refused by its name.
-fn protocol(object: &Object<'_>) -> Option<Wanted> {
+/// The only protocols are those by which devices resolve addresses: all start and stop at once. A state of one of them is refused by
+/// its name.
+fn protocol(object: &Object<'_>, devices: bool) -> Option<Wanted> {
     let node = object.get("protocol");
     if let Some(protocol) = node.filter(|node| asks_for_all(node)) {
         let all = protocol.object(&["choice", "all"])?.required("all")?.object(&["state"])?;
-        all.required("state")?.word(&["start", "stop"])?;
-        return Some(Wanted::Nothing(
-            "protocol.all: ignored: there are no devices, and so no protocols",
-        ));
+        let state = all.required("state")?.word(&["start", "stop"])?;
+        return Some(match devices {
+            true => Wanted::Protocols { start: state == "start" },
+            false => {
+                Wanted::Nothing("protocol.all: ignored: there are no devices, and so no protocols")
+            }
+        });
     }
     let kind = object.get("protocol").and_then(|node| {
         let kind = node.raw_field("choice")?.as_str()?.to_owned();
@@ -83,8 +97,11 @@ fn protocol(object: &Object<'_>) -> Option<Wanted> {
         known.then_some(kind)
     });
     let path = kind.map_or("protocol".to_owned(), |kind| format!("protocol.{kind}"));
-    object.child_fault(&path, "not supported; there are no devices, and so no protocols")
+    object.child_fault(&path, NO_PROTOCOLS)
 }
+
+/// Why a protocol is refused.
+pub(super) const NO_PROTOCOLS: &str = "not supported; devices resolve addresses (ARP, IPv6 neighbor discovery) and have no other protocols";
 
 /// Whether a state is one of all protocols, by its choice or because there is nothing else.
 fn asks_for_all(node: &Node<'_>) -> bool {
@@ -176,7 +193,7 @@ mod tests {
 
     #[test]
     fn flows_and_ports_are_chosen_by_name() {
-        let read = |value: &Value| validate(value, &FLOWS, &PORTS);
+        let read = |value: &Value| validate(value, &FLOWS, &PORTS, false);
         for (word, state) in [
             ("start", Transmit::Start),
             ("stop", Transmit::Stop),
@@ -207,27 +224,33 @@ mod tests {
             (json!({"choice": "port", "port": {}}), "port: choose one of link, capture"),
             (
                 json!({"choice": "protocol", "protocol": {"choice": "lacp", "lacp": {}}}),
-                "protocol.lacp: not supported; there are no devices",
+                "protocol.lacp: not supported; devices resolve addresses",
             ),
             (json!({"protocol": {"all": {"state": "on"}}}), "protocol.all.state: \"on\" is not"),
             (json!({"protocol": {"choice": "all"}}), "protocol.all: is missing"),
-            (json!({"choice": "protocol"}), "protocol: not supported; there are no devices"),
+            (json!({"choice": "protocol"}), "protocol: not supported; devices resolve addresses"),
             (json!({"choice": "traffic"}), "traffic: is missing"),
             (json!({}), "choose one of traffic, port, protocol"),
         ] {
-            let error = validate(&value, &FLOWS, &PORTS).unwrap_err().errors.join("; ");
+            let error = validate(&value, &FLOWS, &PORTS, true).unwrap_err().errors.join("; ");
             assert!(error.starts_with(wanted), "{wanted}: {error}");
         }
-        for value in [
-            json!({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}}),
-            json!({"protocol": {"all": {"state": "stop"}}}),
+        for (value, start) in [
+            (
+                json!({"choice": "protocol", "protocol": {"choice": "all", "all": {"state": "start"}}}),
+                true,
+            ),
+            (json!({"protocol": {"all": {"state": "stop"}}}), false),
         ] {
-            let wanted = validate(&value, &FLOWS, &PORTS);
+            let wanted = validate(&value, &FLOWS, &PORTS, true);
+            assert_eq!(wanted, Ok(Wanted::Protocols { start }));
+            let wanted = validate(&value, &FLOWS, &PORTS, false);
             assert!(matches!(wanted, Ok(Wanted::Nothing(why)) if why.contains("no devices")));
         }
-        let nothing = |value: &Value| validate(value, &[], &[]).unwrap_err().errors.join("; ");
+        let nothing =
+            |value: &Value| validate(value, &[], &[], true).unwrap_err().errors.join("; ");
         assert!(nothing(&transmit("start", &[])).contains("no flow to start"));
         assert!(nothing(&port("link", "up", &[])).contains("there is no port"));
-        assert!(validate(&transmit("stop", &[]), &[], &[]).is_ok());
+        assert!(validate(&transmit("stop", &[]), &[], &[], true).is_ok());
     }
 }

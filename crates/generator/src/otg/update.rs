@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::ApiError;
 use super::config::{self, Limits};
 use super::flow::FIELDS;
+use super::state::NO_PROTOCOLS;
 use super::walk::{Faults, Node};
 use crate::plan::{MAX_FLOWS, Plan, Source};
 
@@ -90,7 +91,7 @@ struct Change {
 fn read(root: &Node<'_>, names: &[&str]) -> Option<Vec<Change>> {
     let object = root.object(&["choice", "flows", "protocols"])?;
     if object.choice(&["flows", "protocols"], Some("flows"))? == "protocols" {
-        return object.child_fault("protocols", "not supported; there are no protocols");
+        return object.child_fault("protocols", NO_PROTOCOLS);
     }
     let update = object.required("flows")?.object(&["property_names", "flows"])?;
     let properties = update.required("property_names").and_then(|node| {

@@ -147,7 +147,7 @@ impl Drain<'_> {
         let Some(number) = small.classifier.find(frame, |number| self.belongs(number)) else {
             match small.classifier.find(frame, |_| true) {
                 Some(_) => self.count.misdirected += 1,
-                None => self.count.foreign += 1,
+                None => self.see_foreign(frame, now),
             }
             return Next::Nothing;
         };

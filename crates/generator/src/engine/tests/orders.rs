@@ -87,3 +87,39 @@ fn tap() -> Tap {
     let settings = capture::Settings::new("p", clock);
     Recorder::start(settings, 1, 0).1.remove(0)
 }
+
+#[test]
+fn a_flow_that_was_given_another_writer_starts_with_its_frames() {
+    for mode in [Mode::Paced, Mode::Flood] {
+        let mut bench = Bench::one(mode, setup(0, 0, 1_000_000, Limit::Endless), 40);
+        let mut new = spec(Sizes::Fixed(64));
+        new.headers[0].set("dst", 0x0200_0000_0099).unwrap();
+        let writer = Box::new(FrameWriter::new(&new, 0).unwrap());
+        bench.start(&[0], 0);
+        bench.steps(0..50_000, 1000);
+        assert!(bench.ports[0].sent.iter().all(|frame| frame[..6] == [0; 6]));
+        bench.sender.forget(&[0], 50_000);
+        // What a flood has queued belongs to nobody any more.
+        bench.ports[0].queued.clear();
+        let mut writers =
+            vec![NewWriter { flow: 0, writer }, NewWriter { flow: 7, writer: writer_of_7() }];
+        bench.sender.rewrite(&mut writers);
+        bench.ports[0].sent.clear();
+        bench.ports[0].room = 40;
+        bench.sender.lanes[0].queued = Default::default();
+        bench.start(&[0], 60_000);
+        bench.steps(60_000..100_000, 1000);
+        let sent = &bench.ports[0].sent;
+        assert!(!sent.is_empty());
+        assert!(sent.iter().all(|frame| frame[..6] == [2, 0, 0, 0, 0, 0x99]));
+        let packet::signature::Reading::Ours(first) = Signature::inspect(&sent[0]) else {
+            panic!()
+        };
+        assert_eq!(first.sequence, 0);
+    }
+}
+
+/// A writer for a flow of another lcore.
+fn writer_of_7() -> Box<FrameWriter> {
+    writer(7, Sizes::Fixed(64))
+}

@@ -68,3 +68,39 @@ fn a_start_empties_the_books_of_its_flows_only() {
     bench.step(20_000_000);
     assert_eq!((bench.accepted(0), bench.accepted(1)), (21, 11));
 }
+
+#[test]
+fn frames_for_devices_are_handed_over_and_counted_apart() {
+    let small = Expectations {
+        rx_masks: vec![u64::MAX],
+        marks: vec![crate::plan::Mark::Fields],
+        ..Expectations::default()
+    };
+    let full = Expectations { rx_masks: vec![u64::MAX], ..Expectations::default() };
+    for expected in [full, small] {
+        let flows = vec![setup(0, 0, 1000, Limit::Frames(1))];
+        let mut bench = Bench::with(Mode::Paced, flows, &expected, vec![Paper::new(10)]);
+        let mut arp = vec![0; 60];
+        arp[12..14].copy_from_slice(&[8, 6]);
+        let bring = |bench: &mut Bench| {
+            bench.ports[0].bring([vec![0; 60], arp.clone(), vec![0; 61]]);
+            bench.step(1000);
+        };
+        bring(&mut bench);
+        let books = bench.books.clone();
+        let port = &books.rx[0].ports[0];
+        let counts = || {
+            let PortBooks { frames, bytes, foreign, neighbor, .. } = port;
+            [frames, bytes, foreign, neighbor].map(|cell| cell.get())
+        };
+        assert_eq!(counts(), [3, 181, 3, 0], "a port without devices");
+        let (ear, mut listener) = crate::neighbors::pair();
+        let mut ear = Some(Box::new(ear));
+        bench.receiver.swap_ear(0, &mut ear);
+        assert!(ear.is_none());
+        bring(&mut bench);
+        assert_eq!(counts(), [5, 302, 5, 1]);
+        assert_eq!(listener.take(), Some(arp.clone()));
+        assert_eq!(listener.take(), None);
+    }
+}

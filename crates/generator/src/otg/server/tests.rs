@@ -38,6 +38,7 @@ fn with_server<T: Send>(access: Access, client: impl FnOnce(SocketAddr) -> T + S
                         Call::GetConfig => json("get"),
                         Call::SetState(_) => Err(ApiError::internal("broken")),
                         Call::Metrics(_) => json("metrics"),
+                        Call::States(_) => json("states"),
                         Call::Capture(_) => {
                             sending.room(4).map(|room| Answer::File(room.file(vec![0xd4, 0xc3, 0xb2, 0xa1])))
                         }
@@ -89,6 +90,7 @@ fn every_route_has_its_call_and_every_error_its_shape() {
             ("PATCH /config/append", "append"),
             ("PATCH /config/delete", "delete"),
             ("POST /monitor/metrics", "metrics"),
+            ("POST /monitor/states", "states"),
         ] {
             let (status, head, body) = request(address, line, "", "{}");
             assert_eq!((status, value(&body)), (200, json!({ "call": wanted })), "{line}");
@@ -117,7 +119,6 @@ fn every_route_has_its_call_and_every_error_its_shape() {
                 "port.reboot: not supported",
             ),
             ("POST /control/action", "x", 400, "validation", "not valid JSON"),
-            ("POST /monitor/states", "{}", 400, "validation", "ipv4_neighbors: not supported"),
             ("DELETE /config", "", 405, "validation", "DELETE /config: not supported"),
             ("POST /config/append", "{}", 405, "validation", "POST /config/append: not"),
             ("PATCH /config/other", "{}", 404, "validation", "PATCH /config/other: not"),

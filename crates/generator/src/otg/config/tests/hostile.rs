@@ -14,7 +14,7 @@ fn faults_with(path: &str, value: Value) -> Vec<String> {
 fn every_fault_names_its_field() {
     for (path, value, wanted) in [
         ("/lags", json!([{"name": "l"}]), "lags: not supported"),
-        ("/devices", json!([{}]), "devices: not supported"),
+        ("/devices", json!([{}]), "devices[0].name: is missing"),
         ("/surprise", json!(1), "surprise: not supported"),
         ("/ports/1/name", json!("p"), "ports[1].name: \"p\" is at ports[0].name already"),
         ("/ports/1/name", json!("a,b"), "ports[1].name: must be"),
@@ -50,7 +50,7 @@ fn every_fault_names_its_field() {
         (
             "/flows/0/tx_rx",
             json!({"choice": "device", "device": {}}),
-            "flows[0].tx_rx.device: not supported",
+            "flows[0].tx_rx.device.tx_names: is missing",
         ),
         (
             "/flows/0/size",
