@@ -5,11 +5,16 @@
 //! stored but is the sum of `accepted`, `lost_at_ingress` and `refused`, so that the books close at
 //! every moment. If several threads receive, each has its own book, and readers add them up.
 
+pub mod rows;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use measure::{Cell, DelayBooks, Distribution, SequenceBooks};
 
 use crate::ranges::Ranges;
+use crate::tags::Tags;
+use rows::Rows;
 
 /// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -176,6 +181,8 @@ pub struct RxBooks {
     pub missing_disturbed: Cell,
     /// Latency and jitter, for flows with stamps.
     pub delays: Option<Box<DelayBooks>>,
+    /// Counts by metric tags, for flows that have such.
+    pub rows: Option<Box<Rows>>,
 }
 
 impl RxBooks {
@@ -195,6 +202,9 @@ impl RxBooks {
         self.sequence.clear();
         if let Some(delays) = &self.delays {
             delays.clear();
+        }
+        if let Some(rows) = &self.rows {
+            rows.clear();
         }
     }
 }
@@ -273,12 +283,14 @@ pub struct Books {
 }
 
 /// What is recorded about a flow's received frames, besides their number.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Their order, with a histogram of the extents of reordered ones: 28 KiB on each thread that receives.
     pub order: bool,
     /// Latency and its variation, from stamps: 56 KiB on each thread that receives.
     pub delays: bool,
+    /// Counts by metric tags: about 80 bytes for each row on each thread that receives.
+    pub tags: Option<Arc<Tags>>,
 }
 
 impl Books {
@@ -291,6 +303,7 @@ impl Books {
         let flow = |told: &Told| RxBooks {
             sequence: sequence(told.order),
             delays: told.delays.then(Box::default),
+            rows: told.tags.clone().map(|tags| Box::new(Rows::new(tags))),
             ..RxBooks::default()
         };
         let receiver = || ReceiverBooks {
@@ -415,7 +428,7 @@ mod tests {
 
     #[test]
     fn receiving_threads_add_up() {
-        let all = Told { order: true, delays: true };
+        let all = Told { order: true, delays: true, tags: None };
         let books = Books::new(&[Told::default(), all], 1, 2);
         books.rx[0].flows[1].received.add(3);
         books.rx[1].flows[1].received.add(4);

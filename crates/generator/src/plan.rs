@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A valid configuration: the meaning of the OTG model, without its JSON.
 
+use std::sync::Arc;
+
 use packet::frame::{FrameSpec, SignatureSpec};
 
 use crate::capture::CapturePlan;
 use crate::location::Location;
 use crate::pacing::FrameRate;
 use crate::replay::{Frames, Timing};
+use crate::tags::Tags;
 
 /// Most ports of a configuration.
 pub const MAX_PORTS: usize = 16;
@@ -60,6 +63,8 @@ pub struct FlowPlan {
     pub delay: Wait,
     /// What is measured.
     pub metrics: Metrics,
+    /// What tells the rows of its tagged metrics apart; `None` where it has none.
+    pub tags: Option<Arc<Tags>>,
 }
 
 /// Where a flow's frames come from.
@@ -135,11 +140,20 @@ pub struct Metrics {
     pub timestamps: bool,
     /// True if its frames carry stamps, so that latency and jitter are measured.
     pub latency: bool,
+    /// True if frames are counted by the port where they arrive, too.
+    pub rx_name: bool,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Metrics { enable: false, loss: false, rx_tx_ratio: 1.0, timestamps: false, latency: false }
+        Metrics {
+            enable: false,
+            loss: false,
+            rx_tx_ratio: 1.0,
+            timestamps: false,
+            latency: false,
+            rx_name: false,
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc::Sender, oneshot};
 
 use super::ports::{Entry, Ports};
-use super::{Active, Captures, Rules, Sampler, ending, no_warnings, setups};
+use super::{Active, Captures, Rules, Sampler, ending, no_warnings, setups, tagged};
 use crate::books::{Books, Earlier, Told};
 use crate::engine::{Change, GivenUp, Settings, Source, Station, layout};
 use crate::otg::edit::{self, Edit, Edited};
@@ -242,6 +242,7 @@ impl<'eal> Configurator<'eal> {
         let told = |flow: &FlowPlan| Told {
             order: flow.metrics.enable && flow.mark().is_numbered(),
             delays: flow.is_stamped(),
+            tags: flow.tags.clone(),
         };
         let told: Vec<Told> = plan.flows.iter().map(told).collect();
         let books = Arc::new(Books::new(&told, plan.ports.len(), setup.receivers));
@@ -259,6 +260,7 @@ impl<'eal> Configurator<'eal> {
             homes: setup.homes,
             books: books.clone(),
             sampler: Sampler::default(),
+            row_places: tagged::places(&books),
             plan: Arc::new(plan),
         };
         let stations = Station::all(settings, setup.work, &setup.expected, &books);

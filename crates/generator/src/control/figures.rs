@@ -6,7 +6,7 @@ use std::time::Instant;
 use dpdk::telemetry::Value;
 use measure::{Counters, DelayBooks, histogram};
 
-use super::Active;
+use super::{Active, tagged};
 use crate::books::{Earlier, RxBooks, State, TxBooks};
 use crate::engine::{Mode, Settings};
 use crate::otg::metrics::{FlowFigures, Latency, PortFigures, Traffic};
@@ -28,8 +28,16 @@ type Entries = Vec<(&'static str, Value)>;
 impl Active<'_> {
     /// Samples all counters, for the rates.
     pub(super) fn sample(&mut self) {
-        let counters = self.counters();
-        self.sampler.look(Instant::now(), counters);
+        let now = Instant::now();
+        if self.sampler.is_due(now) {
+            let counters = self.counters();
+            self.sampler.look(now, counters);
+        }
+    }
+
+    /// How many counters come before those of rows.
+    pub(super) fn sampled_before_rows(&self) -> usize {
+        self.plan.flows.len() * PER_FLOW + self.plan.ports.len() * PER_PORT
     }
 
     /// The counters whose rates are reported.
@@ -45,7 +53,9 @@ impl Active<'_> {
             let frames = books.port_sum(port, |books| books.frames.get());
             [frames, with_fcs(books.port_sum(port, |books| books.bytes.get()), frames)]
         });
-        flows.chain(ports).collect()
+        let mut all = flows.chain(ports).collect();
+        tagged::counters(books, &mut all);
+        all
     }
 
     fn sent(&self, index: usize, books: &TxBooks) -> Traffic {
@@ -95,6 +105,7 @@ impl Active<'_> {
             loss_pace: self.plan.loss_duration.then(|| pace(books, settings)).flatten(),
             timestamps_ns: timestamps.map(|(first, last)| (since(first), since(last))),
             latency: latency(&rx, settings).filter(|_| flow.metrics.latency),
+            tagged: self.tagged_figures(index, settings),
         })
     }
 
@@ -338,7 +349,7 @@ fn add_histograms(entries: &mut Entries, texts: Vec<(&'static str, String)>) {
     }
 }
 
-fn with_fcs(bytes: u64, frames: u64) -> u64 {
+pub(super) fn with_fcs(bytes: u64, frames: u64) -> u64 {
     bytes + frames * packet::FCS_LEN as u64
 }
 

@@ -20,6 +20,7 @@ mod marks;
 mod ports;
 mod rates;
 mod setups;
+mod tagged;
 mod traffic;
 
 use std::collections::VecDeque;
@@ -96,6 +97,8 @@ struct Active<'eal> {
     /// books include it.
     since_rest: Vec<bool>,
     sampler: Sampler,
+    /// For each flow, where the counters of its rows are sampled.
+    row_places: Vec<usize>,
     captures: Captures,
 }
 
@@ -474,12 +477,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
     fn metrics(&mut self, value: &Value) -> Result<Answer, ApiError> {
         let active = &mut self.active;
         let ports: Vec<&str> = active.plan.ports.iter().map(|port| port.name.as_str()).collect();
-        let flows: Vec<(&str, bool)> = active
-            .plan
-            .flows
-            .iter()
-            .map(|flow| (flow.name.as_str(), flow.metrics.enable))
-            .collect();
+        let flows: Vec<_> = active.plan.flows.iter().map(metrics::Known::from).collect();
         let request = metrics::validate(value, &ports, &flows)?;
         active.sample();
         Ok(Answer::Json(match request {
@@ -487,12 +485,13 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 &ports.iter().filter_map(|port| active.port_figures(*port)).collect::<Vec<_>>(),
                 &columns,
             ),
-            metrics::Request::Flows { flows, columns } => metrics::flow_metrics(
+            metrics::Request::Flows { flows, columns, tagged } => metrics::flow_metrics(
                 &flows
                     .iter()
                     .filter_map(|flow| active.flow_figures(*flow, &self.rules.settings))
                     .collect::<Vec<_>>(),
                 &columns,
+                &tagged,
             ),
         }))
     }

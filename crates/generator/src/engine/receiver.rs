@@ -88,6 +88,8 @@ pub(super) struct Receiver {
     integrity: bool,
     /// Recognises frames without a full signature, if there are such flows.
     small: Option<Small>,
+    /// True if any flow has metric tags.
+    tagged: bool,
     max_bursts: usize,
 }
 
@@ -121,7 +123,9 @@ impl Receiver {
             disturbed: false,
         };
         let lane = |port| Lane { port, tap: None, pauses: 0 };
+        let own = books.rx.get(number).map_or(&[][..], |books| &books.flows);
         Receiver {
+            tagged: own.iter().any(|flow| flow.rows.is_some()),
             flows: flows.rx_masks.iter().enumerate().map(flow).collect(),
             lanes: ports.into_iter().map(lane).collect(),
             books,
@@ -215,9 +219,11 @@ impl Receiver {
             books: &books.flows,
             sent: &self.books.tx,
             waited: false,
+            port: lane.port,
             bit: 1 << (lane.port & 63),
             clock_cost: self.clock_cost,
             integrity: self.integrity,
+            tagged: self.tagged,
             row: Row::default(),
             count: Count::default(),
         };
@@ -296,9 +302,12 @@ struct Drain<'a> {
     sent: &'a [TxBooks],
     /// True if the lcore was away from its CPU while these frames waited in the queue.
     waited: bool,
+    port: usize,
+    /// The port as a bit.
     bit: u64,
     clock_cost: u64,
     integrity: bool,
+    tagged: bool,
     row: Row,
     count: Count,
 }
@@ -404,6 +413,9 @@ impl Drain<'_> {
             books.corrupt.add(row.corrupt);
             self.count.altered += row.corrupt;
         }
+        if self.tagged {
+            enter_tagged(books, self.port, count, row.bytes, now);
+        }
         if books.first_tsc.get() == 0 {
             books.first_tsc.set(now);
         }
@@ -451,5 +463,13 @@ impl Drain<'_> {
                 flow.delays.see_row(delays, row.first, row.count, transit);
             }
         }
+    }
+}
+
+/// Counts frames of a flow that arrived at a port, if ports are what tells its rows apart.
+#[inline(never)]
+fn enter_tagged(books: &RxBooks, port: usize, frames: u64, bytes: u64, now: u64) {
+    if let Some(rows) = &books.rows {
+        rows.add(&rows.tags.at_port(port), frames, bytes, now);
     }
 }

@@ -2,6 +2,7 @@
 //! OTG's `Flow`: from where to where, which frames, how fast and for how long.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use packet::frame::{FrameError, FrameSpec, Header, SignatureSpec, min_len_with_fcs};
 use packet::payload::Payload;
@@ -13,6 +14,7 @@ use super::walk::{Node, Object};
 use super::{duration, headers as stack, hex, size};
 use crate::pacing::{FrameRate, MAX_FRAMES_PER_SECOND};
 use crate::plan::{Duration, FlowPlan, Metrics, Rate, Source, Wait};
+use crate::tags::Tags;
 
 /// The fields of a flow that are looked at.
 pub const FIELDS: &[&str] =
@@ -101,6 +103,11 @@ pub fn read(
         return flow.child_fault(field, what);
     }
     let ((tx, rx), (duration, delay)) = (ends?, duration?);
+    let metrics = metrics?;
+    let tags = (metrics.enable && metrics.rx_name).then(|| {
+        let ports = if rx.is_empty() { context.ports.len() } else { rx.len() };
+        Arc::new(Tags { rx_name: true, rows: ports })
+    });
     Some(FlowPlan {
         name: name?,
         tx,
@@ -109,7 +116,8 @@ pub fn read(
         rate: rate?,
         duration,
         delay,
-        metrics: metrics?,
+        metrics,
+        tags,
     })
 }
 
@@ -239,11 +247,7 @@ fn metrics(node: &Node<'_>, receivers: usize) -> Option<Metrics> {
         "rx_tx_ratio",
         "predefined_metric_tags",
     ])?;
-    if let Some(tags) =
-        object.get("predefined_metric_tags").and_then(|node| node.object(&["rx_name"]))
-    {
-        tags.refuse_true(&["rx_name"]);
-    }
+    let tags = object.inner("predefined_metric_tags", &["rx_name"])?;
     let latency = object.inner("latency", &["enable", "mode"])?;
     if let Some(mode) = latency.get("mode") {
         mode.word(&["store_forward", "cut_through"])?;
@@ -253,12 +257,14 @@ fn metrics(node: &Node<'_>, receivers: usize) -> Option<Metrics> {
         .map_or(Some(Metrics::default().rx_tx_ratio), |node| rx_tx_ratio(&node, receivers));
     let (enable, loss) = (object.flag("enable", false), object.flag("loss", false));
     let (stamps, latency) = (object.flag("timestamps", false), latency.flag("enable", false));
+    let rx_name = tags.flag("rx_name", false);
     Some(Metrics {
         enable: enable?,
         loss: loss?,
         rx_tx_ratio: ratio?,
         timestamps: stamps?,
         latency: latency?,
+        rx_name: rx_name?,
     })
 }
 

@@ -12,7 +12,7 @@ use packet::signature::short::{RUNS, ShortSignature, ShortSuccessor};
 use packet::signature::{Reading, Signature, Successor};
 
 use super::super::io::Receive;
-use super::{Drain, Expectations, FIELDS, Row, SHORT};
+use super::{Drain, Expectations, FIELDS, Row, SHORT, enter_tagged};
 use crate::plan::Mark;
 
 /// How frames without a full signature are known.
@@ -165,6 +165,9 @@ impl Drain<'_> {
         self.count.received += count;
         books.received.add(count);
         books.bytes.add(bytes);
+        if self.tagged {
+            enter_tagged(books, self.port, count, bytes, now);
+        }
         if books.first_tsc.get() == 0 {
             books.first_tsc.set(now);
         }

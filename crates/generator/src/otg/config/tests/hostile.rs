@@ -74,8 +74,8 @@ fn every_fault_names_its_field() {
         ),
         (
             "/flows/0/metrics/predefined_metric_tags",
-            json!({"rx_name": true}),
-            "flows[0].metrics.predefined_metric_tags.rx_name: not supported",
+            json!({"rx_name": 1}),
+            "flows[0].metrics.predefined_metric_tags.rx_name: must be true or false",
         ),
         (
             "/flows/0/metrics/rx_tx_ratio",
