@@ -14,7 +14,7 @@ use measure::{Cell, DelayBooks, Distribution, SequenceBooks};
 
 use crate::ranges::Ranges;
 use crate::tags::Tags;
-use rows::Rows;
+use rows::{Rows, Sent};
 
 /// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,6 +63,8 @@ pub struct TxBooks {
     pub accepted_disturbed: Cell,
     /// Disturbed frames lost because the link's ring was full.
     pub lost_disturbed: Cell,
+    /// For flows with metric tags of what is sent.
+    pub tagged: Option<Box<Sent>>,
     state: AtomicU8,
 }
 
@@ -119,6 +121,9 @@ impl TxBooks {
         }
         self.gaps.clear();
         self.disturbed.clear();
+        if let Some(tagged) = &self.tagged {
+            tagged.clear();
+        }
     }
 }
 
@@ -310,8 +315,16 @@ impl Books {
             flows: told.iter().map(flow).collect(),
             ports: std::iter::repeat_with(PortBooks::default).take(ports).collect(),
         };
+        let sent = |told: &Told| TxBooks {
+            tagged: told
+                .tags
+                .clone()
+                .filter(|tags| tags.need_numbers())
+                .map(|tags| Box::new(Sent::new(tags))),
+            ..TxBooks::default()
+        };
         Books {
-            tx: told.iter().map(|_| TxBooks::default()).collect(),
+            tx: told.iter().map(sent).collect(),
             rx: std::iter::repeat_with(receiver).take(receivers).collect(),
             gaps: std::iter::repeat_with(Distribution::default).take(ports).collect(),
         }

@@ -119,6 +119,19 @@ impl Header {
         value
     }
 
+    /// What a field was set to last; `None` when it is left to its rule.
+    ///
+    /// ```
+    /// use packet::{frame::{FieldValue, Header}, headers};
+    /// let header = Header::new(&headers::UDP).with("src_port", 7)?;
+    /// assert_eq!(header.get("src_port"), Some(&FieldValue::from(7)));
+    /// assert_eq!(header.get("dst_port"), None);
+    /// # Ok::<(), packet::frame::FrameError>(())
+    /// ```
+    pub fn get(&self, field: &str) -> Option<&FieldValue> {
+        self.kind.field(field).and_then(|kind| self.value(kind))
+    }
+
     /// Gives the header options, as bytes; zeros are added up to a whole word of 4 bytes. Of a
     /// custom header these are its bytes, and none are added.
     pub fn set_options(&mut self, bytes: &[u8]) {

@@ -74,7 +74,13 @@ impl Active<'_> {
         books.filter(|books| books.received.get() > 0).collect()
     }
 
-    pub(super) fn flow_figures(&self, index: usize, settings: &Settings) -> Option<FlowFigures> {
+    /// A flow's figures, with its rows by metric tags if they are wanted.
+    pub(super) fn flow_figures(
+        &self,
+        index: usize,
+        settings: &Settings,
+        tagged: bool,
+    ) -> Option<FlowFigures> {
         let (flow, books) = (self.plan.flows.get(index)?, self.books.tx.get(index)?);
         let frames = self.books.rx_sum(index, |rx| rx.received.get());
         let name = |port: usize| self.plan.ports.get(port).map(|port| port.name.clone());
@@ -105,7 +111,7 @@ impl Active<'_> {
             loss_pace: self.plan.loss_duration.then(|| pace(books, settings)).flatten(),
             timestamps_ns: timestamps.map(|(first, last)| (since(first), since(last))),
             latency: latency(&rx, settings).filter(|_| flow.metrics.latency),
-            tagged: self.tagged_figures(index, settings),
+            tagged: tagged.then(|| self.tagged_figures(index, settings)).flatten(),
         })
     }
 

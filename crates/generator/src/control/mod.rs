@@ -76,6 +76,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it checks links while nothing is sent.
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
+/// Most flows, and rows by their metric tags, whose metrics are written on the control plane's thread: a thousandth of a second.
+const FEW_ROWS: usize = 100;
+
 /// Most configurations that wait for the one that is being set: each is in memory, forty times as large as its text.
 const MAX_WAITING: usize = 16;
 
@@ -336,7 +339,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 let task = Task::Edit(edit, value, self.current());
                 return self.begin(task, message.answer, message.alone);
             }
-            Call::Metrics(value) => self.metrics(&value),
+            Call::Metrics(value) => return self.metrics(&value, message.answer),
             Call::Capture(value) => match capture::request(&value, &self.port_names()) {
                 Ok(_) => return self.queue_file(value, message.answer),
                 Err(error) => Err(error),
@@ -474,26 +477,46 @@ impl<'run, 'eal> Control<'run, 'eal> {
         reply.await.map(drop).map_err(|_| ending())
     }
 
-    fn metrics(&mut self, value: &Value) -> Result<Answer, ApiError> {
+    /// Answers with metrics. Those of many flows are read here and written on another thread.
+    fn metrics(&mut self, value: &Value, answer: oneshot::Sender<Result<Answer, ApiError>>) {
+        let figures = match self.figures(value) {
+            Ok(figures) => figures,
+            Err(error) => return drop(answer.send(Err(error))),
+        };
+        if figures.rows() <= FEW_ROWS {
+            return drop(answer.send(Ok(Answer::Json(figures.json()))));
+        }
+        tokio::task::spawn_blocking(move || {
+            if !answer.is_closed() {
+                let text = figures.text();
+                // Others' answers need the memory.
+                drop(figures);
+                drop(answer.send(Ok(Answer::Text(text.into()))));
+            }
+        });
+    }
+
+    fn figures(&mut self, value: &Value) -> Result<metrics::Figures, ApiError> {
         let active = &mut self.active;
         let ports: Vec<&str> = active.plan.ports.iter().map(|port| port.name.as_str()).collect();
         let flows: Vec<_> = active.plan.flows.iter().map(metrics::Known::from).collect();
         let request = metrics::validate(value, &ports, &flows)?;
         active.sample();
-        Ok(Answer::Json(match request {
-            metrics::Request::Ports { ports, columns } => metrics::port_metrics(
-                &ports.iter().filter_map(|port| active.port_figures(*port)).collect::<Vec<_>>(),
-                &columns,
-            ),
-            metrics::Request::Flows { flows, columns, tagged } => metrics::flow_metrics(
-                &flows
+        let settings = &self.rules.settings;
+        Ok(match request {
+            metrics::Request::Ports { ports, columns } => metrics::Figures::Ports {
+                ports: ports.iter().filter_map(|port| active.port_figures(*port)).collect(),
+                columns,
+            },
+            metrics::Request::Flows { flows, columns, tagged } => metrics::Figures::Flows {
+                flows: flows
                     .iter()
-                    .filter_map(|flow| active.flow_figures(*flow, &self.rules.settings))
-                    .collect::<Vec<_>>(),
-                &columns,
-                &tagged,
-            ),
-        }))
+                    .filter_map(|flow| active.flow_figures(*flow, settings, tagged.include))
+                    .collect(),
+                columns,
+                tagged,
+            },
+        })
     }
 
     fn set_links(&mut self, up: bool, ports: &[usize]) -> Result<Answer, ApiError> {

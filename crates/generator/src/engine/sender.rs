@@ -129,6 +129,8 @@ pub(super) struct Sender {
     pub flows: Vec<Flow>,
     pub lanes: Vec<Lane>,
     pub books: Arc<Books>,
+    /// True if any flow has metric tags of what is sent.
+    pub tagged: bool,
     /// By the flow's index in the configuration: its index here.
     places: Vec<Option<u16>>,
 }
@@ -174,6 +176,7 @@ impl Sender {
             settings,
             flows: flows.into_iter().map(idle).collect(),
             lanes: lanes.into_iter().map(lane).collect(),
+            tagged: books.tx.iter().any(|flow| flow.tagged.is_some()),
             books,
             places,
         }

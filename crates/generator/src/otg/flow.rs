@@ -11,10 +11,9 @@ use packet::writer::FrameWriter;
 use packet::{L1_OVERHEAD, headers};
 
 use super::walk::{Node, Object};
-use super::{duration, headers as stack, hex, size};
+use super::{duration, headers as stack, hex, size, tags};
 use crate::pacing::{FrameRate, MAX_FRAMES_PER_SECOND};
 use crate::plan::{Duration, FlowPlan, Metrics, Rate, Source, Wait};
-use crate::tags::Tags;
 
 /// The fields of a flow that are looked at.
 pub const FIELDS: &[&str] =
@@ -43,7 +42,6 @@ pub fn read(
     name: Option<String>,
     index: usize,
 ) -> Option<FlowPlan> {
-    flow.refuse(&["egress_packet"]);
     let ends = flow.required("tx_rx").and_then(|node| tx_rx(&node, context.ports));
     let given = flow.get("size");
     let sizes = match &given {
@@ -104,10 +102,24 @@ pub fn read(
     }
     let ((tx, rx), (duration, delay)) = (ends?, duration?);
     let metrics = metrics?;
-    let tags = (metrics.enable && metrics.rx_name).then(|| {
-        let ports = if rx.is_empty() { context.ports.len() } else { rx.len() };
-        Arc::new(Tags { rx_name: true, rows: ports })
-    });
+    let (packet, egress) = (flow.get("packet"), flow.get("egress_packet"));
+    let tags = tags::read(packet.as_ref(), &spec, egress.as_ref(), metrics.rx_name)?;
+    if metrics.enable && tags.need_numbers() && spec.signature.is_none() {
+        let least = min_len_with_fcs(&spec.headers, Some(SignatureSpec::Short));
+        return flow.child_fault("packet", format!(
+            "metric_tags need frames with a mark: choose {least} bytes or more, or give egress_packet the tags"
+        ));
+    }
+    let Some(left) = context.values_left.get().checked_sub(tags.kept_values()) else {
+        return flow.child_fault("packet", format!(
+            "the values of fields with metric_tags are kept for each tag, and the flows up to this one have more than {MAX_VALUES} values"
+        ));
+    };
+    context.values_left.set(left);
+    let tagged = tags.rx_name || !tags.only_ports();
+    if tagged && !metrics.enable {
+        flow.child_warning("metrics.enable", "false: metric tags count nothing");
+    }
     Some(FlowPlan {
         name: name?,
         tx,
@@ -117,7 +129,7 @@ pub fn read(
         duration,
         delay,
         metrics,
-        tags,
+        tags: (tagged && metrics.enable).then(|| Arc::new(tags)),
     })
 }
 

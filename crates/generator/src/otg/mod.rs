@@ -33,6 +33,7 @@ pub mod sending;
 pub mod server;
 pub(crate) mod size;
 pub mod state;
+pub mod tags;
 mod unsupported;
 pub mod update;
 pub mod walk;

@@ -86,10 +86,16 @@ impl Drain<'_> {
             match &mut next {
                 Next::Nothing => {}
                 Next::Full(_) | Next::Short(_) => {
+                    if self.by_frame {
+                        self.tag(frame, self.row.count, now);
+                    }
                     self.row.count += 1;
                     self.row.bytes += len;
                 }
                 Next::Fields(own) => {
+                    if self.by_frame {
+                        self.tag_one(own.flow, 0, frame, now);
+                    }
                     own.count += 1;
                     own.bytes += len;
                 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Figures, and the answers that are made of them.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value, json};
 
 use super::tagged::{Tagged, TaggedFigures};
@@ -161,7 +163,7 @@ pub fn port_metrics(ports: &[PortFigures], columns: &[String]) -> Value {
 }
 
 /// Names of the columns of what is sent.
-const TX: [&str; 8] = [
+pub(super) const TX: [&str; 8] = [
     "frames_tx",
     "bytes_tx",
     "frames_tx_rate",
@@ -206,39 +208,52 @@ pub(super) fn stamps((first, last): (f64, f64)) -> Value {
 
 /// The answer about flows.
 pub fn flow_metrics(flows: &[FlowFigures], columns: &[String], tagged: &Tagged) -> Value {
-    let metric = |flow: &FlowFigures| {
-        let state = match flow.state {
-            State::Started => "started",
-            State::Paused => "paused",
-            State::Stopped => "stopped",
-        };
-        let mut all = vec![("transmit", json!(state))];
-        all.extend(columns_of(&flow.tx, TX));
-        all.extend(columns_of(&flow.rx, RX));
-        let mut metric = choose(&flow.name, all, columns);
-        let mut add = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                metric.insert(key.to_owned(), value);
-            }
-        };
-        add("port_tx", Some(json!(flow.port_tx)));
-        add("port_rx", flow.port_rx.as_ref().map(|port| json!(port)));
-        add("loss", flow.loss_percent().map(|percent| json!(percent)));
-        add("packet_loss_duration", flow.loss_milliseconds().map(|ms| json!({ "value": ms })));
-        add("timestamps", flow.timestamps_ns.map(stamps));
-        let latency = |latency: Latency| {
-            json!({
-                "minimum_ns": latency.minimum_ns,
-                "maximum_ns": latency.maximum_ns,
-                "average_ns": latency.average_ns,
-            })
-        };
-        add("latency", flow.latency.map(latency));
-        let rows = flow.tagged.as_ref().filter(|_| tagged.include);
-        add("tagged_metrics", rows.map(|rows| tagged.rows(rows)));
-        Value::Object(metric)
-    };
+    let metric = |flow| flow_metric(flow, columns, tagged);
     json!({ "choice": "flow_metrics", "flow_metrics": flows.iter().map(metric).collect::<Vec<_>>() })
+}
+
+/// The same as text, without all of it in memory as JSON.
+pub(super) fn flow_text(flows: &[FlowFigures], columns: &[String], tagged: &Tagged) -> String {
+    let mut text = r#"{"choice":"flow_metrics","flow_metrics":["#.to_owned();
+    for (at, flow) in flows.iter().enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{comma}{}", flow_metric(flow, columns, tagged));
+    }
+    text + "]}"
+}
+
+fn flow_metric(flow: &FlowFigures, columns: &[String], tagged: &Tagged) -> Value {
+    let state = match flow.state {
+        State::Started => "started",
+        State::Paused => "paused",
+        State::Stopped => "stopped",
+    };
+    let mut all = vec![("transmit", json!(state))];
+    all.extend(columns_of(&flow.tx, TX));
+    all.extend(columns_of(&flow.rx, RX));
+    let mut metric = choose(&flow.name, all, columns);
+    let mut add = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            metric.insert(key.to_owned(), value);
+        }
+    };
+    add("port_tx", Some(json!(flow.port_tx)));
+    add("port_rx", flow.port_rx.as_ref().map(|port| json!(port)));
+    add("loss", flow.loss_percent().map(|percent| json!(percent)));
+    add("packet_loss_duration", flow.loss_milliseconds().map(|ms| json!({ "value": ms })));
+    add("timestamps", flow.timestamps_ns.map(stamps));
+    let latency = |latency: Latency| {
+        json!({
+            "minimum_ns": latency.minimum_ns,
+            "maximum_ns": latency.maximum_ns,
+            "average_ns": latency.average_ns,
+        })
+    };
+    add("latency", flow.latency.map(latency));
+    let rows = flow.tagged.as_ref().filter(|_| tagged.include);
+    add("tagged_metrics", rows.map(|rows| tagged.rows(rows)));
+    Value::Object(metric)
 }
 
 #[cfg(test)]
@@ -282,6 +297,17 @@ mod tests {
         let answer = flow_metrics(&[idle], &["frames_tx".to_owned()], &Tagged::default());
         let wanted = json!({"name": "f", "port_tx": "p", "frames_tx": "0"});
         assert_eq!(answer["flow_metrics"][0], wanted);
+    }
+
+    #[test]
+    fn text_is_the_same_answer() {
+        let other = FlowFigures { name: "g \"".into(), ..flow() };
+        for flows in [vec![], vec![flow()], vec![flow(), other]] {
+            let (columns, tagged) = (["loss".to_owned()], Tagged::default());
+            let text = flow_text(&flows, &columns, &tagged);
+            let read: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, flow_metrics(&flows, &columns, &tagged));
+        }
     }
 
     #[test]

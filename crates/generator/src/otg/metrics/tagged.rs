@@ -1,17 +1,18 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! OTG's tagged metrics: what is asked about them, and the answer.
 
+use std::collections::HashSet;
+
 use serde_json::{Map, Value, json};
 
-use super::answer::{RX, Traffic, columns_of, stamps};
+use super::answer::{RX, TX, Traffic, columns_of, stamps};
 use super::{FLOW_COLUMNS, columns};
 use crate::otg::walk::Node;
-use crate::plan::MAX_FLOWS;
 
-/// Most filters of a request.
-const MAX_FILTERS: usize = 64;
+/// Most filters of a request: as many as a flow has tags, and one for its ports.
+const MAX_FILTERS: usize = 17;
 /// Most values of a filter.
-const MAX_VALUES: usize = 4 * MAX_FLOWS;
+const MAX_VALUES: usize = 16_384;
 
 /// Which tagged metrics are asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -38,12 +39,12 @@ impl Default for Tagged {
 pub struct Filter {
     /// Name of the tag.
     pub name: String,
-    /// Values that it may have; empty means any.
-    pub values: Vec<String>,
+    /// Values that it may have; `None` means any.
+    pub values: Option<HashSet<TagValue>>,
 }
 
 /// The value of a tag.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum TagValue {
     /// Bits of a field.
     Bits(u128),
@@ -59,16 +60,13 @@ impl TagValue {
         }
     }
 
-    /// Returns true if a filter's `text` means this value.
-    fn is(&self, text: &str) -> bool {
-        match self {
-            TagValue::Text(own) => own == text,
-            TagValue::Bits(bits) => {
-                let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
-                let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
-                hex && u128::from_str_radix(digits, 16).is_ok_and(|value| value == *bits)
-            }
-        }
+    /// What the text of a filter may mean.
+    fn all(text: &str) -> impl Iterator<Item = TagValue> {
+        let digits = text.strip_prefix("0x").or(text.strip_prefix("0X")).unwrap_or(text);
+        // The standard library reads a sign, too.
+        let hex = digits.bytes().all(|digit| digit.is_ascii_hexdigit());
+        let bits = u128::from_str_radix(digits, 16).ok().filter(|_| hex);
+        [Some(TagValue::Text(text.to_owned())), bits.map(TagValue::Bits)].into_iter().flatten()
     }
 }
 
@@ -107,12 +105,14 @@ fn filter(node: &Node<'_>, known: &[&str]) -> Option<Filter> {
     let values = match object.get("values") {
         Some(node) => {
             let list = node.list_of(MAX_VALUES)?;
-            let values: Vec<_> = list.iter().map(|node| node.text().map(str::to_owned)).collect();
-            values.into_iter().collect::<Option<Vec<_>>>()
+            let texts = list.iter().map(|node| node.text()).collect::<Vec<_>>();
+            texts.into_iter().collect::<Option<Vec<&str>>>()
         }
         None => Some(Vec::new()),
     };
-    Some(Filter { name: name?, values: values? })
+    let values: HashSet<TagValue> = values?.into_iter().flat_map(TagValue::all).collect();
+    let values = Some(values).filter(|values| !values.is_empty());
+    Some(Filter { name: name?, values })
 }
 
 /// The figures of one row.
@@ -120,8 +120,12 @@ fn filter(node: &Node<'_>, known: &[&str]) -> Option<Filter> {
 pub struct TaggedFigures {
     /// Its tags: names and values.
     pub tags: Vec<(String, TagValue)>,
+    /// Sent, where the tags are known when frames are sent.
+    pub tx: Option<Traffic>,
     /// Received.
     pub rx: Traffic,
+    /// The share of frames that are missing, in per cent, where that is wanted and known.
+    pub loss_percent: Option<f64>,
     /// When the first and the last frame were received, in nanoseconds, where that is wanted.
     pub timestamps_ns: Option<(f64, f64)>,
 }
@@ -131,10 +135,11 @@ impl Tagged {
     fn wants(&self, row: &TaggedFigures) -> bool {
         let passes = |filter: &Filter| {
             let own = row.tags.iter().find(|(name, _)| *name == filter.name);
-            let has = |text: &String| own.is_some_and(|(_, value)| value.is(text));
-            own.is_some() && (filter.values.is_empty() || filter.values.iter().any(has))
+            let is_in = |values: &HashSet<TagValue>, value| values.contains(value);
+            own.is_some_and(|(_, value)| filter.values.as_ref().is_none_or(|all| is_in(all, value)))
         };
-        self.include && (self.empty || row.rx.frames > 0) && self.filters.iter().all(passes)
+        let any = row.rx.frames > 0 || row.tx.is_some_and(|tx| tx.frames > 0);
+        self.include && (self.empty || any) && self.filters.iter().all(passes)
     }
 
     /// The answer about the rows of one flow.
@@ -147,11 +152,15 @@ impl Tagged {
             |(name, value): &(String, TagValue)| json!({ "name": name, "value": value.json() });
         let mut metric = Map::new();
         metric.insert("tags".to_owned(), row.tags.iter().map(tag).collect());
-        let all = columns_of(&row.rx, RX);
+        let sent = row.tx.map(|tx| columns_of(&tx, TX));
+        let all = sent.into_iter().flatten().chain(columns_of(&row.rx, RX));
         let wanted =
             |column: &str| self.columns.is_empty() || self.columns.iter().any(|own| own == column);
-        for (column, value) in all.into_iter().filter(|(column, _)| wanted(column)) {
+        for (column, value) in all.filter(|(column, _)| wanted(column)) {
             metric.insert(column.to_owned(), value);
+        }
+        if let Some(percent) = row.loss_percent {
+            metric.insert("loss".to_owned(), json!(percent));
         }
         if let Some(times) = row.timestamps_ns {
             metric.insert("timestamps".to_owned(), stamps(times));

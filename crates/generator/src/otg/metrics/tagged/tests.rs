@@ -14,7 +14,9 @@ fn row(vlan: u128, port: &str, frames: u64) -> TaggedFigures {
             ("vlan".to_owned(), TagValue::Bits(vlan)),
             ("rx_name".to_owned(), TagValue::Text(port.to_owned())),
         ],
+        tx: None,
         rx: Traffic { frames, bytes: 64 * frames, frame_rate: 2.0, byte_rate: 128.0 },
+        loss_percent: None,
         timestamps_ns: None,
     }
 }
@@ -64,6 +66,18 @@ fn a_row_has_its_tags_and_the_columns_that_are_wanted() {
         "timestamps": {"first_timestamp_ns": 1.0, "last_timestamp_ns": 2.0},
     }]);
     assert_eq!(answer, wanted);
+}
+
+#[test]
+fn what_was_sent_has_columns_where_it_is_known() {
+    let tx = Traffic { frames: 4, ..Traffic::default() };
+    let lost = TaggedFigures { tx: Some(tx), loss_percent: Some(100.0), ..row(0x65, "p", 0) };
+    let columns = json!({"metric_names": ["frames_tx", "frames_rx"]});
+    let answer = asked(columns).unwrap().rows(&[lost, row(0x66, "p", 1)]);
+    let figures =
+        |row: &Value| (row["frames_tx"].clone(), row["frames_rx"].clone(), row["loss"].clone());
+    assert_eq!(figures(&answer[0]), (json!("4"), json!("0"), json!(100.0)), "not empty");
+    assert_eq!(figures(&answer[1]), (Value::Null, json!("1"), Value::Null));
 }
 
 #[test]
