@@ -294,6 +294,8 @@ pub struct Told {
     pub order: bool,
     /// Latency and its variation, from stamps: 56 KiB on each thread that receives.
     pub delays: bool,
+    /// True if no histograms are kept: neither of order and delays nor of gaps between departures.
+    pub lean: bool,
     /// Counts by metric tags: about 80 bytes for each row on each thread that receives.
     pub tags: Option<Arc<Tags>>,
 }
@@ -301,13 +303,17 @@ pub struct Told {
 impl Books {
     /// Empty books for flows that record `told`. `receivers` threads receive.
     pub fn new(told: &[Told], ports: usize, receivers: usize) -> Self {
-        let sequence = |order: bool| match order {
+        let sequence = |told: &Told| match told.order && !told.lean {
             true => SequenceBooks::with_extents(),
             false => SequenceBooks::default(),
         };
+        let delays = |told: &Told| match told.lean {
+            true => DelayBooks::without_histograms(),
+            false => DelayBooks::default(),
+        };
         let flow = |told: &Told| RxBooks {
-            sequence: sequence(told.order),
-            delays: told.delays.then(Box::default),
+            sequence: sequence(told),
+            delays: told.delays.then(|| Box::new(delays(told))),
             rows: told.tags.clone().map(|tags| Box::new(Rows::new(tags))),
             ..RxBooks::default()
         };
@@ -315,7 +321,12 @@ impl Books {
             flows: told.iter().map(flow).collect(),
             ports: std::iter::repeat_with(PortBooks::default).take(ports).collect(),
         };
+        let gaps = |told: &Told| match told.lean {
+            true => Distribution::without_histogram(),
+            false => Distribution::default(),
+        };
         let sent = |told: &Told| TxBooks {
+            gaps: gaps(told),
             tagged: told
                 .tags
                 .clone()
@@ -441,7 +452,7 @@ mod tests {
 
     #[test]
     fn receiving_threads_add_up() {
-        let all = Told { order: true, delays: true, tags: None };
+        let all = Told { order: true, delays: true, ..Told::default() };
         let books = Books::new(&[Told::default(), all], 1, 2);
         books.rx[0].flows[1].received.add(3);
         books.rx[1].flows[1].received.add(4);

@@ -13,8 +13,10 @@ use crate::tags::Tags;
 
 /// Most ports of a configuration.
 pub const MAX_PORTS: usize = 16;
-/// Most flows of a configuration.
-pub const MAX_FLOWS: usize = 1024;
+/// Most flows of a configuration: as many as a short mark can name.
+pub const MAX_FLOWS: usize = 16_384;
+/// Above so many flows, none has histograms: those of 16,384 flows would take gigabytes.
+pub const MAX_WITH_HISTOGRAMS: usize = 1024;
 
 /// Ports, flows and captures.
 #[derive(Clone, Debug, Default)]

@@ -24,7 +24,7 @@ use crate::otg::server::{Answer, Ready};
 use crate::otg::update::Update;
 use crate::otg::{ApiError, config, update};
 use crate::pacing::LineRate;
-use crate::plan::{self, FlowPlan, Plan, PortPlan};
+use crate::plan::{self, FlowPlan, MAX_WITH_HISTOGRAMS, Plan, PortPlan};
 
 /// A request that is handled on this thread.
 pub(super) struct Job<'eal> {
@@ -239,7 +239,9 @@ impl<'eal> Configurator<'eal> {
                 return Err(error);
             }
         };
+        let lean = plan.flows.len() > MAX_WITH_HISTOGRAMS;
         let told = |flow: &FlowPlan| Told {
+            lean,
             order: flow.metrics.enable && flow.mark().is_numbered(),
             delays: flow.is_stamped(),
             tags: flow.tags.clone(),

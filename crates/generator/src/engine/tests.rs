@@ -187,7 +187,8 @@ impl Bench {
         tags: &[Arc<Tags>],
     ) -> Self {
         let settings = Settings { mode, hz: HZ, late_after: 1000, clock_cost: 20 };
-        let told = |flow| Told { order: true, delays: true, tags: tags.get(flow).cloned() };
+        let told =
+            |flow| Told { order: true, delays: true, lean: false, tags: tags.get(flow).cloned() };
         let told: Vec<Told> = (0..flows.len()).map(told).collect();
         let books = Arc::new(Books::new(&told, ports.len(), 1));
         let numbers = (0..ports.len()).collect();

@@ -122,7 +122,7 @@ impl Sender {
             }
             None => (false, 0),
         };
-        let (mut done, tagged) = (false, self.tagged);
+        let (mut ended, tagged) = (Ended::default(), self.tagged);
         let (flows, books) = (&mut self.flows, &self.books.tx);
         let mut settle = |local: u16, count: u64, lens: Option<&[u16]>| {
             let Some(flow) = flows.get_mut(usize::from(local)) else { return };
@@ -148,7 +148,9 @@ impl Sender {
                 books.intended.add(count);
             }
             flow.unsettled -= count;
-            done |= flow.unsettled == 0;
+            if flow.unsettled == 0 {
+                ended.push(local);
+            }
         };
         let mut lens = lane.lens.as_slice();
         lane.queued.take_front(accepted, |local, count| {
@@ -160,8 +162,10 @@ impl Sender {
             lane.queued.take_front(BURST, |local, count| settle(local, count, None));
             queue.discard();
         }
-        if done || now >= lane.end {
+        if now >= lane.end {
             self.finish_settled(at, now);
+        } else if ended.count > 0 {
+            self.finish_some(at, ended.flows());
         }
     }
 
@@ -169,7 +173,8 @@ impl Sender {
     #[inline]
     fn flood<T: Transmit>(&mut self, at: usize, queue: &mut T, now: u64) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
-        let mut over = now >= lane.end;
+        let over = now >= lane.end;
+        let mut ended = Ended::default();
         if lane.queued.frames() > 0 {
             restamp(&self.flows, &lane.queued, queue.queued(), now);
         }
@@ -225,7 +230,9 @@ impl Sender {
                 }
                 if flow.unsettled != u64::MAX {
                     flow.unsettled -= count;
-                    over |= flow.unsettled == 0;
+                    if flow.unsettled == 0 {
+                        ended.push(local);
+                    }
                 }
             });
             if accepted < offered {
@@ -239,7 +246,30 @@ impl Sender {
         }
         if over {
             self.finish_settled(at, now);
+        } else if ended.count > 0 {
+            self.finish_some(at, ended.flows());
         }
+    }
+}
+
+/// Flows of one burst that have nothing left to send.
+#[derive(Default)]
+struct Ended {
+    places: [u16; BURST],
+    count: usize,
+}
+
+impl Ended {
+    #[cold]
+    fn push(&mut self, flow: u16) {
+        if let Some(place) = self.places.get_mut(self.count) {
+            *place = flow;
+            self.count += 1;
+        }
+    }
+
+    fn flows(&self) -> &[u16] {
+        self.places.get(..self.count).unwrap_or_default()
     }
 }
 

@@ -30,13 +30,13 @@ use crate::plan::{MAX_FLOWS, Plan};
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Largest body of a request that is no configuration: the names of all flows take less.
-const MAX_REQUEST: usize = 1 << 20;
+const MAX_REQUEST: usize = 2 << 20;
 
 /// Requests for metrics that are answered at a time: figures of many flows take megabytes.
 const METRICS_AT_A_TIME: usize = 4;
 
 /// Bytes of a body that is too large which are read all the same.
-const MAX_DROPPED: usize = 8 * MAX_BODY;
+const MAX_DROPPED: usize = 2 * MAX_BODY;
 
 /// What a client wants.
 #[derive(Debug)]
