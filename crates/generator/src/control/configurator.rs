@@ -262,7 +262,7 @@ impl<'eal> Configurator<'eal> {
             homes: setup.homes,
             books: books.clone(),
             sampler: Sampler::default(),
-            row_places: tagged::places(&books),
+            row_places: tagged::places(&books).into(),
             plan: Arc::new(plan),
         };
         let stations = Station::all(settings, setup.work, &setup.expected, &books);

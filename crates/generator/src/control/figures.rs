@@ -9,7 +9,7 @@ use measure::{Counters, DelayBooks, histogram};
 use super::{Active, tagged};
 use crate::books::{Earlier, RxBooks, State, TxBooks};
 use crate::engine::{Mode, Settings};
-use crate::otg::metrics::{FlowFigures, Latency, PortFigures, Traffic};
+use crate::otg::metrics::{Figures, FlowFigures, Latency, PortFigures, Request, Traffic};
 use crate::plan::{Duration, FlowPlan, Mark};
 use crate::telemetry::{Histogram, Question, Subject};
 
@@ -32,6 +32,35 @@ impl Active<'_> {
         if self.sampler.is_due(now) {
             let counters = self.counters();
             self.sampler.look(now, counters);
+        }
+    }
+
+    /// What flows' figures are made of, for another thread: no ports and captures.
+    pub(super) fn view(&self) -> Active<'static> {
+        Active {
+            plan: self.plan.clone(),
+            books: self.books.clone(),
+            sampler: self.sampler.rates(),
+            row_places: self.row_places.clone(),
+            ..Active::default()
+        }
+    }
+
+    /// The figures that a request asks for.
+    pub(super) fn figures(&self, request: Request, settings: &Settings) -> Figures {
+        match request {
+            Request::Ports { ports, columns } => Figures::Ports {
+                ports: ports.iter().filter_map(|port| self.port_figures(*port)).collect(),
+                columns,
+            },
+            Request::Flows { flows, columns, tagged } => Figures::Flows {
+                flows: flows
+                    .iter()
+                    .filter_map(|flow| self.flow_figures(*flow, settings, tagged.include))
+                    .collect(),
+                columns,
+                tagged,
+            },
         }
     }
 

@@ -76,7 +76,7 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it checks links while nothing is sent.
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
-/// Most flows, and rows by their metric tags, whose metrics are written on the control plane's thread: a thousandth of a second.
+/// Most flows, and rows by their metric tags, whose metrics are collected on the control plane's thread: a thousandth of a second.
 const FEW_ROWS: usize = 100;
 
 /// Most configurations that wait for the one that is being set: each is in memory, forty times as large as its text.
@@ -101,7 +101,7 @@ struct Active<'eal> {
     since_rest: Vec<bool>,
     sampler: Sampler,
     /// For each flow, where the counters of its rows are sampled.
-    row_places: Vec<usize>,
+    row_places: Arc<[usize]>,
     captures: Captures,
 }
 
@@ -477,46 +477,40 @@ impl<'run, 'eal> Control<'run, 'eal> {
         reply.await.map(drop).map_err(|_| ending())
     }
 
-    /// Answers with metrics. Those of many flows are read here and written on another thread.
+    /// Answers with metrics. Those of many flows are collected on another thread.
     fn metrics(&mut self, value: &Value, answer: oneshot::Sender<Result<Answer, ApiError>>) {
-        let figures = match self.figures(value) {
-            Ok(figures) => figures,
+        let request = match self.metrics_request(value) {
+            Ok(request) => request,
             Err(error) => return drop(answer.send(Err(error))),
         };
-        if figures.rows() <= FEW_ROWS {
-            return drop(answer.send(Ok(Answer::Json(figures.json()))));
-        }
-        tokio::task::spawn_blocking(move || {
-            if !answer.is_closed() {
-                let text = figures.text();
-                // Others' answers need the memory.
-                drop(figures);
-                drop(answer.send(Ok(Answer::Text(text.into()))));
+        self.active.sample();
+        let settings = self.rules.settings;
+        let rows = |flow: &usize| {
+            let tags = self.active.plan.flows.get(*flow).and_then(|flow| flow.tags.as_ref());
+            1 + tags.map_or(0, |tags| tags.rows)
+        };
+        match &request {
+            metrics::Request::Flows { flows, .. }
+                if flows.iter().map(rows).sum::<usize>() > FEW_ROWS =>
+            {
+                let view = self.active.view();
+                tokio::task::spawn_blocking(move || {
+                    if !answer.is_closed() {
+                        let text = view.figures(request, &settings).text();
+                        drop(answer.send(Ok(Answer::Text(text.into()))));
+                    }
+                });
             }
-        });
+            _ => {
+                let figures = self.active.figures(request, &settings);
+                drop(answer.send(Ok(Answer::Json(figures.json()))));
+            }
+        }
     }
 
-    fn figures(&mut self, value: &Value) -> Result<metrics::Figures, ApiError> {
-        let active = &mut self.active;
-        let ports: Vec<&str> = active.plan.ports.iter().map(|port| port.name.as_str()).collect();
-        let flows: Vec<_> = active.plan.flows.iter().map(metrics::Known::from).collect();
-        let request = metrics::validate(value, &ports, &flows)?;
-        active.sample();
-        let settings = &self.rules.settings;
-        Ok(match request {
-            metrics::Request::Ports { ports, columns } => metrics::Figures::Ports {
-                ports: ports.iter().filter_map(|port| active.port_figures(*port)).collect(),
-                columns,
-            },
-            metrics::Request::Flows { flows, columns, tagged } => metrics::Figures::Flows {
-                flows: flows
-                    .iter()
-                    .filter_map(|flow| active.flow_figures(*flow, settings, tagged.include))
-                    .collect(),
-                columns,
-                tagged,
-            },
-        })
+    fn metrics_request(&self, value: &Value) -> Result<metrics::Request, ApiError> {
+        let flows: Vec<_> = self.active.plan.flows.iter().map(metrics::Known::from).collect();
+        metrics::validate(value, &self.port_names(), &flows)
     }
 
     fn set_links(&mut self, up: bool, ports: &[usize]) -> Result<Answer, ApiError> {

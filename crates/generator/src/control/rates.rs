@@ -27,6 +27,11 @@ impl Sampler {
         Sampler { at: Instant::now(), last: counters, rates: Vec::new() }
     }
 
+    /// The rates, for another thread; no sample is taken there.
+    pub fn rates(&self) -> Self {
+        Sampler { at: self.at, last: Vec::new(), rates: self.rates.clone() }
+    }
+
     /// Returns true if a sample is taken now.
     pub fn is_due(&self, now: Instant) -> bool {
         now.saturating_duration_since(self.at) >= SPACING

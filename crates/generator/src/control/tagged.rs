@@ -224,7 +224,7 @@ mod tests {
             books.rx[receiver].flows[1].rows.as_ref().unwrap().add(&key(value), 1, 60, now);
         };
         // One thread has rows for 1 and 2, and so none for 0; the other one has room.
-        [(1, 10), (2, 11), (0, 12)].map(|(value, now)| received(0, value, now));
+        [(1, 10), (2, 11), (0, 12)].iter().for_each(|(value, now)| received(0, *value, *now));
         received(1, 1, 9);
         let mut sums = BTreeMap::new();
         let other = add_up(&books, 1, &mut sums, |counter| (counter + 1) as f64);

@@ -97,16 +97,6 @@ pub enum Figures {
 }
 
 impl Figures {
-    /// How many flows, rows and ports there are.
-    pub fn rows(&self) -> usize {
-        match self {
-            Figures::Ports { ports, .. } => ports.len(),
-            Figures::Flows { flows, .. } => {
-                flows.iter().map(|flow| 1 + flow.tagged.as_ref().map_or(0, Vec::len)).sum()
-            }
-        }
-    }
-
     /// The answer.
     pub fn json(&self) -> Value {
         match self {
