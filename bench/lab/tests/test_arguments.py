@@ -16,6 +16,7 @@ PACKAGES = Path(__file__).parents[1]
 PROGRAMS = [
     ("acl", ["twenty"]),
     ("acl", ["20", "0"]),
+    ("flow_costs", ["0"]),
     ("generator_speed", ["-1"]),
     ("lookups", ["0"]),
     ("lookups", ["1"]),

@@ -14,6 +14,7 @@ from conftest import telemetry_server  # noqa: F401 - a fixture
 from linerate.host.errors import ProcessError, TrialError
 from linerate.links.eal import Memory
 from linerate.telemetry.client import Telemetry
+from linerate_bench import flow_costs
 from linerate_bench import generator_speed as generator_bench
 from linerate_bench.generator_speed import (
     BEDS,
@@ -177,3 +178,20 @@ def test_testpmd_polls_on_the_one_cpu_and_waits_on_its_input(
     for option in ("--no-huge", "net_null0,size=60,no-rx=1", "--forward-mode=flowgen",
                    "--txpkts=60", "--burst=32", "--total-num-mbufs=16384"):  # fmt: skip
         assert option in command.argv
+
+
+def test_costs_of_flows_are_medians_and_the_longest_wait() -> None:
+    one, many = flow_costs.CASES[0], flow_costs.Case(16_384, "tag as sent")
+    rounds = [
+        {one: flow_costs.Figures(cycles, 1.0, 0.001, 0.002, 0.003, held_up)}
+        for cycles, held_up in ((40.0, 0.01), (90.0, 0.5), (42.0, 0.02))
+    ]
+    head, first, *others = flow_costs.table(rounds)
+    assert head.split() == ["cycles/frame", "MiB", "set", "start", "metrics", "held", "up"]
+    assert first.split() == ["1", "flow", "42.0", "1", "1", "ms", "2", "ms", "3", "ms", "500", "ms"]
+    assert all(line.endswith("absent") for line in others)
+    assert many.name == "16,384 flows, tag as sent"
+    made = flow_costs.configuration(many)["flows"]
+    assert len(made) == 16_384
+    assert "metric_tags" in made[-1]["packet"][2]["udp"]["src_port"]
+    assert "metric_tags" not in str(flow_costs.configuration(one))

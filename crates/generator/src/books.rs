@@ -5,11 +5,16 @@
 //! stored but is the sum of `accepted`, `lost_at_ingress` and `refused`, so that the books close at
 //! every moment. If several threads receive, each has its own book, and readers add them up.
 
+pub mod rows;
+
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU8, Ordering};
 
 use measure::{Cell, DelayBooks, Distribution, SequenceBooks};
 
 use crate::ranges::Ranges;
+use crate::tags::Tags;
+use rows::{Rows, Sent};
 
 /// The state of a flow.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -58,6 +63,8 @@ pub struct TxBooks {
     pub accepted_disturbed: Cell,
     /// Disturbed frames lost because the link's ring was full.
     pub lost_disturbed: Cell,
+    /// For flows with metric tags of what is sent.
+    pub tagged: Option<Box<Sent>>,
     state: AtomicU8,
 }
 
@@ -114,6 +121,9 @@ impl TxBooks {
         }
         self.gaps.clear();
         self.disturbed.clear();
+        if let Some(tagged) = &self.tagged {
+            tagged.clear();
+        }
     }
 }
 
@@ -176,6 +186,8 @@ pub struct RxBooks {
     pub missing_disturbed: Cell,
     /// Latency and jitter, for flows with stamps.
     pub delays: Option<Box<DelayBooks>>,
+    /// Counts by metric tags, for flows that have such.
+    pub rows: Option<Box<Rows>>,
 }
 
 impl RxBooks {
@@ -195,6 +207,9 @@ impl RxBooks {
         self.sequence.clear();
         if let Some(delays) = &self.delays {
             delays.clear();
+        }
+        if let Some(rows) = &self.rows {
+            rows.clear();
         }
     }
 }
@@ -276,32 +291,54 @@ pub struct Books {
 }
 
 /// What is recorded about a flow's received frames, besides their number.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Told {
     /// Their order, with a histogram of the extents of reordered ones: 28 KiB on each thread that receives.
     pub order: bool,
     /// Latency and its variation, from stamps: 56 KiB on each thread that receives.
     pub delays: bool,
+    /// True if no histograms are kept: neither of order and delays nor of gaps between departures.
+    pub lean: bool,
+    /// Counts by metric tags: about 80 bytes for each row on each thread that receives.
+    pub tags: Option<Arc<Tags>>,
 }
 
 impl Books {
     /// Empty books for flows that record `told`. `receivers` threads receive.
     pub fn new(told: &[Told], ports: usize, receivers: usize) -> Self {
-        let sequence = |order: bool| match order {
+        let sequence = |told: &Told| match told.order && !told.lean {
             true => SequenceBooks::with_extents(),
             false => SequenceBooks::default(),
         };
+        let delays = |told: &Told| match told.lean {
+            true => DelayBooks::without_histograms(),
+            false => DelayBooks::default(),
+        };
         let flow = |told: &Told| RxBooks {
-            sequence: sequence(told.order),
-            delays: told.delays.then(Box::default),
+            sequence: sequence(told),
+            delays: told.delays.then(|| Box::new(delays(told))),
+            rows: told.tags.clone().map(|tags| Box::new(Rows::new(tags))),
             ..RxBooks::default()
         };
         let receiver = || ReceiverBooks {
             flows: told.iter().map(flow).collect(),
             ports: std::iter::repeat_with(PortBooks::default).take(ports).collect(),
         };
+        let gaps = |told: &Told| match told.lean {
+            true => Distribution::without_histogram(),
+            false => Distribution::default(),
+        };
+        let sent = |told: &Told| TxBooks {
+            gaps: gaps(told),
+            tagged: told
+                .tags
+                .clone()
+                .filter(|tags| tags.need_numbers())
+                .map(|tags| Box::new(Sent::new(tags))),
+            ..TxBooks::default()
+        };
         Books {
-            tx: told.iter().map(|_| TxBooks::default()).collect(),
+            tx: told.iter().map(sent).collect(),
             rx: std::iter::repeat_with(receiver).take(receivers).collect(),
             gaps: std::iter::repeat_with(Distribution::default).take(ports).collect(),
         }
@@ -418,7 +455,7 @@ mod tests {
 
     #[test]
     fn receiving_threads_add_up() {
-        let all = Told { order: true, delays: true };
+        let all = Told { order: true, delays: true, ..Told::default() };
         let books = Books::new(&[Told::default(), all], 1, 2);
         books.rx[0].flows[1].received.add(3);
         books.rx[1].flows[1].received.add(4);

@@ -33,5 +33,6 @@ pub mod replay;
 pub mod sandbox;
 pub mod stale;
 pub mod start;
+pub mod tags;
 pub mod telemetry;
 pub mod tls;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! A valid configuration: the meaning of the OTG model, without its JSON.
 
+use std::sync::Arc;
+
 use packet::frame::{FrameSpec, SignatureSpec};
 
 use crate::capture::CapturePlan;
@@ -8,11 +10,14 @@ use crate::location::Location;
 use crate::neighbors::{Hop, Interface};
 use crate::pacing::FrameRate;
 use crate::replay::{Frames, Timing};
+use crate::tags::Tags;
 
 /// Most ports of a configuration.
 pub const MAX_PORTS: usize = 16;
-/// Most flows of a configuration.
-pub const MAX_FLOWS: usize = 1024;
+/// Most flows of a configuration: as many as a short mark can name.
+pub const MAX_FLOWS: usize = 16_384;
+/// Above so many flows, none has histograms: those of 16,384 flows would take gigabytes.
+pub const MAX_WITH_HISTOGRAMS: usize = 1024;
 
 /// Ports, flows and captures.
 #[derive(Clone, Debug, Default)]
@@ -67,6 +72,8 @@ pub struct FlowPlan {
     pub delay: Wait,
     /// What is measured.
     pub metrics: Metrics,
+    /// What tells the rows of its tagged metrics apart; `None` where it has none.
+    pub tags: Option<Arc<Tags>>,
 }
 
 /// Where a flow's frames come from.
@@ -142,11 +149,20 @@ pub struct Metrics {
     pub timestamps: bool,
     /// True if its frames carry stamps, so that latency and jitter are measured.
     pub latency: bool,
+    /// True if frames are counted by the port where they arrive, too.
+    pub rx_name: bool,
 }
 
 impl Default for Metrics {
     fn default() -> Self {
-        Metrics { enable: false, loss: false, rx_tx_ratio: 1.0, timestamps: false, latency: false }
+        Metrics {
+            enable: false,
+            loss: false,
+            rx_tx_ratio: 1.0,
+            timestamps: false,
+            latency: false,
+            rx_name: false,
+        }
     }
 }
 

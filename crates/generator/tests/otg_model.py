@@ -87,6 +87,7 @@ BASES: dict[str, dict[str, Any]] = {
         "flows": [{**FLOW, "rate": {"choice": "pps", "pps": 10}}],
     },
     "CaptureRequest": {"port_name": "p1"},
+    "FlowMetricTagFilter": {"name": "rx_name"},
 }
 # Values in place of those that the types suggest.
 SAMPLES: dict[tuple[str, str], list[Any]] = {
@@ -114,7 +115,10 @@ SAMPLES: dict[tuple[str, str], list[Any]] = {
     ("Config", "flows"): [[FLOW]],
     ("FlowsUpdate", "flows"): [[{**FLOW, "rate": {"choice": "pps", "pps": 10}}]],
     ("FlowsUpdate", "property_names"): [["rate"]],
+    ("FlowMetricTagFilter", "name"): ["rx_name"],
 }
+# Some fields have one bit.
+TAG_SAMPLES: dict[str, list[Any]] = {"offset": [0], "length": [1]}
 BY_NAME: dict[str, list[Any]] = {
     "port_names": [["p1"]], "port_name": ["p1"], "tx_name": ["p1"], "rx_name": ["p1"],
     "rx_names": [["p1"]], "flow_names": [["f0"]], "location": ["ring:q"], "name": ["another"],
@@ -210,6 +214,8 @@ def samples(kind: str, name: str) -> list[Any]:
     named = BY_NAME.get(name) if spec["type"] in (str, list) else None
     if found := SAMPLES.get((kind, name)) or named:
         return found
+    if kind.endswith("MetricTag") and name in TAG_SAMPLES:
+        return TAG_SAMPLES[name]
     if "enum" in spec:
         return [[word] for word in spec["enum"]] if spec["type"] is list else list(spec["enum"])
     default = CLASSES[kind]._DEFAULTS.get(name)
@@ -377,7 +383,7 @@ class Walk:
 
     def _prepare(self) -> None:
         """What other requests are about: a port that is captured and up, devices, and a flow."""
-        metrics = {"enable": True}
+        metrics = {"enable": True, "predefined_metric_tags": {"rx_name": True}}
         config = {
             "ports": [PORT],
             "devices": DEVICES,

@@ -54,7 +54,7 @@ def test_wrong_requests_are_answered_by_name(ring: Generator) -> None:
         ("POST", "/config", b'{"ports":[],"ports":[]}', 400, ""),
         ("POST", "/config", b'{"a":' * 100_000, 400, ""),
         ("POST", "/config", b'{"flows":' + b"[" * 5_000 + b"]" * 5_000 + b"}", 400, ""),
-        ("POST", "/config", b" " * (9 << 20), 413, ""),
+        ("POST", "/config", b" " * (33 << 20), 413, ""),
         ("POST", "/config", json.dumps({"ports": [port] * 65}), 400, "ports"),
         ("POST", "/config", json.dumps({"flows": [{}] * 10_000}), 400, "flows"),
         ("POST", "/config", json.dumps({"flows": {"name": 1}}), 400, "flows: "),

@@ -130,8 +130,8 @@ def test_columns_are_chosen(ring: Generator) -> None:
         (lambda c: setattr(c.flows[0].rate, "percentage", 10), "flows[0].rate.percentage"),
         (lambda c: setattr(c.flows[0].duration.continuous, "gap", 13), "flows[0].duration.con"),
         (
-            lambda c: c.flows[0].packet[1].src.metric_tags.add(name="t"),
-            "flows[0].packet[1].ipv4.src.metric_tags",
+            lambda c: c.flows[0].packet[1].src.metric_tags.add(name="t", offset=1),
+            "flows[0].packet[1].ipv4.src.metric_tags[0]",
         ),
         (
             lambda c: setattr(c.flows[0].packet[1].src.auto, "choice", "dhcp"),
@@ -142,7 +142,7 @@ def test_columns_are_chosen(ring: Generator) -> None:
             lambda c: c.flows[0].tx_rx.device.deserialize({"tx_names": ["d"], "rx_names": ["e"]}),
             "flows[0].tx_rx.device.tx_names[0]",
         ),
-        (lambda c: c.flows[0].egress_packet.ethernet(), "flows[0].egress_packet"),
+        (lambda c: c.flows[0].egress_packet.rsvp(), "flows[0].egress_packet[0].rsvp"),
         (lambda c: c.flows.append(published().flows[0]), "flows[1].name"),
         (
             lambda c: setattr(c.devices.device(name="d")[-1].bgp, "router_id", "1.1.1.1"),

@@ -32,6 +32,19 @@ pub struct DelayBooks {
 }
 
 impl DelayBooks {
+    /// Without histograms: minimum, mean and maximum, and jitter, but no quantiles.
+    #[must_use]
+    pub fn without_histograms() -> Self {
+        let lean = Distribution::without_histogram;
+        DelayBooks {
+            latency: lean(),
+            ipdv: lean(),
+            ipdv_longer: Cell::new(0),
+            ipdv_shorter: Cell::new(0),
+            jitter: Cell::new(0),
+        }
+    }
+
     /// RFC 3550's interarrival jitter, in cycles; none before the first frame.
     #[must_use]
     pub fn jitter(&self) -> Option<f64> {

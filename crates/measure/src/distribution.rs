@@ -33,12 +33,28 @@ impl Distribution {
     /// No values yet.
     #[must_use]
     pub fn new() -> Self {
+        Self::with(Counters::new())
+    }
+
+    /// The same without a histogram: only number, sum, minimum and maximum, in 40 bytes instead of 28 KiB.
+    ///
+    /// ```
+    /// let spans = measure::Distribution::without_histogram();
+    /// spans.add(1_000, 2);
+    /// assert_eq!((spans.count(), spans.max(), spans.quantile(0.5)), (2, Some(1_000), None));
+    /// ```
+    #[must_use]
+    pub fn without_histogram() -> Self {
+        Self::with(Counters::none())
+    }
+
+    fn with(counters: Counters) -> Self {
         Self {
             count: AtomicU64::new(0),
             sum: Cell::new(0),
             min: Cell::new(u64::MAX),
             max: Cell::new(0),
-            counters: Counters::new(),
+            counters,
         }
     }
 

@@ -34,9 +34,9 @@ const fn value(index: usize) -> u64 {
 }
 
 /// Counts values from 0 to [`LARGEST`]: those below 256 exactly, larger ones to one part in 128.
-/// Takes 28 KiB.
+/// Takes 28 KiB, or nothing if it counts nothing ([`Counters::none`]).
 #[derive(Debug)]
-pub struct Counters(Box<[Cell; COUNTERS]>);
+pub struct Counters(Option<Box<[Cell; COUNTERS]>>);
 
 impl Default for Counters {
     fn default() -> Self {
@@ -48,26 +48,44 @@ impl Counters {
     /// Makes counters that have counted nothing.
     #[must_use]
     pub fn new() -> Self {
-        Self(Box::new([const { Cell::new(0) }; COUNTERS]))
+        Self(Some(Box::new([const { Cell::new(0) }; COUNTERS])))
+    }
+
+    /// Makes counters that never count anything and take no memory.
+    ///
+    /// ```
+    /// let counters = measure::Counters::none();
+    /// counters.add(7, 1);
+    /// assert_eq!((counters.count(), counters.quantile(0.5)), (0, None));
+    /// ```
+    #[must_use]
+    pub const fn none() -> Self {
+        Self(None)
+    }
+
+    /// The counters; none if nothing is counted.
+    fn cells(&self) -> &[Cell] {
+        self.0.as_ref().map_or(&[], |cells| cells.as_slice())
     }
 
     /// Counts a value `times` times. Only the writer may call this.
     #[inline]
     pub fn add(&self, value: u64, times: u64) {
-        if let Some(counter) = self.0.get(index(value.min(LARGEST))) {
+        let Some(cells) = &self.0 else { return };
+        if let Some(counter) = cells.get(index(value.min(LARGEST))) {
             counter.add(times);
         }
     }
 
     /// Clears everything. Only the writer may call this.
     pub fn clear(&self) {
-        self.0.iter().for_each(|counter| counter.set(0));
+        self.cells().iter().for_each(|counter| counter.set(0));
     }
 
     /// Number of values counted.
     #[must_use]
     pub fn count(&self) -> u64 {
-        self.0.iter().map(Cell::get).sum()
+        self.cells().iter().map(Cell::get).sum()
     }
 
     /// The value that the share `quantile` (0 to 1) of the values does not exceed, rounded up to
@@ -76,7 +94,7 @@ impl Counters {
     #[must_use]
     pub fn quantile(&self, quantile: f64) -> Option<u64> {
         // One copy, so that the rank belongs to the values that are summed.
-        let counts: Vec<u64> = self.0.iter().map(Cell::get).collect();
+        let counts: Vec<u64> = self.cells().iter().map(Cell::get).collect();
         let total: u64 = counts.iter().sum();
         let rank = ((quantile.clamp(0.0, 1.0) * total as f64).ceil() as u64).clamp(1, total.max(1));
         let mut passed = 0u64;

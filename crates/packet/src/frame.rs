@@ -121,7 +121,15 @@ impl Header {
         value
     }
 
-    /// What a field was set to; `None` if it was not, or if there is no such field.
+    /// What a field was set to last; `None` when it is left to its rule.
+    ///
+    /// ```
+    /// use packet::{frame::{FieldValue, Header}, headers};
+    /// let header = Header::new(&headers::UDP).with("src_port", 7)?;
+    /// assert_eq!(header.get("src_port"), Some(&FieldValue::from(7)));
+    /// assert_eq!(header.get("dst_port"), None);
+    /// # Ok::<(), packet::frame::FrameError>(())
+    /// ```
     pub fn get(&self, field: &str) -> Option<&FieldValue> {
         self.kind.field(field).and_then(|kind| self.value(kind))
     }

@@ -174,6 +174,11 @@ class OtgClient:
                 reason = f"no answer within {self._access.timeout_s:g} s"
             raise GeneratorError(f"{self.name}: {what}: {reason}") from error
 
+    @property
+    def user(self) -> tuple[str, str] | None:
+        """Return the name and password with which it connects, if it has any."""
+        return self._access.user
+
     def version(self) -> str:
         """Return its version; raises `GeneratorError` if it does not speak OTG."""
         found = self._call("get version", self._api.get_version)

@@ -62,7 +62,9 @@ impl Client {
         self.calls.blocking_send(Message { call, answer, alone: None }).map_err(|_| gone())?;
         match reply.blocking_recv().map_err(|_| gone())?? {
             Answer::Json(value) => Ok(value),
-            Answer::Text(_) | Answer::File(_) => Ok(Value::Null),
+            Answer::Text(text) => serde_json::from_slice(&text)
+                .map_err(|error| ApiError::internal(format!("an answer cannot be read: {error}"))),
+            Answer::File(_) => Ok(Value::Null),
         }
     }
 

@@ -358,6 +358,7 @@ fn replay_plan(
         duration,
         delay: Wait::NONE,
         metrics: Metrics::default(),
+        tags: None,
     })
 }
 

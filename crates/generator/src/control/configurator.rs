@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc::Sender, oneshot};
 
 use super::ports::{Entry, Ports};
-use super::{Active, Captures, Devices, Rules, Sampler, ending, no_warnings, setups};
+use super::{Active, Captures, Devices, Rules, Sampler, ending, no_warnings, setups, tagged};
 use crate::books::{Books, Earlier, Told};
 use crate::engine::{Change, GivenUp, Settings, Source, Station, layout};
 use crate::neighbors;
@@ -25,7 +25,7 @@ use crate::otg::server::{Answer, Ready};
 use crate::otg::update::Update;
 use crate::otg::{ApiError, config, update};
 use crate::pacing::LineRate;
-use crate::plan::{self, FlowPlan, Plan, PortPlan};
+use crate::plan::{self, FlowPlan, MAX_WITH_HISTOGRAMS, Plan, PortPlan};
 use packet::MacAddr;
 
 /// A request that is handled on this thread.
@@ -243,9 +243,12 @@ impl<'eal> Configurator<'eal> {
                 return Err(error);
             }
         };
+        let lean = plan.flows.len() > MAX_WITH_HISTOGRAMS;
         let told = |flow: &FlowPlan| Told {
+            lean,
             order: flow.metrics.enable && flow.mark().is_numbered(),
             delays: flow.is_stamped(),
+            tags: flow.tags.clone(),
         };
         let told: Vec<Told> = plan.flows.iter().map(told).collect();
         let books = Arc::new(Books::new(&told, plan.ports.len(), setup.receivers));
@@ -264,6 +267,7 @@ impl<'eal> Configurator<'eal> {
             homes: setup.homes,
             books: books.clone(),
             sampler: Sampler::default(),
+            row_places: tagged::places(&books).into(),
             plan: Arc::new(plan),
         };
         let stations = Station::all(settings, setup.work, &setup.expected, &books);

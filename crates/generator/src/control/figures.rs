@@ -6,10 +6,10 @@ use std::time::Instant;
 use dpdk::telemetry::Value;
 use measure::{Counters, DelayBooks, histogram};
 
-use super::Active;
+use super::{Active, tagged};
 use crate::books::{Earlier, RxBooks, State, TxBooks};
 use crate::engine::{Mode, Settings};
-use crate::otg::metrics::{FlowFigures, Latency, PortFigures, Traffic};
+use crate::otg::metrics::{Figures, FlowFigures, Latency, PortFigures, Request, Traffic};
 use crate::plan::{Duration, FlowPlan, Mark};
 use crate::telemetry::{Histogram, Question, Subject};
 
@@ -28,8 +28,45 @@ type Entries = Vec<(&'static str, Value)>;
 impl Active<'_> {
     /// Samples all counters, for the rates.
     pub(super) fn sample(&mut self) {
-        let counters = self.counters();
-        self.sampler.look(Instant::now(), counters);
+        let now = Instant::now();
+        if self.sampler.is_due(now) {
+            let counters = self.counters();
+            self.sampler.look(now, counters);
+        }
+    }
+
+    /// What flows' figures are made of, for another thread: no ports and captures.
+    pub(super) fn view(&self) -> Active<'static> {
+        Active {
+            plan: self.plan.clone(),
+            books: self.books.clone(),
+            sampler: self.sampler.rates(),
+            row_places: self.row_places.clone(),
+            ..Active::default()
+        }
+    }
+
+    /// The figures that a request asks for.
+    pub(super) fn figures(&self, request: Request, settings: &Settings) -> Figures {
+        match request {
+            Request::Ports { ports, columns } => Figures::Ports {
+                ports: ports.iter().filter_map(|port| self.port_figures(*port)).collect(),
+                columns,
+            },
+            Request::Flows { flows, columns, tagged } => Figures::Flows {
+                flows: flows
+                    .iter()
+                    .filter_map(|flow| self.flow_figures(*flow, settings, tagged.include))
+                    .collect(),
+                columns,
+                tagged,
+            },
+        }
+    }
+
+    /// How many counters come before those of rows.
+    pub(super) fn sampled_before_rows(&self) -> usize {
+        self.plan.flows.len() * PER_FLOW + self.plan.ports.len() * PER_PORT
     }
 
     /// The counters whose rates are reported.
@@ -45,7 +82,9 @@ impl Active<'_> {
             let frames = books.port_sum(port, |books| books.frames.get());
             [frames, with_fcs(books.port_sum(port, |books| books.bytes.get()), frames)]
         });
-        flows.chain(ports).collect()
+        let mut all = flows.chain(ports).collect();
+        tagged::counters(books, &mut all);
+        all
     }
 
     fn sent(&self, index: usize, books: &TxBooks) -> Traffic {
@@ -64,7 +103,13 @@ impl Active<'_> {
         books.filter(|books| books.received.get() > 0).collect()
     }
 
-    pub(super) fn flow_figures(&self, index: usize, settings: &Settings) -> Option<FlowFigures> {
+    /// A flow's figures, with its rows by metric tags if they are wanted.
+    pub(super) fn flow_figures(
+        &self,
+        index: usize,
+        settings: &Settings,
+        tagged: bool,
+    ) -> Option<FlowFigures> {
         let (flow, books) = (self.plan.flows.get(index)?, self.books.tx.get(index)?);
         let frames = self.books.rx_sum(index, |rx| rx.received.get());
         let name = |port: usize| self.plan.ports.get(port).map(|port| port.name.clone());
@@ -95,6 +140,7 @@ impl Active<'_> {
             loss_pace: self.plan.loss_duration.then(|| pace(books, settings)).flatten(),
             timestamps_ns: timestamps.map(|(first, last)| (since(first), since(last))),
             latency: latency(&rx, settings).filter(|_| flow.metrics.latency),
+            tagged: tagged.then(|| self.tagged_figures(index, settings)).flatten(),
         })
     }
 
@@ -344,7 +390,7 @@ fn add_histograms(entries: &mut Entries, texts: Vec<(&'static str, String)>) {
     }
 }
 
-fn with_fcs(bytes: u64, frames: u64) -> u64 {
+pub(super) fn with_fcs(bytes: u64, frames: u64) -> u64 {
     bytes + frames * packet::FCS_LEN as u64
 }
 

@@ -17,6 +17,8 @@ use crate::plan::{FlowPlan, Mark, Plan, Source};
 
 /// Most warnings that are spelled out; the others are counted.
 const MAX_WARNINGS: usize = 50;
+/// Most flows that are known by header fields: each is compared with every other, and a received frame with some of them.
+const MAX_BY_FIELDS: usize = 1024;
 /// Most faults of one configuration that are reported.
 const MAX_FAULTS: usize = 50;
 
@@ -72,7 +74,14 @@ pub fn marks(plan: &Plan) -> Result<Marks, ApiError> {
             flows.push(Unsigned { index, plan: flow, spec, rule, counted, rewritten: false });
         }
     }
-    if flows.iter().any(|flow| flow.counted) {
+    let counted = flows.iter().filter(|flow| flow.counted).count();
+    if counted > MAX_BY_FIELDS {
+        return Err(ApiError::invalid(vec![format!(
+            "flows: {counted} flows have frames without room for a mark; at most {MAX_BY_FIELDS} can be known by their header \
+             fields: choose larger frames"
+        )]));
+    }
+    if counted > 0 {
         tell_apart(&mut flows)?;
     }
     let rules = |flows: &mut dyn Iterator<Item = &Unsigned<'_>>| {
@@ -81,7 +90,7 @@ pub fn marks(plan: &Plan) -> Result<Marks, ApiError> {
         Classifier::new(flows.filter_map(numbered))
     };
     let classifier = rules(&mut flows.iter().filter(|flow| flow.counted));
-    if flows.iter().any(|flow| flow.counted) {
+    if counted > 0 {
         files(plan, &classifier)?;
     }
     let short = short(plan);
@@ -183,7 +192,8 @@ fn warnings(plan: &Plan, unsigned: &[Unsigned<'_>]) -> Vec<String> {
                 "the 8-byte mark tells loss, order and duplicates, but no latency".to_owned()
             }
             Mark::Fields => {
-                let own = unsigned.iter().find(|other| other.index == index);
+                let own = unsigned.binary_search_by_key(&index, |other| other.index);
+                let own = own.ok().and_then(|at| unsigned.get(at));
                 let rewritten = match own.is_some_and(|own| own.rewritten) {
                     true => {
                         ", MAC addresses, priorities, MPLS labels and destinations before segments among them"

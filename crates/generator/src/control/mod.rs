@@ -22,6 +22,7 @@ mod packet_ring;
 mod ports;
 mod rates;
 mod setups;
+mod tagged;
 mod traffic;
 
 use std::collections::VecDeque;
@@ -80,6 +81,9 @@ const PATIENCE: Duration = Duration::from_secs(1);
 /// How often it checks links while nothing is sent.
 const LOOK_AT_LINKS: Duration = Duration::from_secs(1);
 
+/// Most flows, and rows by their metric tags, whose metrics are collected on the control plane's thread: a thousandth of a second.
+const FEW_ROWS: usize = 100;
+
 /// Most configurations that wait for the one that is being set: each is in memory, forty times as large as its text.
 const MAX_WAITING: usize = 16;
 
@@ -101,6 +105,8 @@ struct Active<'eal> {
     /// books include it.
     since_rest: Vec<bool>,
     sampler: Sampler,
+    /// For each flow, where the counters of its rows are sampled.
+    row_places: Arc<[usize]>,
     captures: Captures,
     devices: Devices,
 }
@@ -344,7 +350,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 let task = Task::Edit(edit, value, self.current());
                 return self.begin(task, message.answer, message.alone);
             }
-            Call::Metrics(value) => self.metrics(&value),
+            Call::Metrics(value) => return self.metrics(&value, message.answer),
             Call::States(value) => self.states(&value),
             Call::Capture(value) => match capture::request(&value, &self.port_names()) {
                 Ok(_) => return self.queue_file(value, message.answer),
@@ -490,30 +496,40 @@ impl<'run, 'eal> Control<'run, 'eal> {
         reply.await.map(drop).map_err(|_| ending())
     }
 
-    fn metrics(&mut self, value: &Value) -> Result<Answer, ApiError> {
-        let active = &mut self.active;
-        let ports: Vec<&str> = active.plan.ports.iter().map(|port| port.name.as_str()).collect();
-        let flows: Vec<(&str, bool)> = active
-            .plan
-            .flows
-            .iter()
-            .map(|flow| (flow.name.as_str(), flow.metrics.enable))
-            .collect();
-        let request = metrics::validate(value, &ports, &flows)?;
-        active.sample();
-        Ok(Answer::Json(match request {
-            metrics::Request::Ports { ports, columns } => metrics::port_metrics(
-                &ports.iter().filter_map(|port| active.port_figures(*port)).collect::<Vec<_>>(),
-                &columns,
-            ),
-            metrics::Request::Flows { flows, columns } => metrics::flow_metrics(
-                &flows
-                    .iter()
-                    .filter_map(|flow| active.flow_figures(*flow, &self.rules.settings))
-                    .collect::<Vec<_>>(),
-                &columns,
-            ),
-        }))
+    /// Answers with metrics. Those of many flows are collected on another thread.
+    fn metrics(&mut self, value: &Value, answer: oneshot::Sender<Result<Answer, ApiError>>) {
+        let request = match self.metrics_request(value) {
+            Ok(request) => request,
+            Err(error) => return drop(answer.send(Err(error))),
+        };
+        self.active.sample();
+        let settings = self.rules.settings;
+        let rows = |flow: &usize| {
+            let tags = self.active.plan.flows.get(*flow).and_then(|flow| flow.tags.as_ref());
+            1 + tags.map_or(0, |tags| tags.rows)
+        };
+        match &request {
+            metrics::Request::Flows { flows, .. }
+                if flows.iter().map(rows).sum::<usize>() > FEW_ROWS =>
+            {
+                let view = self.active.view();
+                tokio::task::spawn_blocking(move || {
+                    if !answer.is_closed() {
+                        let text = view.figures(request, &settings).text();
+                        drop(answer.send(Ok(Answer::Text(text.into()))));
+                    }
+                });
+            }
+            _ => {
+                let figures = self.active.figures(request, &settings);
+                drop(answer.send(Ok(Answer::Json(figures.json()))));
+            }
+        }
+    }
+
+    fn metrics_request(&self, value: &Value) -> Result<metrics::Request, ApiError> {
+        let flows: Vec<_> = self.active.plan.flows.iter().map(metrics::Known::from).collect();
+        metrics::validate(value, &self.port_names(), &flows)
     }
 
     fn set_links(&mut self, up: bool, ports: &[usize]) -> Result<Answer, ApiError> {

@@ -27,12 +27,22 @@ impl Sampler {
         Sampler { at: Instant::now(), last: counters, rates: Vec::new() }
     }
 
+    /// The rates, for another thread; no sample is taken there.
+    pub fn rates(&self) -> Self {
+        Sampler { at: self.at, last: Vec::new(), rates: self.rates.clone() }
+    }
+
+    /// Returns true if a sample is taken now.
+    pub fn is_due(&self, now: Instant) -> bool {
+        now.saturating_duration_since(self.at) >= SPACING
+    }
+
     /// Takes a sample of the counters, which must always be the same ones in the same order.
     pub fn look(&mut self, now: Instant, counters: Vec<u64>) {
-        let passed = now.saturating_duration_since(self.at);
-        if passed < SPACING {
+        if !self.is_due(now) {
             return;
         }
+        let passed = now.saturating_duration_since(self.at);
         self.last.resize(counters.len(), 0);
         let rate =
             |(now, last): (&u64, &u64)| now.saturating_sub(*last) as f64 / passed.as_secs_f64();

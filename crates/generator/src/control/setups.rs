@@ -14,7 +14,7 @@ use crate::engine::timetable::{Pace, Tact};
 use crate::engine::{Expectations, FlowSetup, Limit, Settings, Work};
 use crate::otg::ApiError;
 use crate::pacing::{FrameRate, Interval, LineRate};
-use crate::plan::{Duration, FlowPlan, Plan, Rate, Source, Wait};
+use crate::plan::{Duration, FlowPlan, MAX_WITH_HISTOGRAMS, Plan, Rate, Source, Wait};
 
 /// The work for a plan, by lcore.
 pub struct Setup {
@@ -70,7 +70,13 @@ pub fn setup(
     if !errors.is_empty() {
         return Err(ApiError::invalid(errors));
     }
-    let Marks { classifier, distinct, warnings } = marks::marks(plan)?;
+    let Marks { classifier, distinct, mut warnings } = marks::marks(plan)?;
+    if plan.flows.len() > MAX_WITH_HISTOGRAMS {
+        warnings.push(format!(
+            "flows: with more than {MAX_WITH_HISTOGRAMS} flows there are no histograms of gaps, latency and \
+             reordering, and no quantiles; all counts, and least, mean and longest latency, are there"
+        ));
+    }
     let expected = Expectations {
         rx_masks: plan.flows.iter().map(FlowPlan::rx_mask).collect(),
         marks: plan.flows.iter().map(FlowPlan::mark).collect(),

@@ -91,6 +91,10 @@ pub(super) struct Receiver {
     integrity: bool,
     /// Recognises frames without a full signature, if there are such flows.
     small: Option<Small>,
+    /// True if any flow has metric tags.
+    tagged: bool,
+    /// True if any flow has tags that differ from frame to frame.
+    by_frame: bool,
     max_bursts: usize,
 }
 
@@ -124,7 +128,13 @@ impl Receiver {
             disturbed: false,
         };
         let lane = |port| Lane { port, tap: None, ear: None, pauses: 0 };
+        let own = books.rx.get(number).map_or(&[][..], |books| &books.flows);
         Receiver {
+            tagged: own.iter().any(|flow| flow.rows.is_some()),
+            by_frame: own
+                .iter()
+                .filter_map(|flow| flow.rows.as_ref())
+                .any(|rows| !rows.tags.only_ports()),
             flows: flows.rx_masks.iter().enumerate().map(flow).collect(),
             lanes: ports.into_iter().map(lane).collect(),
             books,
@@ -225,10 +235,13 @@ impl Receiver {
             books: &books.flows,
             sent: &self.books.tx,
             waited: false,
+            port: lane.port,
             bit: 1 << (lane.port & 63),
             clock_cost: self.clock_cost,
             integrity: self.integrity,
             ear: lane.ear.as_deref_mut(),
+            tagged: self.tagged,
+            by_frame: self.by_frame,
             row: Row::default(),
             count: Count::default(),
         };
@@ -246,7 +259,8 @@ impl Receiver {
                 (0..n).for_each(|i| tap.look(queue.frame(i), now));
             }
             match &self.small {
-                None => drain.see(queue, n, now),
+                None if self.by_frame => drain.see::<R, true>(queue, n, now),
+                None => drain.see::<R, false>(queue, n, now),
                 Some(small) => drain.see_small(small, queue, n, now),
             }
             drain.enter(now);
@@ -312,18 +326,23 @@ struct Drain<'a> {
     sent: &'a [TxBooks],
     /// True if the lcore was away from its CPU while these frames waited in the queue.
     waited: bool,
+    port: usize,
+    /// The port as a bit.
     bit: u64,
     clock_cost: u64,
     integrity: bool,
     ear: Option<&'a mut Ear>,
+    tagged: bool,
+    by_frame: bool,
     row: Row,
     count: Count,
 }
 
 impl Drain<'_> {
-    /// Counts the `n` frames of a queue that were there at `now`.
+    /// Counts the `n` frames of a queue that were there at `now`. `BY_FRAME`: some flows have metric tags that differ from
+    /// frame to frame.
     #[inline]
-    fn see<R: Receive>(&mut self, queue: &R, n: usize, now: u64) {
+    fn see<R: Receive, const BY_FRAME: bool>(&mut self, queue: &R, n: usize, now: u64) {
         let (mut next, mut count, mut bytes, mut all_bytes) = (Successor::default(), 0, 0, 0);
         let mut rest = 0..n;
         // Usually all frames of a burst are one row.
@@ -338,6 +357,9 @@ impl Drain<'_> {
             if self.begin_row(queue.frame(0), now).is_some() {
                 bytes = sum as u64;
                 self.row.count += n as u32;
+                if BY_FRAME {
+                    (0..n).for_each(|i| self.tag(queue.frame(i), i as u32, now));
+                }
                 self.row.bytes += bytes;
                 self.count.bytes += bytes;
                 return;
@@ -356,6 +378,9 @@ impl Drain<'_> {
                     Some(successor) => next = successor,
                     None => continue,
                 }
+            }
+            if BY_FRAME {
+                self.tag(frame, self.row.count + count, now);
             }
             count += 1;
             bytes += frame.len() as u64;
@@ -413,6 +438,26 @@ impl Drain<'_> {
         }
     }
 
+    /// Counts a frame of the present row by the metric tags of its flow, if they differ from frame to frame. It is the
+    /// `nth` of the row.
+    #[inline(never)]
+    fn tag(&self, frame: &[u8], nth: u32, now: u64) {
+        let sequence = self.row.first.wrapping_add(nth);
+        self.tag_one(self.row.flow, sequence, frame, now);
+    }
+
+    /// The same with the low bits of a frame's number; they do not matter if frames have none.
+    #[inline]
+    fn tag_one(&self, flow: u16, sequence: u32, frame: &[u8], now: u64) {
+        let flow = usize::from(flow);
+        let rows = self.books.get(flow).and_then(|books| books.rows.as_deref());
+        let Some(rows) = rows.filter(|rows| !rows.tags.only_ports()) else { return };
+        let sent = self.sent.get(flow).and_then(|books| books.tagged.as_deref());
+        let number = sent.map_or(0, |sent| sent.number(sequence));
+        let key = rows.tags.received(number, frame, self.port);
+        rows.add(&key, 1, frame.len() as u64, now);
+    }
+
     /// Enters the completed row, which was there at `now`, into the books.
     #[inline]
     fn enter(&mut self, now: u64) {
@@ -431,6 +476,9 @@ impl Drain<'_> {
         if row.corrupt > 0 {
             books.corrupt.add(row.corrupt);
             self.count.altered += row.corrupt;
+        }
+        if self.tagged {
+            enter_tagged(books, self.port, count, row.bytes, now);
         }
         if books.first_tsc.get() == 0 {
             books.first_tsc.set(now);
@@ -479,5 +527,13 @@ impl Drain<'_> {
                 flow.delays.see_row(delays, row.first, row.count, transit);
             }
         }
+    }
+}
+
+/// Counts frames of a flow that arrived at a port, if ports are what tells its rows apart.
+#[inline(never)]
+fn enter_tagged(books: &RxBooks, port: usize, frames: u64, bytes: u64, now: u64) {
+    if let Some(rows) = books.rows.as_ref().filter(|rows| rows.tags.only_ports()) {
+        rows.add(&rows.tags.at_port(port), frames, bytes, now);
     }
 }

@@ -40,11 +40,16 @@ pub(super) struct Flow {
     active: bool,
 }
 
+/// Up to so many flows of a queue, one that has ended is removed at once.
+const FEW_FLOWS: usize = 64;
+
 /// The sending side of a queue.
 #[derive(Debug, Default)]
 pub(super) struct Lane {
-    /// Flows that send, as indices into [`Sender::flows`].
+    /// Flows that send, as indices into [`Sender::flows`]; with many, also some that have ended.
     pub active: Vec<u16>,
+    /// How many of them have ended.
+    ended: usize,
     /// Paced, with several flows: next slot and flow.
     pub heap: BinaryHeap<Reverse<(u64, u16)>>,
     pub queued: Runs,
@@ -139,6 +144,8 @@ pub(super) struct Sender {
     pub flows: Vec<Flow>,
     pub lanes: Vec<Lane>,
     pub books: Arc<Books>,
+    /// True if any flow has metric tags of what is sent.
+    pub tagged: bool,
     /// By the flow's index in the configuration: its index here.
     places: Vec<Option<u16>>,
 }
@@ -184,6 +191,7 @@ impl Sender {
             settings,
             flows: flows.into_iter().map(idle).collect(),
             lanes: lanes.into_iter().map(lane).collect(),
+            tagged: books.tx.iter().any(|flow| flow.tagged.is_some()),
             books,
             places,
         }
@@ -383,6 +391,7 @@ impl Sender {
     fn arrange(&mut self, lane: usize) {
         let Some(lane) = self.lanes.get_mut(lane) else { return };
         let flows = &self.flows;
+        lane.ended = 0;
         lane.active.retain(|local| flows.get(usize::from(*local)).is_some_and(|flow| flow.active));
         lane.heap.clear();
         lane.turn = 0;
@@ -392,6 +401,25 @@ impl Sender {
                 lane.end = lane.end.min(flow.end);
                 lane.heap.push(Reverse((flow.timetable.slot(), local)));
             }
+        }
+    }
+
+    /// Ends flows of a queue that have nothing left to send. To remove one from the queue takes as long as there
+    /// are flows, so with many it is done for half of them at a time.
+    #[cold]
+    pub fn finish_some(&mut self, lane: usize, ended: &[u16]) {
+        let mut count = 0;
+        for local in ended {
+            let flow = self.flows.get_mut(usize::from(*local));
+            if let Some(flow) = flow.filter(|flow| flow.active && flow.unsettled == 0) {
+                Self::finish(flow, &self.books, State::Stopped);
+                count += 1;
+            }
+        }
+        let Some(state) = self.lanes.get_mut(lane) else { return };
+        state.ended += count;
+        if state.active.len() <= FEW_FLOWS || 2 * state.ended >= state.active.len() {
+            self.arrange(lane);
         }
     }
 

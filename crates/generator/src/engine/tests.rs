@@ -22,6 +22,7 @@ use super::watch::Watch;
 use super::*;
 use crate::books::{Books, PortBooks, State, Told};
 use crate::pacing::{FrameRate, Interval};
+use crate::tags::Tags;
 
 mod changes;
 mod disturbed;
@@ -30,6 +31,7 @@ mod properties;
 mod receiving;
 mod sending;
 mod small;
+mod tagged;
 
 const HZ: u64 = 1_000_000_000;
 
@@ -182,9 +184,22 @@ impl Bench {
     }
 
     fn with(mode: Mode, flows: Vec<FlowSetup>, expected: &Expectations, ports: Vec<Paper>) -> Self {
+        Bench::tagged(mode, flows, expected, ports, &[])
+    }
+
+    /// The first flows have these tags.
+    fn tagged(
+        mode: Mode,
+        flows: Vec<FlowSetup>,
+        expected: &Expectations,
+        ports: Vec<Paper>,
+        tags: &[Arc<Tags>],
+    ) -> Self {
         let settings = Settings { mode, hz: HZ, late_after: 1000, clock_cost: 20 };
-        let told = Told { order: true, delays: true };
-        let books = Arc::new(Books::new(&vec![told; flows.len()], ports.len(), 1));
+        let told =
+            |flow| Told { order: true, delays: true, lean: false, tags: tags.get(flow).cloned() };
+        let told: Vec<Told> = (0..flows.len()).map(told).collect();
+        let books = Arc::new(Books::new(&told, ports.len(), 1));
         let numbers = (0..ports.len()).collect();
         Bench {
             receiver: Receiver::new(&settings, expected, numbers, books.clone(), 0),

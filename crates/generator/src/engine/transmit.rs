@@ -115,14 +115,14 @@ impl Sender {
         let disturbed = lane.behind.is_some();
         // Write and offer. No free buffers means that the port holds them all: its ring is full.
         let resident = queue.resident();
-        let accepted = match queue.reserve(lane.queued.frames()) {
+        let (written, accepted) = match queue.reserve(lane.queued.frames()) {
             Some(frames) => {
                 write(&mut self.flows, &lane.queued, frames, &mut lane.lens, now, resident);
-                queue.offer()
+                (true, queue.offer())
             }
-            None => 0,
+            None => (false, 0),
         };
-        let mut done = false;
+        let (mut ended, tagged) = (Ended::default(), self.tagged);
         let (flows, books) = (&mut self.flows, &self.books.tx);
         let mut settle = |local: u16, count: u64, lens: Option<&[u16]>| {
             let Some(flow) = flows.get_mut(usize::from(local)) else { return };
@@ -133,6 +133,9 @@ impl Sender {
                     books.bytes.add(bytes_of(flow, count, lens));
                 }
                 None => books.lost_at_ingress.add(count),
+            }
+            if tagged && written {
+                enter_tagged(flow, books, count, lens, now);
             }
             if disturbed {
                 let cell =
@@ -145,7 +148,9 @@ impl Sender {
                 books.intended.add(count);
             }
             flow.unsettled -= count;
-            done |= flow.unsettled == 0;
+            if flow.unsettled == 0 {
+                ended.push(local);
+            }
         };
         let mut lens = lane.lens.as_slice();
         lane.queued.take_front(accepted, |local, count| {
@@ -157,8 +162,10 @@ impl Sender {
             lane.queued.take_front(BURST, |local, count| settle(local, count, None));
             queue.discard();
         }
-        if done || now >= lane.end {
+        if now >= lane.end {
             self.finish_settled(at, now);
+        } else if ended.count > 0 {
+            self.finish_some(at, ended.flows());
         }
     }
 
@@ -166,7 +173,8 @@ impl Sender {
     #[inline]
     fn flood<T: Transmit>(&mut self, at: usize, queue: &mut T, now: u64) {
         let Some(lane) = self.lanes.get_mut(at) else { return };
-        let mut over = now >= lane.end;
+        let over = now >= lane.end;
+        let mut ended = Ended::default();
         if lane.queued.frames() > 0 {
             restamp(&self.flows, &lane.queued, queue.queued(), now);
         }
@@ -196,7 +204,7 @@ impl Sender {
                 lane.queued.push(local, n);
             }
         }
-        let offered = lane.queued.frames();
+        let (offered, tagged) = (lane.queued.frames(), self.tagged);
         if offered > 0 {
             let (flows, books) = (&mut self.flows, &self.books.tx);
             let book = |flows: &[Flow], local: u16| -> Option<&TxBooks> {
@@ -216,10 +224,15 @@ impl Sender {
                 if let Some(books) = books.get(usize::from(flow.setup.index)) {
                     books.accepted.add(count);
                     books.bytes.add(bytes_of(flow, count, own));
+                    if tagged {
+                        enter_tagged(flow, books, count, Some(own), now);
+                    }
                 }
                 if flow.unsettled != u64::MAX {
                     flow.unsettled -= count;
-                    over |= flow.unsettled == 0;
+                    if flow.unsettled == 0 {
+                        ended.push(local);
+                    }
                 }
             });
             if accepted < offered {
@@ -233,7 +246,30 @@ impl Sender {
         }
         if over {
             self.finish_settled(at, now);
+        } else if ended.count > 0 {
+            self.finish_some(at, ended.flows());
         }
+    }
+}
+
+/// Flows of one burst that have nothing left to send.
+#[derive(Default)]
+struct Ended {
+    places: [u16; BURST],
+    count: usize,
+}
+
+impl Ended {
+    #[cold]
+    fn push(&mut self, flow: u16) {
+        if let Some(place) = self.places.get_mut(self.count) {
+            *place = flow;
+            self.count += 1;
+        }
+    }
+
+    fn flows(&self) -> &[u16] {
+        self.places.get(..self.count).unwrap_or_default()
     }
 }
 
@@ -295,6 +331,19 @@ fn bytes_of(flow: &Flow, count: u64, lens: &[u16]) -> u64 {
     match flow.len {
         Some(len) => count * u64::from(len),
         None => lens.iter().map(|len| u64::from(*len)).sum(),
+    }
+}
+
+/// Counts frames by a flow's metric tags, if it has any: those of these lengths if they differ, or lost ones.
+#[inline(never)]
+fn enter_tagged(flow: &Flow, books: &TxBooks, count: u64, lens: Option<&[u16]>, now: u64) {
+    let Some(tagged) = &books.tagged else { return };
+    match lens {
+        Some(lens) => {
+            let len = |at: usize| flow.len.or(lens.get(at).copied()).unwrap_or(0).into();
+            tagged.accept(count, len, now);
+        }
+        None => tagged.skip(count),
     }
 }
 

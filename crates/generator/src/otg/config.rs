@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::ApiError;
 use super::options::Options;
 use super::walk::{Faults, Node, Object};
-use super::{capture, devices, flow, layer1, options};
+use super::{capture, devices, flow, layer1, options, tags};
 use crate::capture::CapturePlan;
 use crate::location::{Location, Policy};
 use crate::plan::{FlowPlan, MAX_FLOWS, MAX_PORTS, Plan, PortPlan};
@@ -85,10 +85,14 @@ fn plan(root: &Node<'_>, limits: &Limits) -> Option<Plan> {
         flow::read(&object, &context, name, index)
     };
     let flows: Vec<Option<FlowPlan>> = flows.iter().enumerate().map(flow).collect();
+    let mut flows = flows.into_iter().collect::<Option<Vec<FlowPlan>>>();
+    if let Some(flows) = &mut flows {
+        tags::share_rows(root, flows, port_names.len());
+    }
     links?;
     Some(Plan {
         ports: plans.into_iter().collect::<Option<_>>()?,
-        flows: flows.into_iter().collect::<Option<_>>()?,
+        flows: flows?,
         captures: captures?,
         interfaces: devices?.interfaces,
         manual_start: options.manual_start,

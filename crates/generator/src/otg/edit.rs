@@ -3,6 +3,8 @@
 //!
 //! The stored configuration is changed and set as a whole, so that what comes of it is what a configuration could say.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::ApiError;
@@ -72,6 +74,12 @@ pub fn edited(edit: Edit, request: &Value, mut config: Value) -> Result<Edited, 
         }
         let flows = flows.as_array_mut()?;
         let mut good = true;
+        let name = |(at, flow): (usize, &Value)| Some((flow.get("name")?.as_str()?.to_owned(), at));
+        let mut known: HashMap<String, usize> = match edit {
+            Edit::Append => HashMap::new(),
+            Edit::Delete => flows.iter().enumerate().filter_map(name).collect(),
+        };
+        let mut gone = HashSet::new();
         for (part, object) in parts.iter().enumerate() {
             let list = object.required("flows").and_then(|node| node.list_of(MAX_FLOWS));
             let Some(list) = list else {
@@ -84,10 +92,15 @@ pub fn edited(edit: Edit, request: &Value, mut config: Value) -> Result<Edited, 
                         places.push((flows.len(), format!("{}[{part}].flows[{at}]", edit.list())));
                         flows.push(node.value().clone());
                     }
-                    Edit::Delete => good &= delete(flows, node).is_some(),
+                    Edit::Delete => match delete(&mut known, node) {
+                        Some(index) => drop(gone.insert(index)),
+                        None => good = false,
+                    },
                 }
             }
         }
+        let mut at = 0..;
+        flows.retain(|_| at.next().is_some_and(|at| !gone.contains(&at)));
         good.then_some(())
     });
     faults.finish(done)?;
@@ -105,18 +118,13 @@ fn resources<'a>(edit: Edit, root: &Node<'a>) -> Option<Vec<Object<'a>>> {
     parts.collect::<Vec<_>>().into_iter().collect()
 }
 
-fn delete(flows: &mut Vec<Value>, node: &Node<'_>) -> Option<()> {
+/// Takes a name away; returns the index of its flow.
+fn delete(known: &mut HashMap<String, usize>, node: &Node<'_>) -> Option<usize> {
     let name = node.text()?;
-    match flows.iter().position(|flow| flow.get("name").and_then(Value::as_str) == Some(name)) {
-        Some(index) => {
-            flows.remove(index);
-            Some(())
-        }
-        None => {
-            let shown: String = name.chars().take(60).collect();
-            node.fault(format!("there is no flow named {shown:?}"))
-        }
-    }
+    known.remove(name).or_else(|| {
+        let shown: String = name.chars().take(60).collect();
+        node.fault(format!("there is no flow named {shown:?}"))
+    })
 }
 
 #[cfg(test)]

@@ -2,6 +2,7 @@
 //! OTG's `Flow`: from where to where, which frames, how fast and for how long.
 
 use std::cell::Cell;
+use std::sync::Arc;
 
 use packet::frame::{FrameError, FrameSpec, Header, SignatureSpec, min_len_with_fcs};
 use packet::payload::Payload;
@@ -12,7 +13,7 @@ use packet::{L1_OVERHEAD, headers};
 use super::devices::Devices;
 use super::endpoints::{self, Pairs};
 use super::walk::{Node, Object};
-use super::{duration, headers as stack, hex, size};
+use super::{duration, headers as stack, hex, size, tags};
 use crate::pacing::{FrameRate, MAX_FRAMES_PER_SECOND};
 use crate::plan::{Duration, FlowPlan, Metrics, Rate, Source, Wait};
 
@@ -45,7 +46,6 @@ pub fn read(
     name: Option<String>,
     index: usize,
 ) -> Option<FlowPlan> {
-    flow.refuse(&["egress_packet"]);
     let ends = flow.required("tx_rx").and_then(|node| tx_rx(&node, context));
     let given = flow.get("size");
     let sizes = match &given {
@@ -109,6 +109,25 @@ pub fn read(
         return flow.child_fault(field, what);
     }
     let (Ends { tx, rx, .. }, (duration, delay)) = (ends?, duration?);
+    let metrics = metrics?;
+    let (packet, egress) = (flow.get("packet"), flow.get("egress_packet"));
+    let tags = tags::read(packet.as_ref(), &spec, egress.as_ref(), metrics.rx_name)?;
+    if metrics.enable && tags.need_numbers() && spec.signature.is_none() {
+        let least = min_len_with_fcs(&spec.headers, Some(SignatureSpec::Short));
+        return flow.child_fault("packet", format!(
+            "metric_tags need frames with a mark: choose {least} bytes or more, or give egress_packet the tags"
+        ));
+    }
+    let Some(left) = context.values_left.get().checked_sub(tags.kept_values()) else {
+        return flow.child_fault("packet", format!(
+            "the values of fields with metric_tags are kept for each tag, and the flows up to this one have more than {MAX_VALUES} values"
+        ));
+    };
+    context.values_left.set(left);
+    let tagged = tags.rx_name || !tags.only_ports();
+    if tagged && !metrics.enable {
+        flow.child_warning("metrics.enable", "false: metric tags count nothing");
+    }
     Some(FlowPlan {
         name: name?,
         tx,
@@ -118,7 +137,8 @@ pub fn read(
         rate: rate?,
         duration,
         delay,
-        metrics: metrics?,
+        metrics,
+        tags: (tagged && metrics.enable).then(|| Arc::new(tags)),
     })
 }
 
@@ -262,11 +282,7 @@ fn metrics(node: &Node<'_>, receivers: usize) -> Option<Metrics> {
         "rx_tx_ratio",
         "predefined_metric_tags",
     ])?;
-    if let Some(tags) =
-        object.get("predefined_metric_tags").and_then(|node| node.object(&["rx_name"]))
-    {
-        tags.refuse_true(&["rx_name"]);
-    }
+    let tags = object.inner("predefined_metric_tags", &["rx_name"])?;
     let latency = object.inner("latency", &["enable", "mode"])?;
     if let Some(mode) = latency.get("mode") {
         mode.word(&["store_forward", "cut_through"])?;
@@ -276,12 +292,14 @@ fn metrics(node: &Node<'_>, receivers: usize) -> Option<Metrics> {
         .map_or(Some(Metrics::default().rx_tx_ratio), |node| rx_tx_ratio(&node, receivers));
     let (enable, loss) = (object.flag("enable", false), object.flag("loss", false));
     let (stamps, latency) = (object.flag("timestamps", false), latency.flag("enable", false));
+    let rx_name = tags.flag("rx_name", false);
     Some(Metrics {
         enable: enable?,
         loss: loss?,
         rx_tx_ratio: ratio?,
         timestamps: stamps?,
         latency: latency?,
+        rx_name: rx_name?,
     })
 }
 

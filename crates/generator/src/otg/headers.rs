@@ -34,11 +34,11 @@ pub fn read(node: &Node<'_>) -> Option<Vec<Header>> {
 type Parts = Vec<Header>;
 
 /// The field of a table for the type of what follows.
-const TYPE: &str = "ether_type";
+pub(super) const TYPE: &str = "ether_type";
 /// The model's name for a VLAN tag's own type. It has none for the type of what follows.
-const TPID: &str = "tpid";
+pub(super) const TPID: &str = "tpid";
 /// Types of VLAN tags: those of IEEE 802.1Q, and what devices had before them.
-const TAGS: [u128; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
+pub(super) const TAGS: [u128; 5] = [0x8100, 0x88a8, 0x9100, 0x9200, 0x9300];
 /// Leaves a type to the generator.
 const AUTOMATIC: FieldValue = FieldValue::Pattern(Pattern::Value(0xffff));
 
@@ -117,7 +117,6 @@ fn header(node: &Node<'_>) -> Option<(Header, Parts)> {
 
 fn custom(node: &Node<'_>) -> Option<Header> {
     let object = node.object(&["bytes", "metric_tags"])?;
-    object.refuse(&["metric_tags"]);
     let node = object.required("bytes")?;
     let bytes = hex::read(&node)?;
     match bytes.len() {
@@ -188,7 +187,7 @@ fn fields(node: &Node<'_>, header: &mut Header, prefix: &str) -> Option<()> {
             _ => format!("{prefix}.{name}"),
         };
         let set = match kind.field(&path) {
-            Some(field) => pattern::read(&child, field).and_then(|value| {
+            Some(field) => pattern::read_tagged(&child, field).and_then(|value| {
                 header.set(&path, value).map_or_else(|error| child.fault(error.to_string()), Some)
             }),
             None => fields(&child, header, &path),

@@ -25,9 +25,9 @@ pub fn parse(body: &[u8]) -> Result<Value, ApiError> {
     }
 }
 
-/// Most objects and lists of a body: 512 for each of the most flows. An object of few bytes takes hundreds
+/// Most objects and lists of a body: 64 for each of the most flows; one of UDP has 25. An object of few bytes takes hundreds
 /// in memory, and reading a body of nothing else would hold up all other requests for a second.
-const MAX_OBJECTS: usize = 512 * MAX_FLOWS;
+const MAX_OBJECTS: usize = 64 * MAX_FLOWS;
 
 #[derive(Clone, Copy)]
 struct Strict<'a> {
@@ -142,7 +142,7 @@ mod tests {
         for item in ["{}", "[]"] {
             let items = vec![item; MAX_OBJECTS].join(",");
             let error = parse(format!("{{\"a\":[{items}]}}").as_bytes()).unwrap_err();
-            assert!(error.errors[0].contains("more than 524288 objects and lists"), "{item}");
+            assert!(error.errors[0].contains("more than 1048576 objects and lists"), "{item}");
         }
     }
 

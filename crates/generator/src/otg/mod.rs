@@ -36,6 +36,7 @@ pub mod sending;
 pub mod server;
 pub(crate) mod size;
 pub mod state;
+pub mod tags;
 mod unsupported;
 pub mod update;
 pub mod walk;
@@ -48,8 +49,8 @@ pub const API_VERSION: &str = "1.62.0";
 /// The releases of the model whose clients are served. Those that check take it for a range (semantic versioning's, as
 /// snappi and gosnappi read it) that their own release must be in; a single version would exclude all others.
 pub const API_VERSIONS: &str = ">=1.0.0,<2.0.0";
-/// Largest request body in bytes.
-pub const MAX_BODY: usize = 8 << 20;
+/// Largest request body in bytes: 16,384 flows as snappi writes them.
+pub const MAX_BODY: usize = 32 << 20;
 /// Bytes of a request body from which on it is read alone, and on another thread: what it becomes in memory may be a
 /// hundred times as large, and others are answered meanwhile.
 pub const LARGE_BODY: usize = 64 << 10;

@@ -17,8 +17,17 @@ const MAX_VALUES: usize = 65_536;
 /// Longest round of a counter or of random numbers, and largest seed.
 const MAX_COUNT: u64 = u32::MAX as u64;
 
-/// The value of a field.
+/// The value of a field that has no metric tags here.
 pub fn read(node: &Node<'_>, kind: &FieldKind) -> Option<FieldValue> {
+    let tags = node.get("metric_tags").filter(|tags| !tags.is_empty());
+    if let Some(tags) = tags.filter(|_| !kind.is_checksum()) {
+        return tags.fault("not supported");
+    }
+    read_tagged(node, kind)
+}
+
+/// The value of a field whose metric tags, if any, are read by [`super::tags`].
+pub fn read_tagged(node: &Node<'_>, kind: &FieldKind) -> Option<FieldValue> {
     if kind.is_checksum() {
         return checksum(node).map(FieldValue::Checksum);
     }
@@ -30,7 +39,6 @@ pub fn read(node: &Node<'_>, kind: &FieldKind) -> Option<FieldValue> {
     let address = matches!(kind.format, Format::Ipv4 | Format::Ipv6);
     let more: &[&str] = if address { &["auto"] } else { &[] };
     let object = node.object(&[&["choice", "metric_tags"], words, more].concat())?;
-    object.refuse(&["metric_tags"]);
     if address && object.get("auto").is_some() {
         return object.child_fault(
             "auto",

@@ -23,7 +23,7 @@ pub const MAX_CONNECTIONS: usize = 64;
 /// Places for one address of another machine, or for one network of IPv6 (/64), before it is trusted.
 pub const MAX_PER_ADDRESS: usize = 16;
 /// Bytes of all bodies that are being read or worked on.
-pub const MAX_BODIES: usize = 32 << 20;
+pub const MAX_BODIES: usize = 64 << 20;
 
 /// Wrong passwords of an address before its next ones are slowed.
 const FREE_GUESSES: u32 = 5;

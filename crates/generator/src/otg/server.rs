@@ -30,10 +30,13 @@ use crate::plan::{MAX_FLOWS, Plan};
 const BODY_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Largest body of a request that is no configuration: the names of all flows take less.
-const MAX_REQUEST: usize = 1 << 20;
+const MAX_REQUEST: usize = 2 << 20;
+
+/// Requests for metrics that are answered at a time: figures of many flows take megabytes.
+const METRICS_AT_A_TIME: usize = 4;
 
 /// Bytes of a body that is too large which are read all the same.
-const MAX_DROPPED: usize = 8 * MAX_BODY;
+const MAX_DROPPED: usize = 2 * MAX_BODY;
 
 /// What a client wants.
 #[derive(Debug)]
@@ -130,6 +133,8 @@ impl Operation {
 pub(super) struct Api {
     control: mpsc::Sender<Message>,
     large: Arc<Semaphore>,
+    /// Answers with many rows are written by so many at a time.
+    metrics: Arc<Semaphore>,
 }
 
 impl Api {
@@ -156,6 +161,10 @@ impl Api {
             }
         };
         let (value, alone) = self.read_json(body, operation.most()).await?;
+        let _turn = match operation {
+            Operation::Metrics => self.metrics.acquire().await.ok(),
+            _ => None,
+        };
         ask(&self.control, call(value), alone).await
     }
 
@@ -220,7 +229,11 @@ pub fn router(control: mpsc::Sender<Message>, access: Access) -> Router {
         .route(grpc::PATH, post(grpc::serve))
         .fallback(unknown_path)
         .layer(middleware::from_fn_with_state(Arc::new(access), guard))
-        .with_state(Api { control, large: Arc::new(Semaphore::new(1)) })
+        .with_state(Api {
+            control,
+            large: Arc::new(Semaphore::new(1)),
+            metrics: Arc::new(Semaphore::new(METRICS_AT_A_TIME)),
+        })
 }
 
 /// Lets a request in that may come and has come wholly.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! OTG's `ControlState`: flows, links and captures that start and stop.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::ApiError;
@@ -158,10 +160,12 @@ pub(super) fn indices(list: Option<Node<'_>>, names: &[&str], what: &str) -> Opt
     if wanted.is_empty() {
         return Some((0..names.len()).collect());
     }
+    let places: HashMap<&str, usize> =
+        names.iter().enumerate().map(|(index, name)| (*name, index)).collect();
     let find = |node: &Node<'_>| {
         let name = node.text()?;
-        match names.iter().position(|known| *known == name) {
-            Some(index) => Some(index),
+        match places.get(name) {
+            Some(index) => Some(*index),
             None => node.fault(format!(
                 "there is no {what} named {:?}",
                 name.chars().take(60).collect::<String>()

@@ -4,6 +4,8 @@
 //! The stored configuration is changed and read as a whole again, so that an update can do nothing
 //! that a configuration could not.
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::ApiError;
@@ -105,6 +107,9 @@ fn read(root: &Node<'_>, names: &[&str]) -> Option<Vec<Change>> {
     let flows = update.required("flows").and_then(|node| node.list_of(MAX_FLOWS));
     let (properties, flows) = (properties?, flows?);
     let mut changes: Vec<Change> = Vec::new();
+    let places: HashMap<&str, usize> =
+        names.iter().enumerate().map(|(index, name)| (*name, index)).collect();
+    let mut known = HashSet::new();
     let mut good = true;
     for node in &flows {
         // Whole flows are sent; what is not among the property names stays as it is.
@@ -113,14 +118,14 @@ fn read(root: &Node<'_>, names: &[&str]) -> Option<Vec<Change>> {
             continue;
         };
         let name = flow.required("name");
-        let index = name.as_ref().and_then(|node| index(node, names));
+        let index = name.as_ref().and_then(|node| index(node, &places));
         let value = |property: &&'static str| {
             flow.required(property).map(|node| (*property, node.value().clone()))
         };
         let values: Vec<Option<(&'static str, Value)>> = properties.iter().map(value).collect();
         let values = values.into_iter().collect::<Option<Vec<_>>>();
         match (index, values, name) {
-            (Some(flow), _, Some(name)) if changes.iter().any(|change| change.flow == flow) => {
+            (Some(flow), _, Some(name)) if !known.insert(flow) => {
                 name.fault::<()>("is in the list already");
                 good = false;
             }
@@ -131,10 +136,10 @@ fn read(root: &Node<'_>, names: &[&str]) -> Option<Vec<Change>> {
     good.then_some(changes)
 }
 
-fn index(node: &Node<'_>, names: &[&str]) -> Option<usize> {
+fn index(node: &Node<'_>, places: &HashMap<&str, usize>) -> Option<usize> {
     let name = node.text()?;
-    match names.iter().position(|known| *known == name) {
-        Some(index) => Some(index),
+    match places.get(name) {
+        Some(index) => Some(*index),
         None => {
             let shown: String = name.chars().take(60).collect();
             node.fault(format!("there is no flow named {shown:?}"))

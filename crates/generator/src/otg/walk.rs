@@ -215,6 +215,12 @@ impl<'a> Node<'a> {
         }
     }
 
+    /// A field of an object, if this is one and it is there and not null.
+    pub fn get(&self, key: &str) -> Option<Node<'a>> {
+        let value = self.value.get(key).filter(|value| !value.is_null())?;
+        Some(Node { value, path: join(&self.path, key), faults: self.faults })
+    }
+
     /// A field of an object as it stands, without a look at anything else.
     pub fn raw_field(&self, key: &str) -> Option<&'a Value> {
         self.value.get(key)

@@ -23,7 +23,7 @@ const DIGITS: u8 = 2;
 pub fn encode<'c>(threads: impl IntoIterator<Item = &'c Counters>) -> Option<String> {
     let mut sum = Histogram::<u64>::new_with_bounds(1, LARGEST, DIGITS).ok()?;
     for counters in threads {
-        for (index, counter) in counters.0.iter().enumerate() {
+        for (index, counter) in counters.cells().iter().enumerate() {
             match counter.get() {
                 0 => {}
                 count => sum.record_n(value(index), count).ok()?,

@@ -160,7 +160,7 @@ fn faults_name_the_flow() {
     let error = read(&["ring:a", "ring:a"], &[], &[]).unwrap_err();
     assert!(error.contains("ports[0] is there already"), "{error}");
     assert_eq!(
-        read(&["ring:a"], &["size=64"; 1025], &[]).unwrap_err(),
-        "--flow: 1025 flows; at most 1024 are supported"
+        read(&["ring:a"], &vec!["size=64"; 16_385], &[]).unwrap_err(),
+        "--flow: 16385 flows; at most 16384 are supported"
     );
 }

@@ -12,7 +12,7 @@ use packet::signature::short::{RUNS, ShortSignature, ShortSuccessor};
 use packet::signature::{Reading, Signature, Successor};
 
 use super::super::io::Receive;
-use super::{Drain, Expectations, FIELDS, Row, SHORT};
+use super::{Drain, Expectations, FIELDS, Row, SHORT, enter_tagged};
 use crate::plan::Mark;
 
 /// How frames without a full signature are known.
@@ -86,10 +86,16 @@ impl Drain<'_> {
             match &mut next {
                 Next::Nothing => {}
                 Next::Full(_) | Next::Short(_) => {
+                    if self.by_frame {
+                        self.tag(frame, self.row.count, now);
+                    }
                     self.row.count += 1;
                     self.row.bytes += len;
                 }
                 Next::Fields(own) => {
+                    if self.by_frame {
+                        self.tag_one(own.flow, 0, frame, now);
+                    }
                     own.count += 1;
                     own.bytes += len;
                 }
@@ -165,6 +171,9 @@ impl Drain<'_> {
         self.count.received += count;
         books.received.add(count);
         books.bytes.add(bytes);
+        if self.tagged {
+            enter_tagged(books, self.port, count, bytes, now);
+        }
         if books.first_tsc.get() == 0 {
             books.first_tsc.set(now);
         }

@@ -129,3 +129,31 @@ fn a_refused_frame_has_the_stamp_of_its_last_offer() {
     // Ten leave with each offer, whenever they were written.
     assert_eq!(stamps, (0..80).map(|frame| 1000 * (1 + frame / 10)).collect::<Vec<_>>());
 }
+
+#[test]
+fn each_of_many_flows_ends_when_its_frames_have_left() {
+    for mode in [Mode::Paced, Mode::Flood] {
+        let frames = |flow: u16| u64::from(1 + flow % 7);
+        let flows = (0..200).map(|flow| setup(flow, 0, 1_000_000, Limit::Frames(frames(flow))));
+        let mut bench =
+            Bench::new(mode, flows.collect(), vec![u64::MAX; 200], vec![Paper::new(10_000)]);
+        let all: Vec<usize> = (0..200).collect();
+        bench.start(&all, 0);
+        bench.steps(0..1500, 100);
+        // Some have ended, and one of them starts again beside the others.
+        let ended = all.iter().filter(|flow| bench.state(**flow) == State::Stopped).count();
+        assert!((1..199).contains(&ended), "{ended}");
+        assert_eq!(bench.state(0), State::Stopped);
+        bench.start(&[0], 1600);
+        assert_eq!(bench.state(0), State::Started);
+        bench.steps(1600..100_000, 100);
+        assert!(!bench.sender.is_transmitting());
+        for flow in 0..200u16 {
+            let own = usize::from(flow);
+            assert_eq!((bench.accepted(own), bench.state(own)), (frames(flow), State::Stopped));
+        }
+        // The second start of the first flow.
+        let sent: u64 = (0..200).map(frames).sum::<u64>() + frames(0);
+        assert_eq!(bench.ports[0].sent.len() as u64, sent);
+    }
+}

@@ -274,7 +274,7 @@ fn numbers_may_run_over() {
 fn random_frames_are_taken_for_ours_as_rarely_as_said() {
     // As many flows as signatures can tell apart, so that some are: 16,384 in 2^32 of a million is 3.8.
     const FLOWS: usize = 16_384;
-    let books = Arc::new(Books::new(&[Told::default(); FLOWS], 1, 1));
+    let books = Arc::new(Books::new(&vec![Told::default(); FLOWS], 1, 1));
     let expected = Expectations {
         rx_masks: vec![1; FLOWS],
         marks: vec![Mark::Short; FLOWS],

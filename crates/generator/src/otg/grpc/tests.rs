@@ -109,9 +109,11 @@ fn what_is_wrong_is_said() {
 
 #[test]
 fn a_small_message_with_large_json_is_refused() {
-    // Two million values of an enumeration, one byte each.
-    let mut list = vec![0x0a, 0x80, 0x89, 0x7a];
-    list.resize(4 + 2_000_000, 1);
+    // Millions of values of an enumeration, one byte each.
+    const VALUES: usize = 3_500_000;
+    let mut list = vec![0x0a];
+    prost_reflect::prost::encoding::encode_varint(VALUES as u64, &mut list);
+    list.resize(list.len() + VALUES, 1);
     let mut metrics = Vec::new();
     // metric_names of a request for metrics of flows.
     let pool = SERVICE.as_ref().unwrap().parent_pool();

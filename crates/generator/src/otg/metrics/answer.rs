@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Figures, and the answers that are made of them.
 
+use std::fmt::Write;
+
 use serde_json::{Map, Value, json};
 
+use super::tagged::{Tagged, TaggedFigures};
 use crate::books::State;
 
 /// What was counted in one direction, and how fast it counts now.
@@ -82,6 +85,8 @@ pub struct FlowFigures {
     pub timestamps_ns: Option<(f64, f64)>,
     /// Its latency, where that is wanted and known.
     pub latency: Option<Latency>,
+    /// By metric tags, where it has such.
+    pub tagged: Option<Vec<TaggedFigures>>,
 }
 
 impl FlowFigures {
@@ -157,8 +162,31 @@ pub fn port_metrics(ports: &[PortFigures], columns: &[String]) -> Value {
     json!({ "choice": "port_metrics", "port_metrics": ports.iter().map(metric).collect::<Vec<_>>() })
 }
 
-/// The columns of one direction of a flow.
-fn columns_of(way: &Traffic, names: [&'static str; 8]) -> [(&'static str, Value); 8] {
+/// Names of the columns of what is sent.
+pub(super) const TX: [&str; 8] = [
+    "frames_tx",
+    "bytes_tx",
+    "frames_tx_rate",
+    "tx_l1_rate_bps",
+    "tx_rate_bytes",
+    "tx_rate_bps",
+    "tx_rate_kbps",
+    "tx_rate_mbps",
+];
+/// The same of what is received.
+pub(super) const RX: [&str; 8] = [
+    "frames_rx",
+    "bytes_rx",
+    "frames_rx_rate",
+    "rx_l1_rate_bps",
+    "rx_rate_bytes",
+    "rx_rate_bps",
+    "rx_rate_kbps",
+    "rx_rate_mbps",
+];
+
+/// The columns of one direction of a flow, or of one of its rows.
+pub(super) fn columns_of(way: &Traffic, names: [&'static str; 8]) -> [(&'static str, Value); 8] {
     let [frames, bytes, rate, l1_bps, in_bytes, in_bps, in_kbps, in_mbps] = names;
     let l1 = (way.byte_rate + way.frame_rate * packet::L1_OVERHEAD as f64) * 8.0;
     [
@@ -173,60 +201,59 @@ fn columns_of(way: &Traffic, names: [&'static str; 8]) -> [(&'static str, Value)
     ]
 }
 
+/// The times of the first and the last frame received.
+pub(super) fn stamps((first, last): (f64, f64)) -> Value {
+    json!({ "first_timestamp_ns": first, "last_timestamp_ns": last })
+}
+
 /// The answer about flows.
-pub fn flow_metrics(flows: &[FlowFigures], columns: &[String]) -> Value {
-    const TX: [&str; 8] = [
-        "frames_tx",
-        "bytes_tx",
-        "frames_tx_rate",
-        "tx_l1_rate_bps",
-        "tx_rate_bytes",
-        "tx_rate_bps",
-        "tx_rate_kbps",
-        "tx_rate_mbps",
-    ];
-    const RX: [&str; 8] = [
-        "frames_rx",
-        "bytes_rx",
-        "frames_rx_rate",
-        "rx_l1_rate_bps",
-        "rx_rate_bytes",
-        "rx_rate_bps",
-        "rx_rate_kbps",
-        "rx_rate_mbps",
-    ];
-    let metric = |flow: &FlowFigures| {
-        let state = match flow.state {
-            State::Started => "started",
-            State::Paused => "paused",
-            State::Stopped => "stopped",
-        };
-        let mut all = vec![("transmit", json!(state))];
-        all.extend(columns_of(&flow.tx, TX));
-        all.extend(columns_of(&flow.rx, RX));
-        let mut metric = choose(&flow.name, all, columns);
-        let mut add = |key: &str, value: Option<Value>| {
-            if let Some(value) = value {
-                metric.insert(key.to_owned(), value);
-            }
-        };
-        add("port_tx", Some(json!(flow.port_tx)));
-        add("port_rx", flow.port_rx.as_ref().map(|port| json!(port)));
-        add("loss", flow.loss_percent().map(|percent| json!(percent)));
-        add("packet_loss_duration", flow.loss_milliseconds().map(|ms| json!({ "value": ms })));
-        let stamps = |(first, last): (f64, f64)| json!({ "first_timestamp_ns": first, "last_timestamp_ns": last });
-        add("timestamps", flow.timestamps_ns.map(stamps));
-        let latency = |latency: Latency| {
-            json!({
-                "minimum_ns": latency.minimum_ns,
-                "maximum_ns": latency.maximum_ns,
-                "average_ns": latency.average_ns,
-            })
-        };
-        add("latency", flow.latency.map(latency));
-        Value::Object(metric)
-    };
+pub fn flow_metrics(flows: &[FlowFigures], columns: &[String], tagged: &Tagged) -> Value {
+    let metric = |flow| flow_metric(flow, columns, tagged);
     json!({ "choice": "flow_metrics", "flow_metrics": flows.iter().map(metric).collect::<Vec<_>>() })
+}
+
+/// The same as text, without all of it in memory as JSON.
+pub(super) fn flow_text(flows: &[FlowFigures], columns: &[String], tagged: &Tagged) -> String {
+    let mut text = r#"{"choice":"flow_metrics","flow_metrics":["#.to_owned();
+    for (at, flow) in flows.iter().enumerate() {
+        let comma = if at > 0 { "," } else { "" };
+        // Writing to a string does not fail.
+        let _ = write!(text, "{comma}{}", flow_metric(flow, columns, tagged));
+    }
+    text + "]}"
+}
+
+fn flow_metric(flow: &FlowFigures, columns: &[String], tagged: &Tagged) -> Value {
+    let state = match flow.state {
+        State::Started => "started",
+        State::Paused => "paused",
+        State::Stopped => "stopped",
+    };
+    let mut all = vec![("transmit", json!(state))];
+    all.extend(columns_of(&flow.tx, TX));
+    all.extend(columns_of(&flow.rx, RX));
+    let mut metric = choose(&flow.name, all, columns);
+    let mut add = |key: &str, value: Option<Value>| {
+        if let Some(value) = value {
+            metric.insert(key.to_owned(), value);
+        }
+    };
+    add("port_tx", Some(json!(flow.port_tx)));
+    add("port_rx", flow.port_rx.as_ref().map(|port| json!(port)));
+    add("loss", flow.loss_percent().map(|percent| json!(percent)));
+    add("packet_loss_duration", flow.loss_milliseconds().map(|ms| json!({ "value": ms })));
+    add("timestamps", flow.timestamps_ns.map(stamps));
+    let latency = |latency: Latency| {
+        json!({
+            "minimum_ns": latency.minimum_ns,
+            "maximum_ns": latency.maximum_ns,
+            "average_ns": latency.average_ns,
+        })
+    };
+    add("latency", flow.latency.map(latency));
+    let rows = flow.tagged.as_ref().filter(|_| tagged.include);
+    add("tagged_metrics", rows.map(|rows| tagged.rows(rows)));
+    Value::Object(metric)
 }
 
 #[cfg(test)]
@@ -247,11 +274,12 @@ mod tests {
             loss_pace: None,
             timestamps_ns: None,
             latency: None,
+            tagged: None,
         }
     }
 
     fn metric(flow: FlowFigures) -> Value {
-        flow_metrics(&[flow], &[])["flow_metrics"][0].clone()
+        flow_metrics(&[flow], &[], &Tagged::default())["flow_metrics"][0].clone()
     }
 
     #[test]
@@ -266,9 +294,20 @@ mod tests {
         assert_eq!(answer["transmit"], "started");
         assert_eq!(metric(FlowFigures { state: State::Paused, ..flow() })["transmit"], "paused");
         let idle = FlowFigures { tx: Traffic::default(), ..flow() };
-        let answer = flow_metrics(&[idle], &["frames_tx".to_owned()]);
+        let answer = flow_metrics(&[idle], &["frames_tx".to_owned()], &Tagged::default());
         let wanted = json!({"name": "f", "port_tx": "p", "frames_tx": "0"});
         assert_eq!(answer["flow_metrics"][0], wanted);
+    }
+
+    #[test]
+    fn text_is_the_same_answer() {
+        let other = FlowFigures { name: "g \"".into(), ..flow() };
+        for flows in [vec![], vec![flow()], vec![flow(), other]] {
+            let (columns, tagged) = (["loss".to_owned()], Tagged::default());
+            let text = flow_text(&flows, &columns, &tagged);
+            let read: Value = serde_json::from_str(&text).unwrap();
+            assert_eq!(read, flow_metrics(&flows, &columns, &tagged));
+        }
     }
 
     #[test]

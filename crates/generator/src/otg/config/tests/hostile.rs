@@ -74,8 +74,8 @@ fn every_fault_names_its_field() {
         ),
         (
             "/flows/0/metrics/predefined_metric_tags",
-            json!({"rx_name": true}),
-            "flows[0].metrics.predefined_metric_tags.rx_name: not supported",
+            json!({"rx_name": 1}),
+            "flows[0].metrics.predefined_metric_tags.rx_name: must be true or false",
         ),
         (
             "/flows/0/metrics/rx_tx_ratio",
@@ -136,7 +136,11 @@ fn every_fault_names_its_field() {
             json!(-1),
             "flows[0].duration.fixed_seconds.seconds: must be",
         ),
-        ("/flows/0/egress_packet", json!([{}]), "flows[0].egress_packet: not supported"),
+        (
+            "/flows/0/egress_packet",
+            json!([{"rsvp": {}}]),
+            "flows[0].egress_packet[0].rsvp: not supported",
+        ),
         (
             "/flows/0/packet/0/ethernet/pfc_queue",
             json!({"choice": "value", "value": 3}),
@@ -226,9 +230,9 @@ fn what_the_writer_cannot_do_is_found_at_once() {
 fn too_much_of_anything_is_refused() {
     let mut config = published();
     let flow = config["flows"][0].clone();
-    config["flows"] = Value::Array(vec![flow; 10_000]);
+    config["flows"] = Value::Array(vec![flow; 20_000]);
     let error = known(&config).unwrap_err();
-    assert_eq!(error.errors, ["flows: 10000 entries; at most 1024 are supported"]);
+    assert_eq!(error.errors, ["flows: 20000 entries; at most 16384 are supported"]);
     let mut config = published();
     let port = config["ports"][0].clone();
     config["ports"] = Value::Array(vec![port; 17]);
@@ -326,4 +330,14 @@ fn few_words_cannot_ask_for_more_memory_than_there_is() {
     assert_eq!(error.errors.len(), 1);
     assert!(error.errors[0].starts_with("flows[8]: the flows up to this one have more than"));
     assert!(with_flows(1).is_ok());
+    let tags: Vec<Value> = (0..16).map(|n| json!({"name": format!("t{n}"), "length": 1})).collect();
+    let port = json!({"choice": "random", "random": {"count": 65_536}, "metric_tags": tags});
+    let flow = |number| json!({"name": format!("f{number}"), "tx_rx": {"port": {"tx_name": "p"}}, "packet": [{"udp": {"src_port": port}}]});
+    let tagged = |count: usize| {
+        let flows: Vec<Value> = (0..count).map(flow).collect();
+        known(&json!({"ports": [{"name": "p", "location": "ring:r"}], "flows": flows}))
+    };
+    let error = tagged(16).unwrap_err();
+    assert!(error.errors[0].starts_with("flows[15].packet: the values of fields with metric_tags"));
+    assert!(tagged(1).is_ok());
 }
