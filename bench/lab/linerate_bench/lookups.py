@@ -278,7 +278,8 @@ def main() -> None:
                     blocks.append(measure(benches, rng, found))
     except LabError as error:
         fail(f"lookups beside C: {error}")
-    print(f"Lookups, pools, rings and packets, {len(blocks)} blocks; cycles and instructions per operation:")
+    print(f"Lookups, pools, rings and packets, {len(blocks)} blocks; cycles and instructions per")
+    print("operation:")
     for line in [*cost_lines(blocks, counts), *programs.left_out, *lines(*table(blocks))]:
         print(line)
 

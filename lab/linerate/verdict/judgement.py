@@ -15,8 +15,8 @@ size of the effect then depends on the machine's state more than the interval's 
 
 The A/A arm is itself a test. At ALPHA it would forbid the verdict in every twentieth sound cell, so
 that not even a difference of 10 % could count on one. A cell is forbidden if the control's whole
-interval lies outside the margin: that shows a difference that matters. Any other control removes the
-verdicts that its difference could explain.
+interval lies outside the margin: that shows a difference that matters. Any other control removes
+the verdicts that its difference could explain.
 
 A run has many exploratory comparisons, and each metric and arm is corrected alone: at ALPHA, one of
 two equal programs was "faster" in every few runs. So there the interval must not overlap the
