@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: BSD-3-Clause
 """A pytest plugin: writes the node id of each failure into the file that LINERATE_FAILURES names.
 
-run-tests loads it (`-p failures`), and runs them again. A test that fails and cannot clean up
-either stands there twice, as in pytest's sum.
+run-tests loads it (`-p failures`), and runs the failed tests again. A test that fails and whose
+teardown fails too is in the file twice, as it is in pytest's sum.
 """
 
 from __future__ import annotations

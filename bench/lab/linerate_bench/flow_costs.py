@@ -8,9 +8,9 @@ drawn anew. The generator floods a ring on one lcore, and all frames come back: 
 sequence numbers. Cycles per frame are those of sending and receiving it together: the TSC's
 frequency, times the seconds for which the process ran, divided by the frames. With more than one
 flow, successive frames belong to different flows, which is the worst case for the CPU's caches.
-Memory is the process's after traffic, above that without a configuration. Another client asks for
-the ports' metrics again and again; `held up` is the longest that it waited for an answer while a
-configuration was set, and while the metrics of all flows were read.
+Memory is what the process has after traffic, less what it had without a configuration. Another
+client asks for the ports' metrics again and again; `held up` is the longest that it waited for an
+answer while a configuration was set, and while the metrics of all flows were read.
 """
 
 from __future__ import annotations

@@ -25,7 +25,7 @@ const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 1, 1, 2, 0, 0, 0, 1, 2];
 
 type Packets = Burst<'static, PACKETS>;
 
-/// Packets that all are the same frame; fewer if the pool has too few.
+/// Packets that are all the same frame; none if the pool has too few.
 fn packets(pool: &Mempool<'static>) -> Packets {
     let mut burst = Burst::new();
     let _ = pool.fill(&mut burst, PACKETS);
@@ -38,7 +38,7 @@ fn packets(pool: &Mempool<'static>) -> Packets {
     burst
 }
 
-/// Does this with each packet of a burst, so many times; returns the sum of what it returns.
+/// Runs `operation` on each packet of a burst, `rounds` times; returns the sum of the results.
 #[inline(always)]
 fn each(
     pool: &Mempool<'static>,
@@ -48,7 +48,7 @@ fn each(
     let mut burst = packets(pool);
     let mut sum = 0;
     for _ in 0..rounds {
-        // Nobody else has the packets: without this their bytes would be read once and for all.
+        // The compiler sees that nobody else has the packets: without this it would read their bytes only once.
         for packet in black_box(&mut burst).iter_mut() {
             sum += operation(packet).unwrap_or(0);
         }

@@ -81,7 +81,7 @@ pub fn bits(frame: &[u8], first: usize, count: u32) -> Option<u128> {
     Some(value & low(count))
 }
 
-/// So many ones.
+/// A number whose low `bits` bits are ones.
 pub const fn low(bits: u32) -> u128 {
     match bits {
         0 => 0,

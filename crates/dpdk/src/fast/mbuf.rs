@@ -76,8 +76,8 @@ pub(crate) unsafe fn data_start(mbuf: *const rte_mbuf) -> *mut u8 {
 pub(crate) unsafe fn data_len(mbuf: *const rte_mbuf) -> usize {
     // SAFETY: the contract is the caller's.
     unsafe {
-        // As words: of 16 bits that are compared, the compiler loads 32, and a load that is wider than the store
-        // before it, as that of `prepend`, has to wait.
+        // Widened before they are compared: to compare 16 bits the compiler loads 32, and a load that is wider than a
+        // store just before it, as that of `prepend`, has to wait.
         let [offset, len, buffer] =
             [layout::MBUF_DATA_OFF, layout::MBUF_DATA_LEN, layout::MBUF_BUF_LEN]
                 .map(|at| usize::from(field::<u16>(mbuf, at)));

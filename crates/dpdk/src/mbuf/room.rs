@@ -72,8 +72,8 @@ impl Mbuf<'_> {
     }
 
     /// Puts `NEW` bytes in the place of the first `OLD`, 64 at most, and returns them, with arbitrary content: the headers of a tunnel
-    /// in place of Ethernet's, or the other way round. Does what `rte_pktmbuf_adj` and `rte_pktmbuf_prepend` do, with one question
-    /// about the mbuf. `None`, and nothing changed, if the first segment is shared, is shorter than `OLD`, or has too little head
+    /// in place of Ethernet's, or the other way round. Does what `rte_pktmbuf_adj` and `rte_pktmbuf_prepend` do, and checks the
+    /// mbuf once. `None`, and nothing changed, if the first segment is shared, is shorter than `OLD`, or has too little head
     /// room.
     ///
     /// ```

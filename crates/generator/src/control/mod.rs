@@ -566,10 +566,10 @@ async fn sleep_until(time: Option<Instant>) {
     }
 }
 
-/// How long a start waits for links to come up.
+/// How long a start waits for links to come up and for gateways to answer.
 const LINK_TIMEOUT: Duration = Duration::from_secs(3);
 
-/// The deadline of a wait for links that starts now.
+/// The deadline of a wait for links and gateways that starts now.
 fn link_deadline() -> Instant {
     Instant::now() + LINK_TIMEOUT
 }

@@ -85,7 +85,7 @@ impl Devices {
 }
 
 impl Active<'_> {
-    /// Which of these flows cannot start, because nobody has told the Ethernet address to which their frames go first.
+    /// Which of these flows cannot start, because the Ethernet address of a gateway is not known.
     pub(super) fn unresolved(&self, flows: &[usize]) -> Vec<String> {
         let resolver = &self.devices.resolver;
         let mut faults = Vec::new();

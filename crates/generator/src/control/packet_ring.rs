@@ -41,7 +41,7 @@ pub fn arguments(max_frame: usize) -> String {
     }
 }
 
-/// Bytes that an mbuf must have for a frame, lest the driver refuse it.
+/// Bytes that an mbuf must have for a frame; the driver refuses smaller ones.
 pub fn mbuf_room(max_frame: usize) -> usize {
     max_frame.max(slot(max_frame) - UNCOUNTED)
 }

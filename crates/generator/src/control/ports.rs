@@ -422,11 +422,12 @@ impl<'eal> Ports<'eal> {
         }
     }
 
-    /// Additional device arguments for long frames: [`packet_ring`] has those of net_af_packet. net_memif does not clear the flag that a frame
-    /// continues in the next buffer, so that it later joins other frames to it; with buffers as
-    /// large as frames it never sets the flag. The memif client chooses the size, and only DPDK
-    /// 22.11 may be given it: newer releases assume that the other end's buffers have the same
-    /// size.
+    /// Additional device arguments for long frames. [`packet_ring`] has those of net_af_packet.
+    ///
+    /// net_memif does not clear the flag that a frame continues in the next buffer, so that it
+    /// later joins other frames to it; with buffers as large as frames it never sets the flag. The
+    /// memif client chooses the size, and only DPDK 22.11 may be given it: newer releases assume
+    /// that the other end's buffers have the same size.
     fn buffers(&self, location: &Location) -> String {
         let max_frame = self.rules.max_frame;
         let may_choose = dpdk::Release::running() <= dpdk::Release::V22_11;

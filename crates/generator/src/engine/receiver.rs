@@ -446,7 +446,7 @@ impl Drain<'_> {
         self.tag_one(self.row.flow, sequence, frame, now);
     }
 
-    /// The same with the low bits of a frame's number; they do not matter if frames have none.
+    /// The same for a frame of this flow. `sequence` has the low bits of its number, and does not matter if it has none.
     #[inline]
     fn tag_one(&self, flow: u16, sequence: u32, frame: &[u8], now: u64) {
         let flow = usize::from(flow);
@@ -530,7 +530,7 @@ impl Drain<'_> {
     }
 }
 
-/// Counts frames of a flow that arrived at a port, if ports are what tells its rows apart.
+/// Counts frames of a flow that arrived at a port, if only ports tell its rows apart.
 #[inline(never)]
 fn enter_tagged(books: &RxBooks, port: usize, frames: u64, bytes: u64, now: u64) {
     if let Some(rows) = books.rows.as_ref().filter(|rows| rows.tags.only_ports()) {

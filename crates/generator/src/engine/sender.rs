@@ -40,7 +40,7 @@ pub(super) struct Flow {
     active: bool,
 }
 
-/// Up to so many flows of a queue, one that has ended is removed at once.
+/// If a queue has at most so many flows, one that has ended is removed at once.
 const FEW_FLOWS: usize = 64;
 
 /// The sending side of a queue.

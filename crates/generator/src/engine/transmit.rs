@@ -334,7 +334,8 @@ fn bytes_of(flow: &Flow, count: u64, lens: &[u16]) -> u64 {
     }
 }
 
-/// Counts frames by a flow's metric tags, if it has any: those of these lengths if they differ, or lost ones.
+/// Counts frames by a flow's metric tags, if it has any: sent frames, with their lengths if they differ, or, without `lens`,
+/// lost ones.
 #[inline(never)]
 fn enter_tagged(flow: &Flow, books: &TxBooks, count: u64, lens: Option<&[u16]>, now: u64) {
     let Some(tagged) = &books.tagged else { return };

@@ -5,7 +5,7 @@ use capture_file::ring::{self, Reader, Writer};
 
 use super::message;
 
-/// Bytes of each frame that are handed over: more than any such message has that is of use here.
+/// Bytes of each frame that are handed over: more than the useful part of any such message.
 const SNAP: usize = 256;
 
 /// The end of an lcore that receives.
@@ -15,7 +15,8 @@ pub struct Ear {
 }
 
 impl Ear {
-    /// Whether a frame is of ARP or neighbor discovery; then it is handed over. If the ring is full, the frame is dropped.
+    /// Hands over a frame of ARP or neighbor discovery and returns true; returns false for any other frame. If the ring is
+    /// full, the frame is dropped.
     #[inline]
     pub fn hears(&mut self, frame: &[u8], tsc: u64) -> bool {
         let heard = message::is_neighbor(frame);

@@ -178,7 +178,7 @@ pub fn question(interface: &Interface, from: IpAddr, target: IpAddr) -> Option<V
         }
         (IpAddr::V6(from), IpAddr::V6(target)) => {
             let [.., a, b, c] = target.octets();
-            // The multicast group that everyone joins who has such an address.
+            // The multicast group that every node with such an address joins.
             let group = Ipv6Addr::from([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, a, b, c]);
             let kind = (V6_NEIGHBOR_SOLICITATION, 0, SOURCE_ADDRESS);
             let to = (MacAddr([0x33, 0x33, 0xff, a, b, c]), group);
@@ -188,7 +188,7 @@ pub fn question(interface: &Interface, from: IpAddr, target: IpAddr) -> Option<V
     }
 }
 
-/// The frame by which an interface says that it has `target`, to who asked: `to`, with the Ethernet address `mac`.
+/// The frame by which an interface tells the asker `to`, whose Ethernet address is `mac`, that it has `target`.
 pub fn answer(interface: &Interface, target: IpAddr, to: IpAddr, mac: MacAddr) -> Option<Vec<u8>> {
     match (target, to) {
         (IpAddr::V4(target), IpAddr::V4(to)) => {
@@ -254,7 +254,7 @@ fn discovery_frame(
     frame(interface, mac, ETHERTYPE_IPV6, &packet)
 }
 
-/// A frame of an interface, with its tags, as long as the shortest at least.
+/// A frame of an interface with its tags, padded to the shortest length.
 fn frame(interface: &Interface, to: MacAddr, ether_type: u16, body: &[u8]) -> Vec<u8> {
     let mut frame = [to.0, interface.mac.0].concat();
     for tag in &interface.tags {

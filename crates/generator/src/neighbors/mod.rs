@@ -95,8 +95,8 @@ pub enum Hop {
     },
 }
 
-/// What stands for a flow's destination addresses while they are not known: any address. No such frame is sent, and who
-/// tells flows apart by header fields must take any address for the flow's.
+/// Stands for a flow's destination addresses while they are not known. No such frame is sent, and code that tells flows
+/// apart by header fields takes any address for the flow's.
 pub fn any_destination() -> Pattern {
     Pattern::Increment { start: 0, step: 1, count: 1 << 48 }
 }

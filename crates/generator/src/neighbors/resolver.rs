@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Who answers for the devices' addresses and asks for their gateways.
+//! Answers for the devices' addresses, and asks for their gateways.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -12,7 +12,7 @@ use super::{Hop, Interface};
 
 /// How long after a question that nobody has answered it is asked again.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
-/// How long after a question about a known gateway it is asked again, because the gateway may be another by now.
+/// How long after a question about a known gateway it is asked again, because its Ethernet address may have changed.
 const ASK_KNOWN: Duration = Duration::from_secs(30);
 /// Most answers of a port, and most questions, in a second.
 const PER_SECOND: u32 = 1000;
@@ -37,7 +37,7 @@ pub struct Neighbor {
     ask_at: Option<Instant>,
 }
 
-/// What may still be sent: so much at once, and so much in a second.
+/// How many frames may still be sent: [`AT_ONCE`] at once, and [`PER_SECOND`] in a second.
 #[derive(Clone, Debug)]
 struct Budget {
     left: u32,
@@ -63,7 +63,7 @@ impl Budget {
 #[derive(Clone, Debug, Default)]
 pub struct Resolver {
     interfaces: Vec<Interface>,
-    /// Whose each address is, by index of the interface.
+    /// The interface that has each address, by its index.
     owners: HashMap<Place, usize>,
     neighbors: Vec<Neighbor>,
     /// The neighbors with an address.
@@ -98,7 +98,7 @@ impl Resolver {
                 let gateway = (index, address.gateway);
                 let (known, source) = (address.gateway_mac, source(interface, address.gateway));
                 if let Some(neighbor) = resolver.gateways.get(&gateway) {
-                    // Of two addresses with one gateway, one may say where it is.
+                    // Two addresses may have one gateway, and only one of them its Ethernet address.
                     if let (Some(mac), Some(neighbor)) =
                         (known, resolver.neighbors.get_mut(*neighbor))
                     {
@@ -204,7 +204,7 @@ impl Resolver {
             let Some(ask_at) = neighbor.ask_at.as_mut().filter(|at| **at <= now) else { continue };
             let Some(budget) = self.questions.get_mut(interface.port) else { continue };
             let frame = message::question(interface, neighbor.source, neighbor.address);
-            // What the budget does not allow is due again at the next look.
+            // A question that the budget does not allow is due again at the next look.
             if let Some(frame) = frame.filter(|_| budget.take(now)) {
                 *ask_at = now + if neighbor.mac.is_some() { ASK_KNOWN } else { ASK_AGAIN };
                 due.push((interface.port, frame));
@@ -214,7 +214,7 @@ impl Resolver {
     }
 }
 
-/// The interface's address that asks for a gateway: its link-local one if the gateway's is such.
+/// The interface's link-local address, which asks for gateways with link-local addresses; `None` for other gateways.
 fn source(interface: &Interface, gateway: IpAddr) -> Option<IpAddr> {
     match gateway {
         IpAddr::V6(gateway) if gateway.is_unicast_link_local() => {

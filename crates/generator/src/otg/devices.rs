@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! OTG's `devices`: Ethernet interfaces with VLAN tags and addresses. They resolve addresses and have no protocols beside that.
+//! OTG's `devices`: Ethernet interfaces with VLAN tags and addresses. They resolve addresses and have no other protocols.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -16,13 +16,13 @@ use crate::neighbors::{Address, Interface, MAX_TAGS, Tag, is_unicast};
 const MAX_DEVICES: usize = 1024;
 /// Most addresses of all interfaces.
 const MAX_ADDRESSES: usize = 4096;
-/// Bytes of a frame that are not its MTU: addresses, type and FCS.
+/// Bytes of a frame that an MTU does not count: addresses, type and FCS.
 const NOT_MTU: u64 = 18;
 
 const TPIDS: [(&str, u16); 5] =
     [("x8100", 0x8100), ("x88A8", 0x88a8), ("x9100", 0x9100), ("x9200", 0x9200), ("x9300", 0x9300)];
 
-/// What of a device is a protocol.
+/// Fields of a device that are protocols.
 const PROTOCOLS: &[&str] = &[
     "ipv4_loopbacks",
     "ipv6_loopbacks",
@@ -37,6 +37,7 @@ const PROTOCOLS: &[&str] = &[
     "rocev2",
     "bmp",
 ];
+/// Fields of an Ethernet interface that are protocols.
 const CLIENTS: &[&str] = &["dhcpv4_interfaces", "dhcpv6_interfaces"];
 
 /// An end of a flow between devices.
@@ -239,7 +240,7 @@ impl Reader<'_> {
     }
 }
 
-/// Notes a fault for each protocol, even one that says nothing; a list without entries is none.
+/// Notes a fault for each protocol, even an empty object; an empty list is no protocol.
 fn refuse(object: &Object<'_>, protocols: &[&str]) {
     for node in protocols.iter().filter_map(|key| object.get(key)) {
         if !(node.value().is_array() && node.is_empty()) {

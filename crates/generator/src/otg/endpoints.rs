@@ -99,7 +99,7 @@ fn endpoint(node: &Node<'_>, devices: &Devices) -> Option<Endpoint> {
 
 impl Pairs<'_> {
     /// Gives the headers of the flow the addresses that it does not give itself, and returns where its frames go first; nothing if
-    /// the flow gives the destination. Warns if the frames have not the interfaces' VLAN tags.
+    /// the flow gives the destination. Warns if the frames do not have the interfaces' VLAN tags.
     pub fn address(&self, flow: &Object<'_>, headers: &mut [Header]) -> Vec<Hop> {
         let ip = headers
             .iter()

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! OTG's `ControlState`: flows, links and captures that start and stop.
+//! OTG's `ControlState`: flows, links, captures and devices that start and stop.
 
 use std::collections::HashMap;
 

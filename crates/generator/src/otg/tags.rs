@@ -50,7 +50,7 @@ pub fn read(
     good.then_some(tags)
 }
 
-/// Gives each flow with tags memory for its rows, and says where values may be more.
+/// Gives each flow with tags memory for its rows, and warns where there may be more values than rows.
 pub fn share_rows(config: &Node<'_>, flows: &mut [FlowPlan], ports: usize) {
     let tagged = flows.iter().filter(|flow| flow.tags.is_some()).count();
     let share = (MAX_ALL_ROWS / tagged.max(1)).min(MAX_ROWS);
@@ -59,7 +59,7 @@ pub fn share_rows(config: &Node<'_>, flows: &mut [FlowPlan], ports: usize) {
         let Some(tags) = flow.tags.as_mut().and_then(Arc::get_mut) else { continue };
         let most = tags.most_rows(receivers);
         tags.rows = usize::try_from(most).map_or(share, |most| most.min(share));
-        // What is received may be anything; nobody would want to be told.
+        // Received fields may have any value: nearly every flow would get a warning.
         if tags.count_sent() && most > share as u128 {
             config.warn(format!(
                 "flow {:?}: its metric tags may have {most} values; the first {share} that are seen have rows of their own, \

@@ -143,7 +143,7 @@ fn locator(node: &Node<'_>, behind: u32) -> Option<Pattern> {
         return node.fault("must be a value or a pattern");
     };
     let low = (1u128 << behind) - 1;
-    // Steps of the low bits must not carry into the locator, for they are not sent.
+    // Steps of the low bits, which are not sent, must not carry into the locator.
     let way = |step: u128, count: u64| (step & low).checked_mul(u128::from(count.max(1) - 1));
     let carries = || {
         node.fault(format!(

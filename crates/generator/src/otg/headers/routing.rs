@@ -14,7 +14,7 @@ use super::{Parts, csid};
 pub const FIELDS: &[&str] = &["choice", "next_header", "hdr_ext_len", "routing"];
 /// Those of a list of segments.
 const LIST: &[&str] = &["segments_left", "last_entry", "flags", "tag", "segment_list", "pad_tlv"];
-/// Most bytes behind the first 8: their number is a byte of words of 8 bytes.
+/// Most bytes behind the first 8: one byte counts them in words of 8 bytes.
 const MAX_BYTES: usize = 255 * 8;
 /// Most segments of a list.
 const MAX_SEGMENTS: usize = MAX_BYTES / 16;
@@ -37,8 +37,8 @@ pub fn read(object: &Object<'_>) -> Option<(Header, Parts)> {
     let entry = if compressed { csid::container } else { segment };
     let parts: Vec<Option<Header>> = nodes.iter().map(entry).collect();
     let mut parts = parts.into_iter().collect::<Option<Parts>>()?;
-    // The model: left are all segments of an address each, for the first is another, the destination; of compressed ones
-    // all but the first, which is the destination.
+    // The model's defaults: segments that are addresses are all left, because the first hop is the destination and not in
+    // the list; of compressed segments all but the first are left, because that one is the destination.
     let left = header.get("segments_left");
     if compressed && left.is_none_or(|left| *left == FieldValue::Auto) {
         let left = parts.len().saturating_sub(1) as u128;
@@ -54,7 +54,7 @@ pub fn read(object: &Object<'_>) -> Option<(Header, Parts)> {
     good.then_some((header, parts))
 }
 
-/// Sets fields of a header by their names, each with what stands before it in the header's table.
+/// Sets fields of a header by their names, each with its prefix in the header's table.
 fn set(object: &Object<'_>, names: &[(&str, &str)], header: &mut Header) -> Option<()> {
     let mut good = true;
     for (name, prefix) in names {
