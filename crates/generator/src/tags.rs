@@ -185,16 +185,26 @@ impl Tags {
 
     /// How many rows there may be when a frame arrives at one of so many ports.
     pub fn most_rows(&self, ports: usize) -> u128 {
+        let received = |tag: &&Tag| matches!(tag.place, Place::Received(_));
+        let any: u128 = self
+            .fields
+            .iter()
+            .filter(received)
+            .map(|tag| low(tag.bits).saturating_add(1))
+            .fold(1, u128::saturating_mul);
+        // Frames that do not have the fields count as well.
+        let absent = u128::from(self.fields.iter().any(|tag| received(&tag)));
+        self.most_sent(ports).saturating_mul(any.saturating_add(absent))
+    }
+
+    /// How many rows there may be by the values that are sent and the ports alone.
+    pub fn most_sent(&self, ports: usize) -> u128 {
         let values = |tag: &Tag| match &tag.place {
             Place::Sent(course, _) => low(tag.bits).saturating_add(1).min(course.period().into()),
-            Place::Received(_) => low(tag.bits).saturating_add(1),
+            Place::Received(_) => 1,
         };
-        let fields = self.fields.iter().map(values).fold(1, u128::saturating_mul);
-        // Frames that do not have the fields count as well.
-        let absent =
-            u128::from(self.fields.iter().any(|tag| matches!(tag.place, Place::Received(_))));
         let ports = if self.rx_name { ports as u128 } else { 1 };
-        fields.saturating_add(absent).saturating_mul(ports)
+        self.fields.iter().map(values).fold(ports, u128::saturating_mul)
     }
 }
 
@@ -263,8 +273,9 @@ mod tests {
         assert_eq!(values(3, &[0x80, 10]), [Some(4), None]);
         assert_eq!(values(2, &[0x81]), [Some(2), None]);
         assert!(tags.need_numbers() && !tags.count_sent());
-        // 2 values sent, 256 received, and the row of those without.
-        assert_eq!(tags.most_rows(3), 513);
-        assert_eq!(Tags { rx_name: true, ..tags }.most_rows(3), 1539);
+        // 2 values sent, and with each 256 received, or none.
+        assert_eq!((tags.most_rows(3), tags.most_sent(3)), (514, 2));
+        let by_port = Tags { rx_name: true, ..tags };
+        assert_eq!((by_port.most_rows(3), by_port.most_sent(3)), (1542, 6));
     }
 }

@@ -45,6 +45,19 @@ def opening(running: Generator, directory: Path) -> Iterator[Future[tuple[int, A
                 peer.connect(str(path))
 
 
+def test_a_configuration_cannot_be_made_larger_than_a_request(ring: Generator) -> None:
+    config = json.loads(looped(["f"]).serialize())
+    assert post(ring, "/config", config)[0] == 200
+    # What is null is not there, but it is kept as it was posted.
+    flow = {**config["flows"][0], "x" * (17 << 20): None}
+    for name, status in (("g", 200), ("h", 413)):
+        appended = [{"choice": "flows", "flows": [{**flow, "name": name}]}]
+        body = {"config_append_list": appended}
+        found, answer = post(ring, "/config/append", body, method="PATCH")
+        assert found == status, answer
+    assert set(ring.flows()) == {"f", "g"}
+
+
 def test_a_port_that_is_opened_holds_nobody_up(ring: Generator, directory: Path) -> None:
     ring.api.set_config(looped(["f"]))
     transmit(ring.api, "start")

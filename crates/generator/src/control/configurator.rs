@@ -23,7 +23,7 @@ use crate::neighbors;
 use crate::otg::edit::{self, Edit, Edited};
 use crate::otg::server::{Answer, Ready};
 use crate::otg::update::Update;
-use crate::otg::{ApiError, config, update};
+use crate::otg::{ApiError, MAX_BODY, config, update};
 use crate::pacing::LineRate;
 use crate::plan::{self, FlowPlan, MAX_WITH_HISTOGRAMS, Plan, PortPlan};
 use packet::MacAddr;
@@ -285,6 +285,9 @@ impl<'eal> Configurator<'eal> {
         current: &Current<'eal>,
     ) -> Result<Answer, ApiError> {
         let Edited { config, places } = edit::edited(edit, request, current.json()?)?;
+        if config.to_string().len() > MAX_BODY {
+            return Err(too_large());
+        }
         self.set(Wanted::Posted(config), &current.ports).map_err(|error| places.renamed(error))
     }
 
@@ -305,6 +308,9 @@ impl<'eal> Configurator<'eal> {
         let changes = changes(&update, &lines, &current.homes)?;
         let (done, reply) = oneshot::channel();
         let config = Bytes::from(update.config.to_string());
+        if config.len() > MAX_BODY {
+            return Err(too_large());
+        }
         let changed = Changed { config, plan: Arc::new(update.plan), changes, done };
         self.report(Report::Changed(Box::new(changed)))?;
         reply.blocking_recv().map_err(|_| ending())?.map(|()| no_warnings())
@@ -313,6 +319,12 @@ impl<'eal> Configurator<'eal> {
     fn report(&self, report: Report<'eal>) -> Result<(), ApiError> {
         self.reports.blocking_send(report).map_err(|_| ending())
     }
+}
+
+/// A configuration may not grow by changes beyond what can be posted.
+fn too_large() -> ApiError {
+    let what = format!("the changed configuration would be larger than {MAX_BODY} bytes");
+    ApiError::request(413, what)
 }
 
 /// Bits per second of each planned port on layer 1, where known.

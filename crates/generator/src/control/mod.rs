@@ -350,7 +350,9 @@ impl<'run, 'eal> Control<'run, 'eal> {
                 let task = Task::Edit(edit, value, self.current());
                 return self.begin(task, message.answer, message.alone);
             }
-            Call::Metrics(value) => return self.metrics(&value, message.answer),
+            Call::Metrics(value) => {
+                return self.metrics(&value, message.answer, message.alone);
+            }
             Call::States(value) => self.states(&value),
             Call::Capture(value) => match capture::request(&value, &self.port_names()) {
                 Ok(_) => return self.queue_file(value, message.answer),
@@ -497,7 +499,13 @@ impl<'run, 'eal> Control<'run, 'eal> {
     }
 
     /// Answers with metrics. Those of many flows are collected on another thread.
-    fn metrics(&mut self, value: &Value, answer: oneshot::Sender<Result<Answer, ApiError>>) {
+    /// Few are collected at a time: `turn` is held until it is done.
+    fn metrics(
+        &mut self,
+        value: &Value,
+        answer: oneshot::Sender<Result<Answer, ApiError>>,
+        turn: Option<OwnedSemaphorePermit>,
+    ) {
         let request = match self.metrics_request(value) {
             Ok(request) => request,
             Err(error) => return drop(answer.send(Err(error))),
@@ -518,6 +526,7 @@ impl<'run, 'eal> Control<'run, 'eal> {
                         let text = view.figures(request, &settings).text();
                         drop(answer.send(Ok(Answer::Text(text.into()))));
                     }
+                    drop(turn);
                 });
             }
             _ => {

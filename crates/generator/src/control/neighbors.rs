@@ -18,6 +18,10 @@ use crate::plan::{Plan, Source};
 /// How often the control plane looks for questions and answers.
 pub(super) const LOOK_AT_NEIGHBORS: Duration = Duration::from_millis(10);
 
+/// Most frames of a port that are read in one look. A link can bring more than can be read; the others are lost, as any frames
+/// are for which there is no room.
+const MOST_FRAMES: usize = 250;
+
 /// Most faults of one start that are reported.
 const MAX_FAULTS: usize = 50;
 
@@ -63,7 +67,8 @@ impl Devices {
     fn frames(&mut self, now: Instant) -> Vec<(usize, Vec<Vec<u8>>)> {
         let mut frames = self.resolver.questions(now);
         for (port, listener) in &mut self.listeners {
-            while let Some(frame) = listener.take() {
+            for _ in 0..MOST_FRAMES {
+                let Some(frame) = listener.take() else { break };
                 let answer = self.resolver.hear(*port, &frame, now);
                 frames.extend(answer.map(|answer| (*port, answer)));
             }
@@ -73,11 +78,6 @@ impl Devices {
             match by_port.iter_mut().find(|(other, _)| *other == port) {
                 Some((_, own)) => own.push(frame),
                 None => by_port.push((port, vec![frame])),
-            }
-        }
-        for (port, frames) in &by_port {
-            if let Some(sent) = self.sent.get_mut(*port) {
-                *sent += frames.len() as u64;
             }
         }
         by_port
@@ -138,10 +138,12 @@ impl Control<'_, '_> {
     /// Answers, asks, and takes note of answers.
     pub(super) async fn look_at_neighbors(&mut self) {
         for (port, frames) in self.active.devices.frames(Instant::now()) {
-            if let Some((lcore, lane)) = self.sending_lane(port) {
-                // An error means that the engine has ended.
-                let _ = self.order_one(lcore, Order::Emit(lane, frames)).await;
+            let Some((lcore, lane)) = self.sending_lane(port) else { continue };
+            if let Some(sent) = self.active.devices.sent.get_mut(port) {
+                *sent += frames.len() as u64;
             }
+            // An error means that the engine has ended.
+            let _ = self.order_one(lcore, Order::Emit(lane, frames)).await;
         }
     }
 

@@ -53,10 +53,12 @@ impl Control<'_, '_> {
             self.look_at_neighbors().await;
             certain = self.active.unresolved(&pending.flows);
         }
-        let result = if certain.is_empty() {
+        // A change that is being prepared knows the present addresses of gateways, and would bring them back.
+        let waits = self.setting.is_some() && certain.is_empty();
+        let result = if certain.is_empty() && !waits {
             let started = self.start_now(pending.flows).await;
             started.map(|()| Answer::Json(json!({ "warnings": possible })))
-        } else if Instant::now() < pending.deadline {
+        } else if waits || Instant::now() < pending.deadline {
             self.pending = Some(pending);
             return;
         } else {

@@ -139,16 +139,25 @@ fn read_discovery(body: &[u8], source: MacAddr) -> Option<Message> {
         && icmp.checksum_is_right(pseudo, rest);
     let (target, options) = rest.split_first_chunk::<16>().filter(|_| valid)?;
     let target = Ipv6Addr::from(*target);
-    if target.is_multicast() {
+    if target.is_multicast() || ip.source().is_multicast() {
         return None;
     }
     match icmp.kind() {
         V6_NEIGHBOR_SOLICITATION => {
             let given = option(options, SOURCE_ADDRESS)?;
+            // Who asks without an address asks the group of the address that it wants.
+            if ip.source().is_unspecified()
+                && (given.is_some() || ip.destination() != solicited_node(target))
+            {
+                return None;
+            }
             let (from, mac) = (ip.source().into(), given.unwrap_or(source));
             Some(Message::Question { target: target.into(), from, mac })
         }
         V6_NEIGHBOR_ADVERTISEMENT => {
+            if ip.destination().is_multicast() && icmp.data()[0] & SOLICITED != 0 {
+                return None;
+            }
             let mac = option(options, TARGET_ADDRESS)?.unwrap_or(source);
             Some(Message::Answer { address: target.into(), mac })
         }
@@ -169,6 +178,12 @@ fn option(mut options: &[u8], wanted: u8) -> Option<Option<MacAddr>> {
     Some(found)
 }
 
+/// The multicast group that every node with such an address joins (RFC 4291, section 2.7.1).
+fn solicited_node(address: Ipv6Addr) -> Ipv6Addr {
+    let [.., a, b, c] = address.octets();
+    Ipv6Addr::from([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, a, b, c])
+}
+
 /// The frame by which an interface asks who has `target`; `from` is its own address, of the same kind.
 pub fn question(interface: &Interface, from: IpAddr, target: IpAddr) -> Option<Vec<u8>> {
     match (from, target) {
@@ -177,9 +192,8 @@ pub fn question(interface: &Interface, from: IpAddr, target: IpAddr) -> Option<V
             Some(arp_frame(interface, BROADCAST, arp::REQUEST, from, to))
         }
         (IpAddr::V6(from), IpAddr::V6(target)) => {
-            let [.., a, b, c] = target.octets();
-            // The multicast group that every node with such an address joins.
-            let group = Ipv6Addr::from([0xff, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0xff, a, b, c]);
+            let group = solicited_node(target);
+            let [.., a, b, c] = group.octets();
             let kind = (V6_NEIGHBOR_SOLICITATION, 0, SOURCE_ADDRESS);
             let to = (MacAddr([0x33, 0x33, 0xff, a, b, c]), group);
             Some(discovery_frame(interface, to, kind, from, target))

@@ -73,6 +73,8 @@ pub struct Resolver {
     /// By port.
     answers: Vec<Budget>,
     questions: Vec<Budget>,
+    /// The neighbor that is asked first: the one after the last question that the budget allowed.
+    next: usize,
     on: bool,
 }
 
@@ -175,8 +177,9 @@ impl Resolver {
                 self.learn(&place(from), mac, now);
                 let owner = *self.owners.get(&place(target))?;
                 let interface = self.interfaces.get(owner)?;
-                let answer = message::answer(interface, target, from, mac)?;
-                self.answers.get_mut(port)?.take(now).then_some(answer)
+                // A flood of questions costs little beyond the answers that may be given.
+                let may = self.answers.get_mut(port)?.take(now);
+                may.then(|| message::answer(interface, target, from, mac)).flatten()
             }
         }
     }
@@ -199,7 +202,9 @@ impl Resolver {
         if !self.on {
             return due;
         }
-        for neighbor in &mut self.neighbors {
+        let count = self.neighbors.len();
+        for index in (self.next..count).chain(0..self.next.min(count)) {
+            let Some(neighbor) = self.neighbors.get_mut(index) else { continue };
             let Some(interface) = self.interfaces.get(neighbor.interface) else { continue };
             let Some(ask_at) = neighbor.ask_at.as_mut().filter(|at| **at <= now) else { continue };
             let Some(budget) = self.questions.get_mut(interface.port) else { continue };
@@ -207,6 +212,7 @@ impl Resolver {
             // A question that the budget does not allow is due again at the next look.
             if let Some(frame) = frame.filter(|_| budget.take(now)) {
                 *ask_at = now + if neighbor.mac.is_some() { ASK_KNOWN } else { ASK_AGAIN };
+                self.next = index + 1;
                 due.push((interface.port, frame));
             }
         }

@@ -48,6 +48,24 @@ fn asks(from: &str, target: &str, tags: &[Tag]) -> Vec<u8> {
     message::question(&far(tags), from.parse().unwrap(), target.parse().unwrap()).unwrap()
 }
 
+/// A frame of neighbor discovery without tags, with a right checksum again.
+fn checked(mut frame: Vec<u8>) -> Vec<u8> {
+    let len = frame.len() - 54;
+    frame[18..20].copy_from_slice(&(len as u16).to_be_bytes());
+    frame[56..58].copy_from_slice(&[0, 0]);
+    let sum = packet::checksum::sum(&frame[22..]) + 58 + len as u64;
+    frame[56..58].copy_from_slice(&(!packet::checksum::fold(sum)).to_be_bytes());
+    frame
+}
+
+/// The question of a node that has no address yet, whether somebody else has the one that it wants.
+fn asks_without_address(target: &str) -> Vec<u8> {
+    let mut frame = asks("::", target, &[]);
+    // Without the option.
+    frame.truncate(frame.len() - 8);
+    checked(frame)
+}
+
 fn started(interfaces: &[Interface], now: Instant) -> Resolver {
     let mut resolver = Resolver::new(interfaces, 2, now);
     resolver.start(now);
@@ -105,7 +123,7 @@ fn a_solicitation_is_answered_as_rfc_4861_says() {
     let question = asks("fe80::99", "fe80::ff:fe00:1", &[]);
     assert_eq!(resolver.hear(0, &question, now).unwrap()[22..24], [0xfe, 0x80]);
     // Who has no address yet asks whether somebody has the one that it wants: all are told.
-    let answer = resolver.hear(0, &asks("::", "2001:db8::ab:cdef", &[]), now).unwrap();
+    let answer = resolver.hear(0, &asks_without_address("2001:db8::ab:cdef"), now).unwrap();
     assert_eq!(answer[..6], [0x33, 0x33, 0, 0, 0, 1]);
     let all: Ipv6Addr = "ff02::1".parse().unwrap();
     assert_eq!((&answer[38..54], answer[58]), (&all.octets()[..], 0x20));
@@ -123,13 +141,28 @@ fn what_is_not_valid_is_not_heard() {
         let mut bad = good.clone();
         bad[at] = value;
         if !matches!(at, 55 | 56) {
-            // With a right checksum again.
-            bad[56..58].copy_from_slice(&[0, 0]);
-            let sum = packet::checksum::sum(&bad[22..]) + 58 + 32;
-            bad[56..58].copy_from_slice(&(!packet::checksum::fold(sum)).to_be_bytes());
+            bad = checked(bad);
         }
         assert_eq!(resolver.hear(0, &bad, now), None, "byte {at}");
     }
+    // From nobody with an option, from nobody to one node, from a group.
+    let mut bad =
+        [asks("::", "2001:db8::1", &[]), asks_without_address("2001:db8::1"), good.clone()];
+    bad[1][38..54].copy_from_slice(&"2001:db8::1".parse::<Ipv6Addr>().unwrap().octets());
+    bad[2][22..38].copy_from_slice(&"ff02::1".parse::<Ipv6Addr>().unwrap().octets());
+    for bad in bad {
+        assert_eq!(resolver.hear(0, &checked(bad), now), None);
+    }
+    // A group is told without being asked.
+    let hop = Hop::Gateway { interface: 0, address: "2001:db8::2".parse().unwrap() };
+    let mut other = started(&[interface("e", 0, &["2001:db8::1 2001:db8::2"])], now);
+    let mut all = told("2001:db8::2");
+    all[38..54].copy_from_slice(&"ff02::1".parse::<Ipv6Addr>().unwrap().octets());
+    other.hear(0, &checked(all.clone()), now);
+    assert_eq!(other.find(&hop), None);
+    all[58] = 0x20;
+    other.hear(0, &checked(all), now);
+    assert_eq!(other.find(&hop), Some(THEIRS));
     let request = asks("10.0.0.2", "10.0.0.1", &[]);
     assert!(resolver.hear(0, &request, now).is_some());
     for (at, value) in [(15, 6), (21, 3), (22, 1)] {
@@ -137,10 +170,11 @@ fn what_is_not_valid_is_not_heard() {
         bad[at] = value;
         assert_eq!(resolver.hear(0, &bad, now), None, "byte {at}");
     }
-    for frame in [&good, &request] {
-        for len in 0..frame.len().min(54) {
-            let cut = &frame[..len];
-            assert!(resolver.hear(0, cut, now).is_none() || len >= 42, "{len} bytes");
+    // All of the solicitation, and of ARP all but the padding.
+    for (frame, whole) in [(&good, good.len()), (&request, 42)] {
+        for len in 0..frame.len() {
+            let heard = resolver.hear(0, &frame[..len], now);
+            assert_eq!(heard.is_some(), len >= whole, "{len} bytes");
         }
     }
 }
@@ -211,10 +245,30 @@ fn gateways_are_asked_for_until_they_are_known() {
     let third = Hop::Gateway { interface: 1, address: "10.0.1.2".parse().unwrap() };
     assert_eq!(resolver.find(&third), Some(THEIRS));
     // Its address is the configuration's, whatever others say.
-    resolver.hear(1, &told("10.0.1.2"), after(31));
+    let mut another = told("10.0.1.2");
+    for at in [6, 22] {
+        another[at..at + 6].copy_from_slice(&[2, 0, 0, 0, 0, 0x77]);
+    }
+    resolver.hear(1, &another, after(31));
     assert_eq!(resolver.find(&third), Some(THEIRS));
     resolver.stop();
     assert_eq!((resolver.find(&gateway), resolver.find(&third)), (None, Some(THEIRS)));
+}
+
+#[test]
+fn silent_gateways_keep_no_other_from_being_asked() {
+    let now = Instant::now();
+    let pairs: Vec<String> =
+        (0..3000u32).map(|n| format!("10.1.{}.{} 10.2.{0}.{1}", n / 250, 1 + n % 250)).collect();
+    let pairs: Vec<&str> = pairs.iter().map(String::as_str).collect();
+    let mut resolver = started(&[interface("e", 0, &pairs)], now);
+    let mut asked = std::collections::BTreeSet::new();
+    for look in 0..500 {
+        for (_, frame) in resolver.questions(now + Duration::from_millis(10 * look)) {
+            asked.insert(frame[38..42].to_vec());
+        }
+    }
+    assert_eq!(asked.len(), 3000);
 }
 
 #[test]

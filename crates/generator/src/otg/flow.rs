@@ -111,7 +111,8 @@ pub fn read(
     let (Ends { tx, rx, .. }, (duration, delay)) = (ends?, duration?);
     let metrics = metrics?;
     let (packet, egress) = (flow.get("packet"), flow.get("egress_packet"));
-    let tags = tags::read(packet.as_ref(), &spec, egress.as_ref(), metrics.rx_name)?;
+    let tags =
+        tags::read(packet.as_ref(), &spec, egress.as_ref(), metrics.rx_name, !hops.is_empty())?;
     if metrics.enable && tags.need_numbers() && spec.signature.is_none() {
         let least = min_len_with_fcs(&spec.headers, Some(SignatureSpec::Short));
         return flow.child_fault("packet", format!(

@@ -4,7 +4,7 @@
 
 use packet::field::Pattern;
 use packet::frame::{FieldValue, Header};
-use packet::headers::{self, HeaderKind};
+use packet::headers::{self, Format, HeaderKind};
 
 use super::walk::Node;
 use super::{hex, ipv4_options, pattern};
@@ -28,6 +28,12 @@ pub fn read(node: &Node<'_>) -> Option<Vec<Header>> {
     name_tags(&list, &mut stack)?;
     let whole = stack.into_iter().zip(parts);
     Some(whole.flat_map(|(header, parts)| std::iter::once(header).chain(parts)).collect())
+}
+
+/// True if metric tags are all that a script says of a field.
+fn has_only_tags(node: &Node<'_>) -> bool {
+    let object = node.raw_object();
+    object.is_some_and(|object| object.keys().all(|key| key == "metric_tags") && !object.is_empty())
 }
 
 /// The entries of a header's list, each of which the stack has as a header of its own.
@@ -187,6 +193,8 @@ fn fields(node: &Node<'_>, header: &mut Header, prefix: &str) -> Option<()> {
             _ => format!("{prefix}.{name}"),
         };
         let set = match kind.field(&path) {
+            // An address with tags alone is not given: in a flow between devices it is theirs.
+            Some(field) if field.format != Format::Number && has_only_tags(&child) => Some(()),
             Some(field) => pattern::read_tagged(&child, field).and_then(|value| {
                 header.set(&path, value).map_or_else(|error| child.fault(error.to_string()), Some)
             }),

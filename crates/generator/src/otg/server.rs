@@ -99,7 +99,7 @@ pub struct Message {
     pub call: Call,
     /// Where the answer goes.
     pub answer: oneshot::Sender<Result<Answer, ApiError>>,
-    /// Held as long as a large call is there, whether its client still waits or not.
+    /// Held as long as a large call is there, or metrics are collected, whether its client still waits or not.
     pub alone: Option<OwnedSemaphorePermit>,
 }
 
@@ -161,9 +161,10 @@ impl Api {
             }
         };
         let (value, alone) = self.read_json(body, operation.most()).await?;
-        let _turn = match operation {
-            Operation::Metrics => self.metrics.acquire().await.ok(),
-            _ => None,
+        // The permit goes along, because the client may leave while its answer is made.
+        let alone = match operation {
+            Operation::Metrics => self.metrics.clone().acquire_owned().await.ok(),
+            _ => alone,
         };
         ask(&self.control, call(value), alone).await
     }

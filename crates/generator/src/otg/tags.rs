@@ -23,16 +23,23 @@ const MAX_TAGS: usize = 16;
 const MAX_NAME: usize = 64;
 
 /// Reads the tags of a flow. `packet` is the list of headers that `spec` was read from, and `egress` that of
-/// received frames.
+/// received frames. `resolved`: gateways say the Ethernet destinations.
 pub fn read(
     packet: Option<&Node<'_>>,
     spec: &FrameSpec,
     egress: Option<&Node<'_>>,
     rx_name: bool,
+    resolved: bool,
 ) -> Option<Tags> {
     let mut tags = Tags { rx_name, ..Tags::default() };
     let mut good = true;
     for found in packet.map(|node| all(node, &spec.headers)).unwrap_or_default() {
+        if resolved && found.header == 0 && found.kind.is_some_and(|kind| kind.name == "dst") {
+            good = false;
+            let what = "not supported for addresses of gateways, which are known when the flow starts; give egress_packet the tag";
+            let _: Option<()> = found.node.fault(what);
+            continue;
+        }
         good &= found.sent(spec).and_then(|tag| add(&mut tags, &found.node, tag)).is_some();
     }
     if let Some(node) = egress {
@@ -59,10 +66,11 @@ pub fn share_rows(config: &Node<'_>, flows: &mut [FlowPlan], ports: usize) {
         let Some(tags) = flow.tags.as_mut().and_then(Arc::get_mut) else { continue };
         let most = tags.most_rows(receivers);
         tags.rows = usize::try_from(most).map_or(share, |most| most.min(share));
-        // Received fields may have any value: nearly every flow would get a warning.
-        if tags.count_sent() && most > share as u128 {
+        // Received fields may have any value: nearly every flow with one would get a warning.
+        let sent = tags.most_sent(receivers);
+        if sent > share as u128 {
             config.warn(format!(
-                "flow {:?}: its metric tags may have {most} values; the first {share} that are seen have rows of their own, \
+                "flow {:?}: its metric tags may have {sent} values; the first {share} that are seen have rows of their own, \
                  all others count in one row with the value \"other\"",
                 flow.name
             ));
@@ -101,7 +109,9 @@ fn all<'a>(list: &Node<'a>, stack: &[Header]) -> Vec<Found<'a>> {
     let mut found = Vec::new();
     // An empty list stands for a header without tags.
     let nodes = list.list().unwrap_or_default();
-    for (header, (node, own)) in nodes.iter().zip(stack).enumerate() {
+    // Parts of a header, such as segments, have no node of their own in the list.
+    let whole = stack.iter().enumerate().filter(|(_, header)| !header.kind().is_part());
+    for (node, (header, own)) in nodes.iter().zip(whole) {
         let Some(object) = node.get(own.kind().name) else { continue };
         if own.kind() == &headers::CUSTOM {
             let tags = tags_of(&object);
@@ -232,7 +242,8 @@ fn shape(stack: &[Header]) -> Vec<Check> {
     let mut checks = Vec::new();
     let mut start = 0;
     for (at, header) in stack.iter().enumerate() {
-        let next = stack.get(at + 1).map(Header::kind);
+        let behind = stack.iter().skip(at + 1).map(Header::kind);
+        let next = behind.filter(|_| !header.kind().is_part()).find(|kind| !kind.is_part());
         for field in header.kind().fields {
             let numbers = next.map(|next| next.numbers);
             let any_of: Vec<u128> = match field.auto {

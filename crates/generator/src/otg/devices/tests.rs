@@ -120,6 +120,23 @@ fn addresses_of_a_flow_are_those_of_its_ends() {
 }
 
 #[test]
+fn tags_leave_a_flow_the_addresses_of_its_ends() {
+    let tag = json!([{"name": "from"}]);
+    let packet = json!([{"ethernet": {}}, {"ipv4": {"src": {"metric_tags": tag}}}]);
+    let mut tagged = config(&["v4-1"], &["v4-3"], packet);
+    tagged["flows"][0]["metrics"] = json!({"enable": true});
+    let (plan, _) = read(&tagged).unwrap();
+    assert_eq!(field(&plan, 1, "src"), Some(Pattern::Value(v4(1))));
+    let tags = plan.flows[0].tags.as_ref().unwrap();
+    assert_eq!(tags.values(&tags.sent(0)), [Some(v4(1))]);
+    // What gateways answer is not known yet.
+    let dst = json!({"choice": "auto", "metric_tags": tag});
+    let packet = json!([{"ethernet": {"dst": dst}}, {"ipv4": {}}]);
+    let error = read(&config(&["v4-1"], &["v4-3"], packet)).unwrap_err();
+    assert!(error.contains("flows[0].packet[0].ethernet.dst.metric_tags[0]: not supported for addresses of gateways"), "{error}");
+}
+
+#[test]
 fn what_a_flow_gives_itself_stays() {
     let value = |value: &str| json!({"choice": "value", "value": value});
     let packet = json!([

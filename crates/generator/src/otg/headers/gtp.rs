@@ -25,9 +25,9 @@ pub fn extensions(node: &Node<'_>, header: &mut Header) -> Option<Parts> {
     if nodes.is_empty() {
         return Some(Parts::new());
     }
-    match constant(header, "e_flag") {
-        None => header.set("e_flag", 1).ok()?,
-        Some(1) => {}
+    match header.get("e_flag") {
+        None | Some(FieldValue::Auto) => header.set("e_flag", 1).ok()?,
+        Some(FieldValue::Pattern(flag)) if routing::constant(flag) == Some(1) => {}
         Some(_) => {
             return object
                 .child_fault("e_flag", "must be 1, or be left out: there are extension_headers");
@@ -42,11 +42,11 @@ pub fn extensions(node: &Node<'_>, header: &mut Header) -> Option<Parts> {
 /// Receivers read an extension header only if the header before it has its type.
 fn warn_of_types(object: &Object<'_>, header: &Header, nodes: &[Node<'_>], parts: &Parts) {
     let missing = "is 0: receivers take the extension header behind it for payload";
-    if constant(header, FIRST_TYPE).unwrap_or(0) == 0 {
+    if first_value(header, FIRST_TYPE).unwrap_or(0) == 0 {
         object.child_warning(FIRST_TYPE, missing);
     }
     for (at, (node, part)) in nodes.iter().zip(parts).enumerate() {
-        let kind = constant(part, NEXT_TYPE).unwrap_or(0);
+        let kind = first_value(part, NEXT_TYPE).unwrap_or(0);
         let what = match (kind, at + 1 == parts.len()) {
             (0, false) => missing,
             (1.., true) => {
@@ -62,7 +62,7 @@ fn warn_of_types(object: &Object<'_>, header: &Header, nodes: &[Node<'_>], parts
 }
 
 /// The value that a field has in the first frame, if it was set.
-fn constant(header: &Header, name: &str) -> Option<u128> {
+fn first_value(header: &Header, name: &str) -> Option<u128> {
     match header.get(name)? {
         FieldValue::Pattern(pattern) => Some(pattern.first()),
         FieldValue::Auto | FieldValue::Checksum(_) => None,
@@ -200,6 +200,10 @@ mod tests {
             ),
             (
                 json!({"e_flag": {"value": 0}, "extension_headers": [{}]}),
+                "e_flag: must be 1, or be left out",
+            ),
+            (
+                json!({"e_flag": {"values": [1, 0]}, "extension_headers": [{}]}),
                 "e_flag: must be 1, or be left out",
             ),
             (json!({"extension_header": []}), "gtpv1.extension_header: not supported"),

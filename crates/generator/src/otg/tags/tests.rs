@@ -15,7 +15,7 @@ fn tags(packet: &Value, egress: &Value) -> Result<Tags, String> {
         signature: None,
     };
     let egress = egress.value().is_array().then_some(&egress);
-    let tags = read(Some(&node), &spec, egress, false);
+    let tags = read(Some(&node), &spec, egress, false, false);
     faults.finish(tags).map_err(|error| error.errors.join("; "))
 }
 
@@ -53,6 +53,26 @@ fn what_is_sent_follows_from_patterns_constants_and_rules() {
     assert_eq!(sent(&json!([{}, {"custom": custom}])), [0xfa; 6]);
     let bit = json!({"bytes": "40", "metric_tags": [{"name": "c", "offset": 1}]});
     assert_eq!(sent(&json!([{}, {"custom": bit}])), [1; 6], "one bit where no length is given");
+}
+
+#[test]
+fn headers_with_parts_shift_those_behind_them() {
+    let segments = json!({"routing": {"choice": "segment_routing", "segment_routing": {"segment_list": [{"segment": {"value": "2001:db8::1"}}, {"segment": {"value": "2001:db8::2"}}]}}});
+    let port = json!({"values": [7, 9], "choice": "values", "metric_tags": tag("port")});
+    let packet =
+        json!([{}, {"ipv6": {}}, {"ipv6_extension_header": segments}, {"udp": {"dst_port": port}}]);
+    assert_eq!(sent(&packet), [7, 9].repeat(3));
+    let received = tags(&json!([]), &packet).unwrap();
+    assert_eq!(received.fields[0].place, Place::Received(8 * (14 + 40 + 8 + 32 + 2)));
+    // IPv6 says that a routing header follows, and that one that UDP does, behind its segments.
+    let next: Vec<_> =
+        received.shape.iter().map(|check| (check.first_bit, &check.any_of)).collect();
+    assert!(next.contains(&(8 * (14 + 6), &vec![43])), "{next:?}");
+    assert!(next.contains(&(8 * (14 + 40), &vec![17])), "{next:?}");
+    let gtp = json!({"next_extension_header_type": {"value": 0x85}, "extension_headers": [{"extension_length": {"value": 1}}]});
+    let ttl = json!({"value": 9, "metric_tags": tag("ttl")});
+    let packet = json!([{}, {"ipv4": {}}, {"udp": {}}, {"gtpv1": gtp}, {"ipv4": {}}, {"ipv4": {"time_to_live": ttl}}]);
+    assert_eq!(sent(&packet), [9; 6]);
 }
 
 #[test]
