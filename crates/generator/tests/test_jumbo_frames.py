@@ -16,9 +16,9 @@ from typing import Any
 import pytest
 import snappi
 from frames import read_pcap
-from harness import Generator, eventually, generator
+from harness import Generator, eventually, generator, send_captured
 from netns import NEAR, counters, inside, ip
-from traffic import FCS, capture, captured, flow, without_fcs
+from traffic import FCS, captured, flow, without_fcs
 
 pytest_plugins = ["rig"]
 pytestmark = pytest.mark.usefixtures("veth")
@@ -58,15 +58,7 @@ def both_ways(*locations: str) -> Any:
 def test_long_frames_arrive_whole(directory: Path) -> None:
     with pair(directory, "--max-frame", str(LONGEST)) as running:
         running.api.set_config(both_ways("af_packet:va", "vz"))
-        capture(running.api, "start")
-        running.transmit("start")
-        eventually(running.stopped)
-        # The kernel may drop some when nobody polls for a moment.
-        eventually(
-            lambda: all(each.frames_rx >= 0.98 * FRAMES for each in running.flows().values()),
-            lambda: [(each.name, each.frames_rx) for each in running.flows().values()],
-        )
-        capture(running.api, "stop")
+        send_captured(running, FRAMES)
         metrics, ports = running.flows(), running.ports()
         long = metrics["long"]
         assert (long.frames_tx, long.bytes_tx) == (FRAMES, FRAMES * LONGEST)

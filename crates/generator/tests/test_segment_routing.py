@@ -17,12 +17,12 @@ from typing import Any
 import pytest
 import snappi
 from frames import read_pcap
-from harness import eventually, generator
+from harness import generator, send_captured
 from netns import FAR, NEAR, inside, ip
 from scapy.layers.inet import UDP
 from scapy.layers.inet6 import IPv6, IPv6ExtHdrSegmentRouting
 from scapy.layers.l2 import Ether
-from traffic import capture, captured, without_fcs
+from traffic import captured, without_fcs
 
 pytest_plugins = ["rig"]
 pytestmark = pytest.mark.usefixtures("veth")
@@ -105,15 +105,7 @@ def test_segment_endpoints_pass_frames_on(directory: Path) -> None:
     with inside(NEAR), generator(directory, before=there) as running:
         warnings = list(running.api.set_config(config).warnings)
         assert not [warning for warning in warnings if "MAC" in warning]
-        capture(running.api, "start")
-        running.transmit("start")
-        eventually(running.stopped)
-        # The kernel may drop some when nobody polls for a moment.
-        eventually(
-            lambda: all(each.frames_rx >= 0.98 * FRAMES for each in running.flows().values()),
-            lambda: [(each.name, each.frames_rx) for each in running.flows().values()],
-        )
-        capture(running.api, "stop")
+        send_captured(running, FRAMES)
         port = running.port("p2")
         assert (port["stale"], port["misdirected"], port["corrupt"]) == (0, 0, 0)
         for name, (_, _, _, mark, _) in FLOWS.items():
