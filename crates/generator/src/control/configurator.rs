@@ -200,12 +200,12 @@ impl<'eal> Configurator<'eal> {
         let (plan, config, mode, mut warnings) = match wanted {
             Wanted::Posted(value) => {
                 let (plan, warnings) = self.read(&value)?;
-                (plan, value.to_string(), self.rules.settings.mode, warnings)
+                (plan, kept(&value)?, self.rules.settings.mode, warnings)
             }
-            Wanted::Ready(ready) => (ready.plan, ready.config.to_string(), ready.mode, Vec::new()),
+            Wanted::Ready(ready) => (ready.plan, kept(&ready.config)?, ready.mode, Vec::new()),
         };
         let settings = Settings { mode, ..self.rules.settings };
-        let (replaced, kept, marks) = self.put_in_force(plan, config.into(), settings, now)?;
+        let (replaced, kept, marks) = self.put_in_force(plan, config, settings, now)?;
         warnings.extend(marks);
         self.rules.settings = settings;
         self.progress.step("closing the previous ports");
@@ -285,9 +285,6 @@ impl<'eal> Configurator<'eal> {
         current: &Current<'eal>,
     ) -> Result<Answer, ApiError> {
         let Edited { config, places } = edit::edited(edit, request, current.json()?)?;
-        if config.to_string().len() > MAX_BODY {
-            return Err(too_large());
-        }
         self.set(Wanted::Posted(config), &current.ports).map_err(|error| places.renamed(error))
     }
 
@@ -307,10 +304,7 @@ impl<'eal> Configurator<'eal> {
         let lines = line_rates(&update.plan, &current.ports, self.rules.line_rate);
         let changes = changes(&update, &lines, &current.homes)?;
         let (done, reply) = oneshot::channel();
-        let config = Bytes::from(update.config.to_string());
-        if config.len() > MAX_BODY {
-            return Err(too_large());
-        }
+        let config = kept(&update.config)?;
         let changed = Changed { config, plan: Arc::new(update.plan), changes, done };
         self.report(Report::Changed(Box::new(changed)))?;
         reply.blocking_recv().map_err(|_| ending())?.map(|()| no_warnings())
@@ -321,10 +315,14 @@ impl<'eal> Configurator<'eal> {
     }
 }
 
-/// A configuration may not grow by changes beyond what can be posted.
-fn too_large() -> ApiError {
-    let what = format!("the changed configuration would be larger than {MAX_BODY} bytes");
-    ApiError::request(413, what)
+/// The text of a configuration, as it is kept. Changes cannot make it larger than what can be posted.
+fn kept(config: &Value) -> Result<Bytes, ApiError> {
+    let text = config.to_string();
+    if text.len() > MAX_BODY {
+        let what = format!("the configuration would be larger than {MAX_BODY} bytes");
+        return Err(ApiError::request(413, what));
+    }
+    Ok(text.into())
 }
 
 /// Bits per second of each planned port on layer 1, where known.
