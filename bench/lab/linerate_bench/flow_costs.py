@@ -76,7 +76,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Figures:
-    """What one case took."""
+    """The measured costs of one case."""
 
     cycles: float
     mib: float

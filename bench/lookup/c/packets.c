@@ -44,7 +44,7 @@ static bool make(const char *name, struct rte_mbuf *packets[PACKETS])
 	return true;
 }
 
-/* Does `operation` with each packet, so many times. */
+/* Applies `operation` to each packet, `rounds` times, and returns the sum of its results. */
 #define EACH(name, rounds, operation)                                             \
 	do {                                                                      \
 		struct rte_mbuf *packets[PACKETS];                                \

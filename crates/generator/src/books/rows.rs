@@ -15,7 +15,7 @@ use crate::tags::{MAX_ROWS, Tags, low};
 /// Words of 64 bits that a key has for the bits of tags.
 pub const WORDS: usize = 4;
 
-/// What tells rows of a flow apart: the bits of its tags, the last tag in the lowest bits, and where frames arrived.
+/// Identifies a row of a flow: the bits of its tags, the last tag in the lowest bits, and the port where frames arrived.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// The high bits first.
@@ -131,11 +131,11 @@ impl Row {
 /// The rows of one flow.
 #[derive(Debug)]
 pub struct Rows {
-    /// What the keys mean.
+    /// The tags that make the keys.
     pub tags: Arc<Tags>,
     rows: Box<[Row]>,
     used: AtomicUsize,
-    /// By hash: one more than the row's index, or 0. At most half full.
+    /// A hash table of row indices plus one; 0 is an empty place. At most half of it is used.
     index: Box<[AtomicU16]>,
     other: Counts,
 }
@@ -219,7 +219,7 @@ pub struct Sent {
     tags: Arc<Tags>,
     /// Number of the next frame that is to leave or to be lost at ingress, from 0 on.
     next: Cell,
-    /// Where tags are known when frames are sent.
+    /// Counts by tags whose values are known when a frame is sent.
     rows: Option<Rows>,
 }
 

@@ -35,7 +35,7 @@ impl Active<'_> {
         }
     }
 
-    /// What flows' figures are made of, for another thread: no ports and captures.
+    /// Copies what the figures of flows need, for another thread. Ports and captures stay behind.
     pub(super) fn view(&self) -> Active<'static> {
         Active {
             plan: self.plan.clone(),

@@ -31,9 +31,9 @@ pub(super) struct Devices {
     resolver: Resolver,
     /// The rings from the lcores, each with its port.
     listeners: Vec<(usize, Listener)>,
-    /// By flow: the destination addresses that its writer has, if they had to be found out.
+    /// The destination addresses in each flow's writer; empty if the configuration says them.
     destinations: Vec<Vec<MacAddr>>,
-    /// By port: frames that were given to an lcore to be sent.
+    /// Frames that each port was given to send.
     sent: Vec<u64>,
 }
 
@@ -48,12 +48,12 @@ impl Devices {
         }
     }
 
-    /// Whether they answer and ask.
+    /// Returns true if devices answer and ask.
     pub fn are_on(&self) -> bool {
         self.resolver.is_on()
     }
 
-    /// By flow: the destination addresses that its writer has, if they had to be found out.
+    /// The destination addresses in each flow's writer; empty if the configuration says them.
     pub fn destinations(&self) -> &[Vec<MacAddr>] {
         &self.destinations
     }

@@ -13,7 +13,7 @@ const SLOT: usize = 2048;
 /// Bytes in a received slot before the frame: TPACKET_V2's header and the address, then Ethernet's header so that IP is
 /// aligned (`tpacket_rcv` in the kernel).
 const BEFORE: usize = 66;
-/// What the driver does not count of a slot when it compares slots with mbufs: the header without the address.
+/// Bytes of a slot that the driver leaves out when it compares slots with mbufs: the slot's header, without the address in it.
 const UNCOUNTED: usize = 32;
 /// A page. Blocks are multiples of it.
 const PAGE: usize = 4096;
