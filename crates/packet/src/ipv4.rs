@@ -21,6 +21,8 @@ pub const LEN: usize = 20;
 pub const PROTOCOL_ICMP: u8 = 1;
 /// IPv4 in IPv4 (RFC 2003).
 pub const PROTOCOL_IPIP: u8 = 4;
+/// IPv6 in IPv4 (RFC 4213).
+pub const PROTOCOL_IPV6: u8 = 41;
 /// Protocol number of TCP.
 pub const PROTOCOL_TCP: u8 = 6;
 /// Protocol number of UDP.

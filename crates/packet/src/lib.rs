@@ -15,9 +15,9 @@
 //! | [`ipv4`], [`options`] | IPv4 with options | `rte_ipv4_hdr` |
 //! | [`ipv6`], [`extension`] | IPv6, its extension headers | `rte_ipv6_hdr`, `rte_ipv6_fragment_ext` |
 //! | [`udp`], [`tcp`], [`icmp`] | UDP, TCP with options, ICMP and ICMPv6 | `rte_udp_hdr`, `rte_tcp_hdr`, `rte_icmp_hdr` |
-//! | [`vxlan`], [`gre`] | tunnels | `rte_vxlan_hdr`, `rte_gre_hdr` |
+//! | [`vxlan`], [`gre`], [`tunnel`] | tunnels; their outer headers, written at once | `rte_vxlan_hdr`, `rte_gre_hdr` |
 //! | [`layers`] | from a frame to its payload | `rte_net_get_ptype` |
-//! | [`nat`] | IPv4 addresses and ports translated in place | |
+//! | [`nat`] | addresses and ports translated in place | |
 #![forbid(unsafe_code)]
 #![warn(missing_debug_implementations)]
 
@@ -44,6 +44,7 @@ pub mod random;
 pub mod signature;
 pub mod size;
 pub mod tcp;
+pub mod tunnel;
 pub mod udp;
 pub mod view;
 pub mod vlan;

@@ -8,9 +8,10 @@ use std::path::Path;
 
 use public_api_check::listing;
 
-const LIBRARIES: [(&str, &str); 6] = [
+const LIBRARIES: [(&str, &str); 7] = [
     ("linerate-capture-file", ""),
     ("linerate-dpdk", "packet"),
+    ("linerate-flow", ""),
     ("linerate-graph", ""),
     ("linerate-measure", ""),
     ("linerate-packet", ""),

@@ -250,8 +250,24 @@ impl<const FIELDS: usize, const CATEGORIES: usize> Acl<'_, Built, FIELDS, CATEGO
             let (verdicts, packets) = (verdicts.len(), packets.len());
             return Err(ClassifyError::Verdicts { verdicts, packets });
         }
+        let needed = self.layout.input_len();
         let groups = packets.chunks(GROUP).zip(verdicts.chunks_mut(GROUP));
         for (group, (packets, verdicts)) in groups.enumerate() {
+            if self.layout.ip.is_none() {
+                // Every packet that is long enough is classified in place.
+                let mut starts = [const { MaybeUninit::<*const u8>::uninit() }; GROUP];
+                for (place, (packet, start)) in packets.iter().zip(&mut starts).enumerate() {
+                    let packet = packet.as_ref();
+                    if packet.len() < needed {
+                        let index = group * GROUP + place;
+                        return Err(ClassifyError::Short { index, len: packet.len(), needed });
+                    }
+                    start.write(packet.as_ptr());
+                }
+                // SAFETY: as many pointers as verdicts, each to as many bytes as are needed.
+                unsafe { self.look_up(starts.as_ptr().cast(), verdicts) };
+                continue;
+            }
             let mut moved = Moved::<GROUP>::new();
             let mut inputs = self.inputs::<GROUP>();
             let (mut nothing, mut count) = ([false; GROUP], 0);

@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Address and port translation of IPv4 packets in place, with every checksum kept right incrementally.
+//! Address and port translation of IPv4 ([`Translation`]) and IPv6 packets ([`Translation6`]) in place, with every checksum kept
+//! right incrementally.
 //!
 //! No byte of the payload is looked at. That is the whole of it for UDP and TCP and most other protocols; ICMP errors
 //! carry a part of the packet that they are about, which stays as it is here.
+
+mod v6;
 
 use std::net::Ipv4Addr;
 
@@ -12,6 +15,8 @@ use crate::ipv4::{Ipv4, PROTOCOL_TCP, PROTOCOL_UDP};
 use crate::tcp::Tcp;
 use crate::udp::Udp;
 use crate::view::{Layer, Malformed};
+
+pub use v6::{Endpoint6, Translation6};
 
 const PROTOCOL_DCCP: u8 = 33;
 const PROTOCOL_UDP_LITE: u8 = 136;
@@ -83,37 +88,8 @@ impl Translation {
         // What is behind the packet, as a short frame's padding, is none of its headers.
         let len = ip.payload_len().ok_or(Malformed::Len(Layer::Ipv4))?.min(rest.len());
         let rest = &mut rest[..len];
-        // The transport header is only in the first fragment, and its checksum is told there.
-        match ip.protocol() {
-            _ if ip.fragment_offset() > 0 => match self.ports() {
-                [None, None] => drop_change(self.addresses(ip)),
-                _ => return Err(NatError::LaterFragment),
-            },
-            PROTOCOL_UDP => {
-                let (udp, _) = Udp::split_mut(rest)?;
-                let [source, destination] = self.ports();
-                let source = source.unwrap_or(udp.source());
-                let change = self.addresses(ip).and(Change::of_word(udp.source(), source));
-                udp.set_source(source);
-                udp.translate_destination(change, destination.unwrap_or(udp.destination()));
-            }
-            PROTOCOL_TCP => {
-                let (tcp, _) = Tcp::split_mut(rest)?;
-                let [source, destination] = self.ports();
-                let source = source.unwrap_or(tcp.source());
-                let change = self.addresses(ip).and(Change::of_word(tcp.source(), source));
-                tcp.set_source(source);
-                tcp.translate_destination(change, destination.unwrap_or(tcp.destination()));
-            }
-            protocol @ (AUTHENTICATION | PROTOCOL_DCCP | PROTOCOL_UDP_LITE) => {
-                return Err(NatError::Protected(protocol));
-            }
-            protocol => match self.ports() {
-                [None, None] => drop_change(self.addresses(ip)),
-                _ => return Err(NatError::NoPorts(protocol)),
-            },
-        }
-        Ok(())
+        let (protocol, later, ports) = (ip.protocol(), ip.fragment_offset() > 0, self.ports());
+        transport(protocol, later, ports, rest, || self.addresses(ip))
     }
 
     #[inline]
@@ -128,6 +104,46 @@ impl Translation {
             self.destination.map_or(Change::NONE, |end| ip.update_destination(end.address));
         source.and(destination)
     }
+}
+
+/// Translates the ports of a message, and lets its checksum follow. `later`: it is a part of a message, from a fragment other than
+/// the first. `addresses` changes the addresses; it is called only if nothing is wrong with the message.
+#[inline(always)]
+fn transport(
+    protocol: u8,
+    later: bool,
+    ports: [Option<u16>; 2],
+    message: &mut [u8],
+    addresses: impl FnOnce() -> Change,
+) -> Result<(), NatError> {
+    let [source, destination] = ports;
+    // The transport header is only in the first fragment, and its checksum is told there.
+    match protocol {
+        _ if later => match ports {
+            [None, None] => drop_change(addresses()),
+            _ => return Err(NatError::LaterFragment),
+        },
+        PROTOCOL_UDP => {
+            let (udp, _) = Udp::split_mut(message)?;
+            let source = source.unwrap_or(udp.source());
+            let change = addresses().and(Change::of_word(udp.source(), source));
+            udp.set_source(source);
+            udp.translate_destination(change, destination.unwrap_or(udp.destination()));
+        }
+        PROTOCOL_TCP => {
+            let (tcp, _) = Tcp::split_mut(message)?;
+            let source = source.unwrap_or(tcp.source());
+            let change = addresses().and(Change::of_word(tcp.source(), source));
+            tcp.set_source(source);
+            tcp.translate_destination(change, destination.unwrap_or(tcp.destination()));
+        }
+        AUTHENTICATION | PROTOCOL_DCCP | PROTOCOL_UDP_LITE => {
+            return Err(NatError::Protected(protocol));
+        }
+        _ if ports != [None, None] => return Err(NatError::NoPorts(protocol)),
+        _ => drop_change(addresses()),
+    }
+    Ok(())
 }
 
 /// Where no checksum but the IPv4 header's covers the addresses.

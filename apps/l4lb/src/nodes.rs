@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: BSD-3-Clause
+//! The same as the nodes of a graph.
+
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use dpdk::dynfield::DynField;
+use dpdk::qsbr::{Online, Reader, Replaceable};
+use dpdk::{Eal, Mbuf, RxQueue, TxQueue, tsc};
+use graph::{
+    Batch, EachNode, Executor, Fused, GraphError, Librte, Node, Nowhere, Outlet, Room, Source,
+    topology,
+};
+
+use crate::balancer::{BURST, Balancer, Verdict, apply};
+use crate::capture::Taps;
+use crate::counters::{Counters, Drop};
+use crate::tables::{Tables, ticks};
+use crate::worker::Lane;
+
+/// The nodes that read the tables, each by a reader of its own. If the tables are exchanged between two nodes, the second finds the new
+/// ones: a backend that is gone is then counted as a failure.
+pub const READERS: usize = 2;
+
+graph::edges! { pub enum FromRx { Packets } }
+graph::edges! { pub enum FromBalance { Pass, Dropped } }
+graph::edges! { pub enum FromForward { Out, Dropped } }
+
+/// What the node `balance` tells the node `forward`: the backend's number, and a hash of the flow.
+type Ticket = u64;
+
+/// Polls one queue in each walk, in turn.
+pub struct Rx<'p> {
+    queues: Vec<(RxQueue<'p>, Taps)>,
+    next: usize,
+}
+
+impl<'p> Source<Mbuf<'p>> for Rx<'p> {
+    type Next = FromRx;
+
+    #[inline(always)]
+    fn poll<O: Outlet<Mbuf<'p>, FromRx>>(&mut self, mut room: Room<'_, Mbuf<'p>>, out: &mut O) {
+        let (polled, several) = (self.next, self.queues.len() > 1);
+        self.next = if polled + 1 < self.queues.len() { polled + 1 } else { 0 };
+        let Some((queue, taps)) = self.queues.get_mut(polled) else { return };
+        if room.receive(queue) == 0 {
+            return;
+        }
+        let mut batch = room.into_batch();
+        if let Some(tap) = taps.current() {
+            tap.capture(batch.iter());
+        }
+        if several {
+            // For the node `tx`.
+            batch.iter_mut().for_each(|packet| packet.set_port(polled as u16));
+        }
+        out.forward(FromRx::Packets, batch);
+    }
+}
+
+/// Chooses a backend for each packet.
+pub struct Balance<'t, 'q, 'e> {
+    tables: &'t Replaceable<'q, Tables<'e>>,
+    online: Online<'t>,
+    balancer: Balancer,
+    ticket: DynField<Ticket>,
+}
+
+impl<'p> Node<Mbuf<'p>> for Balance<'_, '_, '_> {
+    type Next = FromBalance;
+
+    #[inline(always)]
+    fn process<O: Outlet<Mbuf<'p>, FromBalance>>(
+        &mut self,
+        mut batch: Batch<'_, Mbuf<'p>>,
+        out: &mut O,
+    ) {
+        let tables = self.tables.read(&self.online);
+        let now = ticks(tsc::now());
+        self.balancer.counters.received(batch.len());
+        while !batch.is_empty() {
+            let part = batch.split_front(BURST);
+            let mut verdicts = [Verdict::drop(Drop::Other); BURST];
+            self.balancer.verdicts(tables, &part, &mut verdicts, now);
+            let mut verdicts = verdicts.iter();
+            out.sort(part, |packet| {
+                let Some(verdict) = verdicts.next() else { return FromBalance::Dropped };
+                let Some(backend) = verdict.backend else {
+                    self.balancer.counters.dropped(verdict.why);
+                    return FromBalance::Dropped;
+                };
+                let ticket = u64::from(backend.number) << 16 | u64::from(verdict.entropy);
+                self.ticket.write(packet, ticket);
+                FromBalance::Pass
+            });
+        }
+    }
+}
+
+/// Encapsulates or translates each packet.
+pub struct Forward<'t, 'q, 'e> {
+    tables: &'t Replaceable<'q, Tables<'e>>,
+    online: Online<'t>,
+    counters: Counters,
+    ticket: DynField<Ticket>,
+}
+
+impl<'p> EachNode<Mbuf<'p>> for Forward<'_, '_, '_> {
+    type Next = FromForward;
+
+    #[inline(always)]
+    fn each(&mut self, packet: &mut Mbuf<'p>) -> FromForward {
+        let tables = self.tables.read(&self.online);
+        let ticket = self.ticket.read(packet);
+        let (number, entropy) = ((ticket >> 16) as u32, ticket as u16);
+        let verdict = Verdict::pass(tables.backend(number), entropy);
+        match apply(tables, packet, &verdict, &mut self.counters) {
+            true => FromForward::Out,
+            false => FromForward::Dropped,
+        }
+    }
+}
+
+/// Sends packets by the port that they came on.
+pub struct Tx<'p> {
+    queues: Vec<TxQueue<'p>>,
+    counters: Counters,
+}
+
+impl<'p> Node<Mbuf<'p>> for Tx<'p> {
+    type Next = Nowhere;
+
+    #[inline(always)]
+    fn process<O: Outlet<Mbuf<'p>, Nowhere>>(&mut self, mut batch: Batch<'_, Mbuf<'p>>, _: &mut O) {
+        // A walk has packets of one queue.
+        let polled = match batch.first().and_then(Mbuf::port) {
+            Some(polled) if self.queues.len() > 1 => usize::from(polled),
+            _ => 0,
+        };
+        if let Some(queue) = self.queues.get_mut(polled) {
+            batch.send_by(queue);
+        }
+        // The graph drops what is left.
+        self.counters.unsent(batch.len());
+    }
+}
+
+/// Drops packets, which other nodes have counted.
+pub struct Dropped;
+
+impl<'p> Node<Mbuf<'p>> for Dropped {
+    type Next = Nowhere;
+
+    #[inline(always)]
+    fn process<O: Outlet<Mbuf<'p>, Nowhere>>(&mut self, _: Batch<'_, Mbuf<'p>>, _: &mut O) {}
+}
+
+topology! {
+    /// The load balancer of an lcore.
+    pub struct Nodes<'p, 't, 'q, 'e> for Mbuf<'p> {
+        source rx: Rx<'p> => { Packets => balance },
+        node balance: Balance<'t, 'q, 'e> => { Pass => forward, Dropped => dropped },
+        each forward: Forward<'t, 'q, 'e> => { Out => tx, Dropped => dropped },
+        node tx: Tx<'p>,
+        node dropped: Dropped,
+    }
+}
+
+impl Nodes<'_, '_, '_, '_> {
+    /// What is to be done after each walk.
+    #[inline(always)]
+    fn after(&mut self) {
+        let idle = self.balance.tables.read(&self.balance.online).idle;
+        self.balance.balancer.age(ticks(tsc::now()), idle);
+        // No packet is under way, and no reference into the tables is left: they may be exchanged.
+        self.balance.online.quiescent();
+        self.forward.online.quiescent();
+    }
+}
+
+/// An lcore's work.
+pub struct GraphWorker<'p, 'e, 'q, 't> {
+    pub lanes: Vec<Lane<'p>>,
+    pub readers: [Reader<'q>; READERS],
+    pub tables: &'t Replaceable<'q, Tables<'e>>,
+    pub balancer: Balancer,
+    /// Of the nodes `forward` and `tx`.
+    pub counters: [Counters; 2],
+    pub ticket: DynField<u64>,
+}
+
+impl<'p, 'e, 'q, 't> GraphWorker<'p, 'e, 'q, 't> {
+    fn nodes<'r>(
+        lanes: Vec<Lane<'p>>,
+        readers: &'r mut [Reader<'q>; READERS],
+        tables: &'r Replaceable<'q, Tables<'e>>,
+        balancer: Balancer,
+        counters: [Counters; 2],
+        ticket: DynField<u64>,
+    ) -> Nodes<'p, 'r, 'q, 'e> {
+        let (mut rx, mut tx) = (Vec::new(), Vec::new());
+        for lane in lanes {
+            rx.push((lane.rx, lane.taps));
+            tx.push(lane.tx);
+        }
+        let [for_balance, for_forward] = readers;
+        let [of_forward, of_tx] = counters;
+        Nodes {
+            rx: Rx { queues: rx, next: 0 },
+            balance: Balance { tables, online: for_balance.online(), balancer, ticket },
+            forward: Forward { tables, online: for_forward.online(), counters: of_forward, ticket },
+            tx: Tx { queues: tx, counters: of_tx },
+            dropped: Dropped,
+        }
+    }
+
+    /// Walks the graph, as one function, until it is asked to stop.
+    pub fn run_fused(mut self, stop: &AtomicBool) {
+        let nodes = Self::nodes(
+            self.lanes,
+            &mut self.readers,
+            self.tables,
+            self.balancer,
+            self.counters,
+            self.ticket,
+        );
+        let mut graph: Fused<_, BURST, false> = Fused::new(nodes);
+        while !stop.load(Relaxed) {
+            graph.walk();
+            graph.nodes_mut().after();
+        }
+    }
+
+    /// Walks the graph by librte_graph until it is asked to stop.
+    pub fn run_librte(
+        mut self,
+        eal: &'e Eal,
+        name: &str,
+        stop: &AtomicBool,
+    ) -> Result<(), GraphError> {
+        let nodes = Self::nodes(
+            self.lanes,
+            &mut self.readers,
+            self.tables,
+            self.balancer,
+            self.counters,
+            self.ticket,
+        );
+        let mut graph: Librte<'_, _, BURST, false> = Librte::new(eal, name, nodes)?;
+        while !stop.load(Relaxed) {
+            graph.walk();
+            graph.with_nodes(Nodes::after);
+        }
+        Ok(())
+    }
+}
