@@ -28,7 +28,7 @@ from linerate.experiments.duel.programs import (
 from linerate.experiments.duel.record import described, record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import apart, called, notes, round_line, sentence, size
-from linerate.experiments.duel.verdict import Verdict, log_ratio
+from linerate.experiments.duel.verdict import Verdict, log_ratio, tells
 from linerate.forwarders import FORWARDERS, Forwarder, containers, registry
 from linerate.host.builds import elf
 from linerate.host.errors import MissingError, UsageError
@@ -355,6 +355,25 @@ def test_an_interval_that_ends_at_the_margin_is_told_with_more_digits() -> None:
     assert f"(99 % interval {found.low:.3f} to {found.high:.3f})" in size(verdict)
     verdict.margin = 1 - round(found.low, 3)
     assert f"(99 % interval {found.low:.4f} to {found.high:.4f})" in size(verdict)
+
+
+def test_an_interval_that_would_contradict_the_answer_is_not_told() -> None:
+    # The ranks of the starts are clear, and the mean of the rounds is not.
+    found = duel(1.06, 12, spread=0.03, moves=0.05)
+    verdict = found.verdict
+    assert found.answer == "faster"
+    assert verdict.interval
+    assert verdict.interval.low < 1
+    assert not verdict.moves
+    low, high = verdict.range
+    assert f"(rounds from {low:.3f} to {high:.3f})" in size(verdict)
+    assert tells(1.03, 1.2, 0.02, "faster", "faster")
+    assert not tells(1.01, 1.2, 0.02, "faster", "faster")
+    assert tells(0.9, 0.97, 0.02, "slower", "slower")
+    assert not tells(0.9, 0.99, 0.02, "slower", "slower")
+    assert tells(1.001, 1.2, 0.02, "undecided", "faster")
+    assert not tells(0.999, 1.2, 0.02, "undecided", "faster")
+    assert tells(0.9, 1.2, 0.02, "undecided", None)
 
 
 def test_a_direction_is_told_where_the_margin_is_not_decided() -> None:

@@ -123,12 +123,12 @@ def _millions(pps: float) -> str:
 
 def size(verdict: Verdict) -> str:
     """Format the ratio, and its certainty."""
-    ratio, found = verdict.ratio, verdict.interval
+    ratio, found = verdict.ratio, verdict.told_interval
     if ratio is None:
         return "nothing"
     low, high = verdict.range
     between = f"rounds from {low:.3f} to {high:.3f}"
-    if found and not verdict.moves:
+    if found:
         edges = 1 - verdict.margin, 1 / (1 - verdict.margin)
         # The end must be shown with enough digits to see its side of the margin.
         close = any(

@@ -48,6 +48,19 @@ def log_of_starts(pps: Iterable[float], of: OfStarts = "faster-half") -> float:
     return of_starts([math.log(max(each, 1.0)) for each in pps], of)
 
 
+def tells(low: float, high: float, margin: float, answer: Answer, direction: Side | None) -> bool:
+    """Return True if the interval of the ratio alone tells no less than the answer.
+
+    The answer comes of the ranks of the starts, which need fewer rounds than the interval of their
+    mean: an interval that goes beyond the answer would seem to contradict it.
+    """
+    if answer in ("slower", "faster"):
+        return high < 1 - margin if answer == "slower" else low > 1 / (1 - margin)
+    if direction:
+        return high < 1 if direction == "slower" else low > 1
+    return True
+
+
 @dataclass
 class Verdict:
     """The verdict about two programs, round by round. `margin`: a share, such as 0.02.
@@ -107,6 +120,15 @@ class Verdict:
     def range(self) -> tuple[float, float]:
         """The least and the greatest of the rounds' ratios."""
         return math.exp(min(self.rounds)), math.exp(max(self.rounds))
+
+    @property
+    def told_interval(self) -> Interval | None:
+        """The interval, where it tells more than the range of the rounds."""
+        found = self.interval
+        if found is None or self.moves:
+            return None
+        told = tells(found.low, found.high, self.margin, self.answer, self.direction)
+        return found if told else None
 
     @property
     def unsound(self) -> bool:
