@@ -54,7 +54,7 @@ demo-cloud: setup programs cloud-packages ## put containers and a virtual machin
 BENCH_ARMS := c-l2fwd,c-l2fwd-native,c-l2fwd-clang,c-l2fwd-clang-native,plain-c,plain-c-burst,rust-l2fwd,rust-l2fwd-burst,raw-rust,raw-rust-burst
 BLOCKS ?= 80
 # Instructions are not counted of builds for this processor: valgrind knows no AVX-512.
-bench: build bench-packages ## compare l2fwd and the generator with C, count instructions, time the probe (40 minutes)
+bench: build bench-packages ## compare l2fwd and the generator with C, count instructions, time the probe (1 hour)
 	$(Q)$(BENCH_LINERATE) run overload --preset screen --link null2,nearfree2 --forwarders $(BENCH_ARMS) \
 	  --blocks $(BLOCKS) --no-probe --out '$(OUT)'
 	$(Q)$(BENCH).goals '$(OUT)/records.jsonl' | tee '$(OUT)/goals.txt'
@@ -66,9 +66,10 @@ bench: build bench-packages ## compare l2fwd and the generator with C, count ins
 	$(Q)$(LINERATE) run graph --preset full --out '$(OUT)/graph'
 	$(Q)$(BENCH).graph_goals '$(OUT)/graph/records.jsonl' | tee '$(OUT)/graph-goals.txt'
 	$(Q)$(BENCH).acl | tee '$(OUT)/acl.txt'
-	$(Q)$(CARGO) build --release --locked --bin nat-bench --bin lookup-bench
+	$(Q)$(CARGO) build --release --locked --bin nat-bench --bin lookup-bench --bin l4lb
 	$(Q)$(BENCH).nat | tee '$(OUT)/nat.txt'
 	$(Q)$(BENCH).lookups | tee '$(OUT)/lookups.txt'
+	$(Q)$(BENCH).twins | tee '$(OUT)/twins.txt'
 	$(Q)$(LINERATE) run l3fwd --link nearfree1-ip,nearfree2-ip --routes 1000 --rules 0 --no-probe \
 	  --forwarders c-l3fwd-graph,c-l3fwd-graph-native,c-l3fwd-graph-clang,c-l3fwd-graph-clang-native,rust-l3fwd-graph,rust-l3fwd-graph-fused \
 	  --blocks $(BLOCKS) --out '$(OUT)/l3fwd'
