@@ -8,9 +8,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, SyncSender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use dpdk::Eal;
 use dpdk::qsbr::Replaceable;
 use dpdk::telemetry::{RegisterError, Value};
+use dpdk::{Eal, Stop};
 use packet::MacAddr;
 
 use crate::capture::Captures;
@@ -48,8 +48,8 @@ pub struct Control<'e, 'q, 't> {
 
 impl<'e> Control<'e, '_, '_> {
     /// Works until `stop` is set.
-    pub fn run(mut self, requests: &Requests, stop: &AtomicBool) {
-        while !stop.load(Relaxed) {
+    pub fn run(mut self, requests: &Requests, stop: &Stop) {
+        while !stop.is_set() {
             let result = match requests.0.recv_timeout(TURN) {
                 Ok(request) => self.serve(request),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => Ok(()),

@@ -25,11 +25,11 @@ mod worker;
 use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+use std::sync::atomic::AtomicBool;
 
 use dpdk::dynfield::DynField;
 use dpdk::qsbr::{Qsbr, Replaceable};
-use dpdk::{Eal, Lcore, Mempool, Port};
+use dpdk::{Eal, Lcore, Mempool, Port, Stop};
 use packet::MacAddr;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -59,10 +59,11 @@ fn run() -> Result<()> {
     let (eal, arguments) = Eal::init(std::env::args_os())?;
     let options = Options::parse(arguments)?;
     let config = Config::read(&options.config)?;
-    let (stop, hangup) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-    for (signal, flag) in [(SIGINT, &stop), (SIGTERM, &stop), (SIGHUP, &hangup)] {
-        signal_hook::flag::register(signal, Arc::clone(flag))?;
+    let (stop, hangup) = (Stop::new(), Arc::new(AtomicBool::new(false)));
+    for signal in [SIGINT, SIGTERM] {
+        signal_hook::flag::register(signal, stop.flag())?;
     }
+    signal_hook::flag::register(SIGHUP, Arc::clone(&hangup))?;
 
     let lcores = eal.lcores();
     let ports = eal.ports();
@@ -78,8 +79,7 @@ fn run() -> Result<()> {
 
     let mut numbers = Numbers::default();
     let first = Tables::new(&eal, &config, own, &mut numbers)?;
-    // A graph has a reader for each node that reads the tables.
-    let qsbr = Qsbr::new((lcores.len() * nodes::READERS) as u16);
+    let qsbr = Qsbr::new(lcores.len() as u16);
     let tables = Replaceable::new(&qsbr, first);
 
     // An lcore polls every so manyth queue.
@@ -114,10 +114,14 @@ fn run() -> Result<()> {
         names,
     };
 
-    let stop = &*stop;
+    let stop = &stop;
     std::thread::scope(|threads| -> Result<()> {
-        let control = threads.spawn(move || control.run(&requests, stop));
-        let worked = eal.scope(|scope| -> Result<()> {
+        threads.spawn(move || {
+            let _ends = stop.guard();
+            control.run(&requests, stop);
+        });
+        // However this or the control plane ends, the others end too.
+        eal.scope_until(stop, |scope| -> Result<()> {
             let mut own_work = None;
             for (lcore, work) in lcores.iter().zip(works) {
                 if *lcore == eal.main_lcore() {
@@ -125,20 +129,14 @@ fn run() -> Result<()> {
                     continue;
                 }
                 let (eal, lcore) = (&eal, *lcore);
-                // If an lcore cannot be started, those that run are to end.
-                let launched = scope.launch(lcore, move || work.run(eal, lcore, stop));
-                launched.inspect_err(|_| stop.store(true, Relaxed))?;
+                scope.launch(lcore, move || work.run(eal, lcore, stop))?;
             }
             println!("{} ports on {} lcores", eal.ports().len(), lcores.len());
             if let Some((lcore, work)) = own_work {
                 work.run(&eal, lcore, stop);
             }
             Ok(())
-        });
-        // Whatever ended the scope, the others end too.
-        stop.store(true, Relaxed);
-        let _ = control.join();
-        worked
+        })
     })?;
     for (name, packets) in totals.all() {
         println!("{name} {packets}");
@@ -169,7 +167,7 @@ impl<'p, 'e, 'q, 't> Work<'p, 'e, 'q, 't> {
         }
         let graph = GraphWorker {
             lanes,
-            readers: [qsbr.register()?, qsbr.register()?],
+            reader: qsbr.register()?,
             tables,
             balancer,
             counters: [Counters::new(), Counters::new()],
@@ -188,14 +186,14 @@ impl<'p, 'e, 'q, 't> Work<'p, 'e, 'q, 't> {
         }
     }
 
-    fn run(self, eal: &'e Eal, lcore: Lcore, stop: &AtomicBool) {
+    fn run(self, eal: &'e Eal, lcore: Lcore, stop: &Stop) {
         match self {
             Self::Loop(worker) => worker.run(stop),
             Self::Graph(Engine::Librte, graph) => {
                 let name = format!("l4lb_{}", lcore.id());
                 if let Err(error) = graph.run_librte(eal, &name, stop) {
                     eprintln!("error: {error}");
-                    stop.store(true, Relaxed);
+                    stop.set();
                 }
             }
             Self::Graph(_, graph) => graph.run_fused(stop),

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The same as the nodes of a graph.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use dpdk::dynfield::DynField;
-use dpdk::qsbr::{Online, Reader, Replaceable};
-use dpdk::{Eal, Mbuf, RxQueue, TxQueue, tsc};
+use dpdk::qsbr::{Reader, Replaceable, Snapshot};
+use dpdk::{Eal, Mbuf, RxQueue, Stop, TxQueue, tsc};
 use graph::{
     Batch, EachNode, Executor, Fused, GraphError, Librte, Node, Nowhere, Outlet, Room, Source,
     topology,
@@ -16,10 +14,6 @@ use crate::capture::Taps;
 use crate::counters::{Counters, Drop};
 use crate::tables::{Tables, ticks};
 use crate::worker::Lane;
-
-/// The nodes that read the tables, each by a reader of its own. If the tables are exchanged between two nodes, the second finds the new
-/// ones: a backend that is gone is then counted as a failure.
-pub const READERS: usize = 2;
 
 graph::edges! { pub enum FromRx { Packets } }
 graph::edges! { pub enum FromBalance { Pass, Dropped } }
@@ -59,8 +53,7 @@ impl<'p> Source<Mbuf<'p>> for Rx<'p> {
 
 /// Chooses a backend for each packet.
 pub struct Balance<'t, 'q, 'e> {
-    tables: &'t Replaceable<'q, Tables<'e>>,
-    online: Online<'t>,
+    tables: &'t Snapshot<'t, 'q, Tables<'e>>,
     balancer: Balancer,
     ticket: DynField<Ticket>,
 }
@@ -74,32 +67,33 @@ impl<'p> Node<Mbuf<'p>> for Balance<'_, '_, '_> {
         mut batch: Batch<'_, Mbuf<'p>>,
         out: &mut O,
     ) {
-        let tables = self.tables.read(&self.online);
+        let Self { tables, balancer, ticket } = self;
         let now = ticks(tsc::now());
-        self.balancer.counters.received(batch.len());
-        while !batch.is_empty() {
-            let part = batch.split_front(BURST);
-            let mut verdicts = [Verdict::drop(Drop::Other); BURST];
-            self.balancer.verdicts(tables, &part, &mut verdicts, now);
-            let mut verdicts = verdicts.iter();
-            out.sort(part, |packet| {
-                let Some(verdict) = verdicts.next() else { return FromBalance::Dropped };
-                let Some(backend) = verdict.backend else {
-                    self.balancer.counters.dropped(verdict.why);
-                    return FromBalance::Dropped;
-                };
-                let ticket = u64::from(backend.number) << 16 | u64::from(verdict.entropy);
-                self.ticket.write(packet, ticket);
-                FromBalance::Pass
-            });
-        }
+        balancer.counters.received(batch.len());
+        tables.with(|tables| {
+            while !batch.is_empty() {
+                let part = batch.split_front(BURST);
+                let mut verdicts = [Verdict::drop(Drop::Other); BURST];
+                balancer.verdicts(tables, &part, &mut verdicts, now);
+                let mut verdicts = verdicts.iter();
+                out.sort(part, |packet| {
+                    let Some(verdict) = verdicts.next() else { return FromBalance::Dropped };
+                    let Some(backend) = verdict.backend else {
+                        balancer.counters.dropped(verdict.why);
+                        return FromBalance::Dropped;
+                    };
+                    let of_flow = u64::from(verdict.entropy);
+                    ticket.write(packet, u64::from(backend.number) << 16 | of_flow);
+                    FromBalance::Pass
+                });
+            }
+        });
     }
 }
 
 /// Encapsulates or translates each packet.
 pub struct Forward<'t, 'q, 'e> {
-    tables: &'t Replaceable<'q, Tables<'e>>,
-    online: Online<'t>,
+    tables: &'t Snapshot<'t, 'q, Tables<'e>>,
     counters: Counters,
     ticket: DynField<Ticket>,
 }
@@ -109,14 +103,13 @@ impl<'p> EachNode<Mbuf<'p>> for Forward<'_, '_, '_> {
 
     #[inline(always)]
     fn each(&mut self, packet: &mut Mbuf<'p>) -> FromForward {
-        let tables = self.tables.read(&self.online);
         let ticket = self.ticket.read(packet);
         let (number, entropy) = ((ticket >> 16) as u32, ticket as u16);
-        let verdict = Verdict::pass(tables.backend(number), entropy);
-        match apply(tables, packet, &verdict, &mut self.counters) {
-            true => FromForward::Out,
-            false => FromForward::Dropped,
-        }
+        let passes = self.tables.with(|tables| {
+            let verdict = Verdict::pass(tables.backend(number), entropy);
+            apply(tables, packet, &verdict, &mut self.counters)
+        });
+        if passes { FromForward::Out } else { FromForward::Dropped }
     }
 }
 
@@ -165,22 +158,10 @@ topology! {
     }
 }
 
-impl Nodes<'_, '_, '_, '_> {
-    /// What is to be done after each walk.
-    #[inline(always)]
-    fn after(&mut self) {
-        let idle = self.balance.tables.read(&self.balance.online).idle;
-        self.balance.balancer.age(ticks(tsc::now()), idle);
-        // No packet is under way, and no reference into the tables is left: they may be exchanged.
-        self.balance.online.quiescent();
-        self.forward.online.quiescent();
-    }
-}
-
 /// An lcore's work.
 pub struct GraphWorker<'p, 'e, 'q, 't> {
     pub lanes: Vec<Lane<'p>>,
-    pub readers: [Reader<'q>; READERS],
+    pub reader: Reader<'q>,
     pub tables: &'t Replaceable<'q, Tables<'e>>,
     pub balancer: Balancer,
     /// Of the nodes `forward` and `tx`.
@@ -188,68 +169,57 @@ pub struct GraphWorker<'p, 'e, 'q, 't> {
     pub ticket: DynField<u64>,
 }
 
-impl<'p, 'e, 'q, 't> GraphWorker<'p, 'e, 'q, 't> {
-    fn nodes<'r>(
-        lanes: Vec<Lane<'p>>,
-        readers: &'r mut [Reader<'q>; READERS],
-        tables: &'r Replaceable<'q, Tables<'e>>,
-        balancer: Balancer,
-        counters: [Counters; 2],
-        ticket: DynField<u64>,
-    ) -> Nodes<'p, 'r, 'q, 'e> {
-        let (mut rx, mut tx) = (Vec::new(), Vec::new());
-        for lane in lanes {
-            rx.push((lane.rx, lane.taps));
-            tx.push(lane.tx);
-        }
-        let [for_balance, for_forward] = readers;
-        let [of_forward, of_tx] = counters;
-        Nodes {
-            rx: Rx { queues: rx, next: 0 },
-            balance: Balance { tables, online: for_balance.online(), balancer, ticket },
-            forward: Forward { tables, online: for_forward.online(), counters: of_forward, ticket },
-            tx: Tx { queues: tx, counters: of_tx },
-            dropped: Dropped,
-        }
-    }
-
+impl<'p, 'e, 'q> GraphWorker<'p, 'e, 'q, '_> {
     /// Walks the graph, as one function, until it is asked to stop.
-    pub fn run_fused(mut self, stop: &AtomicBool) {
-        let nodes = Self::nodes(
-            self.lanes,
-            &mut self.readers,
-            self.tables,
-            self.balancer,
-            self.counters,
-            self.ticket,
-        );
+    pub fn run_fused(mut self, stop: &Stop) {
+        let tables = self.tables.snapshot(self.reader.online());
+        let nodes = nodes(self.lanes, &tables, self.balancer, self.counters, self.ticket);
         let mut graph: Fused<_, BURST, false> = Fused::new(nodes);
-        while !stop.load(Relaxed) {
+        while !stop.is_set() {
             graph.walk();
-            graph.nodes_mut().after();
+            end_of_walk(&tables, &mut graph.nodes_mut().balance.balancer);
         }
     }
 
     /// Walks the graph by librte_graph until it is asked to stop.
-    pub fn run_librte(
-        mut self,
-        eal: &'e Eal,
-        name: &str,
-        stop: &AtomicBool,
-    ) -> Result<(), GraphError> {
-        let nodes = Self::nodes(
-            self.lanes,
-            &mut self.readers,
-            self.tables,
-            self.balancer,
-            self.counters,
-            self.ticket,
-        );
+    pub fn run_librte(mut self, eal: &'e Eal, name: &str, stop: &Stop) -> Result<(), GraphError> {
+        let tables = self.tables.snapshot(self.reader.online());
+        let nodes = nodes(self.lanes, &tables, self.balancer, self.counters, self.ticket);
         let mut graph: Librte<'_, _, BURST, false> = Librte::new(eal, name, nodes)?;
-        while !stop.load(Relaxed) {
+        while !stop.is_set() {
             graph.walk();
-            graph.with_nodes(Nodes::after);
+            graph.with_nodes(|nodes| end_of_walk(&tables, &mut nodes.balance.balancer));
         }
         Ok(())
     }
+}
+
+/// The nodes, all of which read the same tables until the end of a walk.
+fn nodes<'p, 't, 'q, 'e>(
+    lanes: Vec<Lane<'p>>,
+    tables: &'t Snapshot<'t, 'q, Tables<'e>>,
+    balancer: Balancer,
+    counters: [Counters; 2],
+    ticket: DynField<u64>,
+) -> Nodes<'p, 't, 'q, 'e> {
+    let (mut rx, mut tx) = (Vec::new(), Vec::new());
+    for lane in lanes {
+        rx.push((lane.rx, lane.taps));
+        tx.push(lane.tx);
+    }
+    let [of_forward, of_tx] = counters;
+    Nodes {
+        rx: Rx { queues: rx, next: 0 },
+        balance: Balance { tables, balancer, ticket },
+        forward: Forward { tables, counters: of_forward, ticket },
+        tx: Tx { queues: tx, counters: of_tx },
+        dropped: Dropped,
+    }
+}
+
+/// No packet is under way: connections are aged, and the next walk gets the newest tables.
+#[inline(always)]
+fn end_of_walk(tables: &Snapshot<'_, '_, Tables<'_>>, balancer: &mut Balancer) {
+    tables.with(|tables| balancer.age(ticks(tsc::now()), tables.idle));
+    tables.renew();
 }

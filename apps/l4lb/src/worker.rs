@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The loop of an lcore: receives, balances, sends.
 
-use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-
 use dpdk::pcapng::Tap;
 use dpdk::qsbr::{Reader, Replaceable};
-use dpdk::{Burst, RxQueue, TxQueue, tsc};
+use dpdk::{Burst, RxQueue, Stop, TxQueue, tsc};
 
 use crate::balancer::{BURST, Balancer};
 use crate::capture::Taps;
@@ -28,9 +26,9 @@ pub struct Worker<'p, 'e, 'q, 't> {
 
 impl Worker<'_, '_, '_, '_> {
     /// Runs until it is asked to stop.
-    pub fn run(mut self, stop: &AtomicBool) {
+    pub fn run(mut self, stop: &Stop) {
         let mut online = self.reader.online();
-        while !stop.load(Relaxed) {
+        while !stop.is_set() {
             let now = ticks(tsc::now());
             let tables = self.tables.read(&online);
             for lane in &mut self.lanes {

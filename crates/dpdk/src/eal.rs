@@ -15,6 +15,7 @@ use crate::errno::Errno;
 use crate::lcore::{self, Lcore, Scope};
 use crate::port::{self, PortId};
 use crate::sockets;
+use crate::stop::Stop;
 use crate::telemetry_guard::guard_telemetry;
 
 /// Why DPDK did not start.
@@ -188,6 +189,41 @@ impl Eal {
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     ) -> R {
         lcore::scope(body)
+    }
+
+    /// [`scope`](Self::scope) for work that runs until `stop` is set: sets it when `body` ends, in whatever way, before it waits for the
+    /// work. If `body` returns early with an error, or panics, the lcores end too, and the error is seen at once.
+    ///
+    /// ```standalone_crate
+    /// use dpdk::{LaunchError, Stop};
+    ///
+    /// # fn run(eal: &dpdk::Eal) -> Result<(), LaunchError> {
+    /// let stop = Stop::new(); // give `stop.flag()` to `signal_hook::flag::register`
+    /// eal.scope_until(&stop, |scope| {
+    ///     for lcore in eal.workers() {
+    ///         scope.launch(lcore, || {
+    ///             while !stop.is_set() {
+    ///                 // receive, work, send
+    ///             }
+    ///         })?; // if an lcore cannot be launched, those before it end
+    ///     }
+    ///     // The main lcore's work: until `stop` is set, or until here.
+    ///     Ok(())
+    /// })
+    /// # }
+    /// # let (eal, _) = dpdk::Eal::init("doc --no-huge --no-pci --no-shconf --no-telemetry -m 256".split(' '))?;
+    /// # run(&eal)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn scope_until<'env, R>(
+        &self,
+        stop: &Stop,
+        body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
+    ) -> R {
+        lcore::scope(|scope| {
+            let _ends = stop.guard();
+            body(scope)
+        })
     }
 
     /// The ports that exist now, in ascending order (`rte_eth_dev_count_avail`).

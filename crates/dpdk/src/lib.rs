@@ -163,6 +163,7 @@ pub mod qsbr;
 mod release;
 pub mod ring;
 mod sockets;
+mod stop;
 pub mod telemetry;
 mod telemetry_guard;
 pub mod tsc;
@@ -178,6 +179,7 @@ pub use mbuf::{
     SharedMbuf, TunnelType, TxOffload,
 };
 pub use mempool::{Exhausted, Mempool, MempoolError, PoolConfig};
+pub use numa::UnknownNode;
 pub use pdump::PdumpError;
 pub use per_socket::PerSocket;
 pub use port::vdev;
@@ -188,6 +190,7 @@ pub use port::{
     TxOffloads, TxQueue, Unconfigured, VlanModes, XstatIds, XstatNames, XstatsError, toeplitz,
 };
 pub use release::{Release, version};
+pub use stop::{Stop, StopGuard};
 
 /// The guides' examples compile.
 #[cfg(doctest)]

@@ -15,7 +15,7 @@ use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::names::c_name;
-use crate::numa::socket_id;
+use crate::numa::{UnknownNode, socket_id};
 
 /// The smallest buffer that [`Mempool::packet_pool`] makes.
 /// [`Mbuf::header_mut`](crate::Mbuf::header_mut) relies on it: a header of up to 64 bytes lies
@@ -28,6 +28,14 @@ pub(crate) const LEAST_DATA: u16 = 64;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum MempoolError {
+    /// The machine has no such NUMA node.
+    #[error("mempool {name:?}: {node}")]
+    Node {
+        /// Its name.
+        name: String,
+        /// The reason.
+        node: UnknownNode,
+    },
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("mempool {name:?}: a name has 1 to {most} bytes and no NUL byte")]
     Name {
@@ -216,7 +224,8 @@ impl<'eal> Mempool<'eal> {
         if is_for_one_thread(ops) {
             return Err(MempoolError::OneThread(ops.to_string_lossy().into_owned()));
         }
-        let socket = socket_id(config.socket);
+        let socket = socket_id(config.socket)
+            .map_err(|node| MempoolError::Node { name: config.name.clone(), node })?;
         // SAFETY: EAL runs (there is an Eal) and `name` is a C string.
         let made = unsafe {
             if pages_are_small(eal) {

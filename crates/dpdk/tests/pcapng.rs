@@ -331,6 +331,18 @@ fn errors_name_the_file(pool: &Mempool<'_>) {
     let error = full.finish().unwrap_err();
     assert_eq!(error.to_string(), "capture file /dev/full: No space left on device (os error 28)");
 
+    // Rings that no machine has memory for; the file takes other taps.
+    let huge = Shared::default();
+    let mut huge = file(&huge);
+    let lan = huge.add_interface(&Interface::named("lan")).unwrap();
+    for ring in [usize::MAX, isize::MAX as usize, 1 << 56] {
+        let config = TapConfig { ring, ..TapConfig::default() };
+        let error = huge.tap(lan, 0, Direction::Sent, &config).unwrap_err();
+        assert!(matches!(error, PcapngError::Ring { bytes, .. } if bytes == ring), "{error}");
+        assert!(error.to_string().contains(&format!("no memory for a ring of {ring} bytes")));
+    }
+    huge.tap(lan, 0, Direction::Sent, &TapConfig::default()).unwrap();
+
     let (one, other) = (Shared::default(), Shared::default());
     let mut one = file(&one);
     let lan = one.add_interface(&Interface::named("lan")).unwrap();

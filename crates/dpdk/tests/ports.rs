@@ -5,13 +5,14 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
 use dpdk::{
     Burst, Eal, LaunchError, Lcore, Mempool, PoolConfig, PortConfig, PortError, RxConfig, Scope,
-    TxBuffer,
+    Stop, TxBuffer,
 };
 use support::started;
 
@@ -46,6 +47,7 @@ fn ports_and_queues() {
     questions_meet_no_port_half_gone(&eal, &pool);
     whoever_asks_for_a_link_need_not_wait(&eal, &pool);
     scopes(&eal);
+    work_is_asked_to_stop(&eal);
     an_lcore_takes_other_work(&eal);
     refused_work_may_launch_when_it_is_dropped(&eal);
     assert!(pool.is_full());
@@ -364,6 +366,51 @@ fn scopes(eal: &Eal) {
             });
         });
     });
+}
+
+/// However the body of a scope ends, work that runs until it is asked to stop ends.
+fn work_is_asked_to_stop(eal: &Eal) {
+    let ends = |body: &dyn Fn(&AtomicU64) -> Result<(), &'static str>| {
+        let (stop, running) = (Stop::new(), AtomicU64::new(0));
+        let flag = stop.flag();
+        let ended = eal.scope_until(&stop, |scope| {
+            for lcore in eal.workers() {
+                let (stop, running) = (&stop, &running);
+                scope
+                    .launch(lcore, move || {
+                        running.fetch_add(1, Ordering::Relaxed);
+                        while !stop.is_set() {
+                            std::hint::spin_loop();
+                        }
+                        running.fetch_sub(1, Ordering::Relaxed);
+                    })
+                    .unwrap();
+            }
+            assert!(!stop.is_set());
+            body(&running)
+        });
+        assert_eq!(running.load(Ordering::Relaxed), 0);
+        assert!(stop.is_set() && flag.load(Ordering::Relaxed));
+        ended
+    };
+    let all_run = |running: &AtomicU64| {
+        while running.load(Ordering::Relaxed) < eal.workers().len() as u64 {
+            std::thread::yield_now();
+        }
+    };
+    let waits = |running: &AtomicU64| {
+        all_run(running);
+        Ok(())
+    };
+    assert_eq!(ends(&waits), Ok(()));
+    assert_eq!(ends(&|_| Err("at once")), Err("at once"));
+    let panicked = catch_unwind(AssertUnwindSafe(|| {
+        ends(&|running| {
+            all_run(running);
+            panic!("in the body")
+        })
+    }));
+    assert_eq!(panicked.unwrap_err().downcast_ref(), Some(&"in the body"));
 }
 
 /// Tries to launch work when it is dropped.

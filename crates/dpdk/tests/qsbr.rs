@@ -170,3 +170,67 @@ fn readers_of_another_qsbr_are_told_from_ones_own() {
     let text = panic.downcast_ref::<&str>().unwrap();
     assert_eq!(*text, "a table is read with a Reader of another Qsbr than its own");
 }
+
+#[test]
+fn a_snapshot_is_one_value_until_it_is_renewed() {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let qsbr = Qsbr::new(2);
+    let table = Replaceable::new(&qsbr, Pair::new(1, &alive));
+    let mut reader = qsbr.register().unwrap();
+    let snapshot = table.snapshot(reader.online());
+    let read = || snapshot.with(|pair| pair.numbers);
+    let first = table.replace(Pair::new(2, &alive));
+    let second = table.replace(Pair::new(3, &alive));
+    assert_eq!((read(), alive.load(Ordering::Relaxed)), ([1, 1], 3));
+    let first = first.try_take().err().unwrap();
+    snapshot.renew();
+    assert_eq!(read(), [3, 3]);
+    drop((first.try_take().ok().unwrap(), second.try_take().ok().unwrap()));
+    assert_eq!(alive.load(Ordering::Relaxed), 1);
+    // Nobody is quiescent while somebody reads, even if that panics.
+    let renewed = catch_unwind(AssertUnwindSafe(|| snapshot.with(|_| snapshot.renew())));
+    assert!(renewed.is_err());
+    let retired = table.replace(Pair::new(4, &alive));
+    let nested = snapshot.with(|outer| (outer.numbers, read()));
+    assert_eq!(nested, ([3, 3], [3, 3]));
+    let retired = retired.try_take().err().unwrap();
+    // Without the snapshot nobody is waited for.
+    drop(snapshot);
+    drop(retired.try_take().ok().unwrap());
+}
+
+#[test]
+fn a_snapshot_is_of_its_tables_reader() {
+    let (one, other) = (Qsbr::new(1), Qsbr::new(1));
+    let table = Replaceable::new(&one, 7);
+    let mut reader = other.register().unwrap();
+    let made = catch_unwind(AssertUnwindSafe(|| table.snapshot(reader.online()).with(|n| *n)));
+    assert!(made.is_err());
+}
+
+#[test]
+fn snapshots_meet_whole_tables_while_they_are_replaced() {
+    let alive = Arc::new(AtomicUsize::new(0));
+    let qsbr = Qsbr::new(2);
+    let table = Replaceable::new(&qsbr, Pair::new(0, &alive));
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|threads| {
+        for _ in 0..2 {
+            threads.spawn(|| {
+                let mut reader = qsbr.register().unwrap();
+                let snapshot = table.snapshot(reader.online());
+                while !stop.load(Ordering::Relaxed) {
+                    let before = snapshot.with(|pair| pair.numbers);
+                    let after = snapshot.with(|pair| pair.numbers);
+                    assert_eq!((before, before[0]), (after, before[1]));
+                    snapshot.renew();
+                }
+            });
+        }
+        for number in 1..300 {
+            drop(table.replace(Pair::new(number, &alive)));
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert_eq!(alive.load(Ordering::Relaxed), 1);
+}

@@ -13,7 +13,8 @@
 //! batch, where it is dropped and counted. A node's state is its value; each graph has its own.
 //!
 //! # Threads
-//! A graph is `Send` and walked through `&mut self`: one graph for each lcore.
+//! A graph is walked through `&mut self`: one graph for each lcore. It is `Send` if its nodes are. A graph that is made on the
+//! thread that walks it may have nodes that share something, such as a [`Snapshot`](dpdk::qsbr::Snapshot) of tables.
 //!
 //! # The two executors
 //! [`Librte`] calls nodes by pointer and keeps waiting objects on the heap, as graphs in C do; a

@@ -6,7 +6,7 @@ use crate::next::Next;
 use crate::object::Object;
 
 /// A node of a graph. Its state is the value itself: each graph has its own, used by one thread at
-/// a time.
+/// a time. A graph can move to another thread if all its nodes can (`Send`).
 ///
 /// ```
 /// use graph::{Batch, Node, Object, Outlet};
@@ -27,7 +27,7 @@ use crate::object::Object;
 /// }
 /// ```
 // Nodes take batches and outlets of any lifetime, so they cannot keep one. Executors rely on that.
-pub trait Node<M: Object>: Send {
+pub trait Node<M: Object> {
     /// The edges; [`Nowhere`](crate::Nowhere) for a sink.
     type Next: Next;
 
@@ -39,7 +39,7 @@ pub trait Node<M: Object>: Send {
 /// A node that processes one object at a time and does not keep it. Prefer this form where
 /// possible: the fused executor takes an object through consecutive nodes of this form before it
 /// takes the next object.
-pub trait EachNode<M: Object>: Send {
+pub trait EachNode<M: Object> {
     /// The edges.
     type Next: Next;
 
@@ -54,7 +54,7 @@ pub trait EachNode<M: Object>: Send {
 }
 
 /// A node that produces objects: it runs once in each walk.
-pub trait Source<M: Object>: Send {
+pub trait Source<M: Object> {
     /// The edges.
     type Next: Next;
 

@@ -43,7 +43,7 @@ impl NodeInfo {
 /// Executors keep pointers to the nodes that [`visit`](Self::visit) shows. Such a node stays at its
 /// address, and keeps its type, until `visit` is called again or the nodes are lent out to be
 /// changed.
-pub unsafe trait Topology: Send + Sized {
+pub unsafe trait Topology: Sized {
     /// The type of its objects.
     type Object: Object;
     /// An array with one element for each node.

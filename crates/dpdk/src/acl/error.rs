@@ -3,11 +3,20 @@
 
 use super::Algorithm;
 use crate::errno::Errno;
+use crate::numa::UnknownNode;
 
 /// Why an ACL was not made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AclError {
+    /// The machine has no such NUMA node.
+    #[error("ACL {name:?}: {node}")]
+    Node {
+        /// Its name.
+        name: String,
+        /// The reason.
+        node: UnknownNode,
+    },
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("ACL {name:?}: a name has 1 to {most} bytes and no NUL byte")]
     Name {

@@ -210,9 +210,11 @@ impl<'eal> Context<'eal> {
             let (name, rules) = (name.to_owned(), config.max_rules);
             return Err(AclError::Rules { name, rules, most });
         }
+        let socket = socket_id(config.socket)
+            .map_err(|node| AclError::Node { name: name.to_owned(), node })?;
         let parameters = rte_acl_param {
             name: c_name.as_ptr(),
-            socket_id: socket_id(config.socket),
+            socket_id: socket,
             rule_size: rule_size as u32,
             max_rule_num: config.max_rules,
         };

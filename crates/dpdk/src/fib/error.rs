@@ -2,11 +2,20 @@
 //! Errors of forwarding tables.
 
 use crate::errno::Errno;
+use crate::numa::UnknownNode;
 
 /// Why a table was not made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FibError {
+    /// The machine has no such NUMA node.
+    #[error("FIB {name:?}: {node}")]
+    Node {
+        /// Its name.
+        name: String,
+        /// The reason.
+        node: UnknownNode,
+    },
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("FIB {name:?}: a name has 1 to {most} bytes and no NUL byte")]
     Name {

@@ -166,8 +166,8 @@ impl FibConfig {
         Ok((name, most, groups))
     }
 
-    fn socket(&self) -> i32 {
-        socket_id(self.socket)
+    fn socket(&self) -> Result<i32, FibError> {
+        socket_id(self.socket).map_err(|node| FibError::Node { name: self.name.clone(), node })
     }
 }
 

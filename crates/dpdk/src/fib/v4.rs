@@ -58,9 +58,9 @@ impl<'eal> Fib<'eal> {
                 table.num_tbl8 = groups + spare(next_hop);
             }
         }
+        let socket = config.socket()?;
         // SAFETY: EAL runs (there is an Eal), and the name is a C string, which DPDK copies.
-        let made =
-            unsafe { dpdk_sys::rte_fib_create(name.as_ptr(), config.socket(), &raw mut limits) };
+        let made = unsafe { dpdk_sys::rte_fib_create(name.as_ptr(), socket, &raw mut limits) };
         match NonNull::new(made) {
             Some(raw) => Ok(Self {
                 raw,

@@ -259,9 +259,9 @@ fn create(name: &CString, config: &FibConfig) -> Result<NonNull<rte_fib6>, FibEr
             table.num_tbl8 = groups + spare(next_hop);
         }
     }
+    let socket = config.socket()?;
     // SAFETY: EAL runs (the caller has an Eal), and the name is a C string, which DPDK copies.
-    let made =
-        unsafe { dpdk_sys::rte_fib6_create(name.as_ptr(), config.socket(), &raw mut limits) };
+    let made = unsafe { dpdk_sys::rte_fib6_create(name.as_ptr(), socket, &raw mut limits) };
     NonNull::new(made)
         .ok_or_else(|| FibError::Refused { name: config.name.clone(), errno: Errno::last() })
 }

@@ -143,6 +143,8 @@ impl HashConfig {
     /// Makes the table, with flags beside those of the configuration.
     fn create(&self, key: usize, flags: u32) -> Result<NonNull<rte_hash>, HashError> {
         let name = self.check(key)?;
+        let socket = socket_id(self.socket)
+            .map_err(|node| HashError::Node { name: self.name.clone(), node })?;
         let extended = if self.extendable { dpdk_sys::RTE_HASH_EXTRA_FLAGS_EXT_TABLE } else { 0 };
         let parameters = rte_hash_parameters {
             name: name.as_ptr(),
@@ -155,7 +157,7 @@ impl HashConfig {
                 HashFunction::Jhash => Some(dpdk_sys::lr_jhash),
             },
             hash_func_init_val: self.seed,
-            socket_id: socket_id(self.socket),
+            socket_id: socket,
             extra_flag: (extended | flags) as u8,
         };
         // SAFETY: EAL runs (the caller has an Eal); DPDK copies the parameters, including the name.

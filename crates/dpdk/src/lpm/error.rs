@@ -2,11 +2,20 @@
 //! Errors of routing tables.
 
 use crate::errno::Errno;
+use crate::numa::UnknownNode;
 
 /// Why a table was not made, or not shared.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LpmError {
+    /// The machine has no such NUMA node.
+    #[error("LPM table {name:?}: {node}")]
+    Node {
+        /// Its name.
+        name: String,
+        /// The reason.
+        node: UnknownNode,
+    },
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("LPM table {name:?}: a name has 1 to {most} bytes and no NUL byte")]
     Name {

@@ -89,7 +89,9 @@ impl LpmConfig {
         };
         limit("routes", self.max_routes, ROUTES)?;
         limit("groups", self.groups, most_groups)?;
-        Ok((name, socket_id(self.socket)))
+        let socket = socket_id(self.socket)
+            .map_err(|node| LpmError::Node { name: self.name.clone(), node })?;
+        Ok((name, socket))
     }
 }
 

@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 use std::ptr::NonNull;
 
 use crate::eal::Eal;
-use crate::numa::socket_id;
+use crate::numa::{UnknownNode, socket_id};
 
 /// The least size of a page.
 const PAGE: usize = 4096;
@@ -31,6 +31,9 @@ pub enum HeapError {
         "{0} bytes are not contiguous for devices: start EAL with --iova-mode=va, or ask for less than a page"
     )]
     Scattered(usize),
+    /// The machine has no such NUMA node.
+    #[error(transparent)]
+    Node(#[from] UnknownNode),
 }
 
 /// Bytes on DPDK's heap (`rte_zmalloc_socket`), zero at first. Every device that EAL knows can reach them.
@@ -60,7 +63,7 @@ impl<'eal> HeapBuffer<'eal> {
         if isize::try_from(len).is_err() {
             return Err(HeapError::Exhausted(len));
         }
-        let socket = socket_id(socket);
+        let socket = socket_id(socket)?;
         // SAFETY: EAL runs (there is an Eal); DPDK takes null for no name and 0 for its usual alignment.
         let start = unsafe { dpdk_sys::rte_zmalloc_socket(std::ptr::null(), len, 0, socket) };
         let start = NonNull::new(start.cast::<u8>()).ok_or(HeapError::Exhausted(len))?;

@@ -39,6 +39,14 @@ pub enum PcapngError {
     /// The interface was added to another file.
     #[error("capture file {}: the interface was added to another file; add it to this one", .0.display())]
     Interface(PathBuf),
+    /// There is too little memory for a tap's ring.
+    #[error("capture file {}: no memory for a ring of {bytes} bytes; ask for less (TapConfig::ring)", .path.display())]
+    Ring {
+        /// The file.
+        path: PathBuf,
+        /// The requested length.
+        bytes: usize,
+    },
 }
 
 /// The description of a file.
@@ -185,7 +193,7 @@ impl Pcapng {
     /// into the file.
     ///
     /// # Errors
-    /// [`PcapngError::Interface`].
+    /// [`PcapngError::Interface`] and [`PcapngError::Ring`].
     pub fn tap(
         &mut self,
         interface: InterfaceId,
@@ -195,6 +203,9 @@ impl Pcapng {
     ) -> Result<Tap, PcapngError> {
         if interface.file != self.id {
             return Err(PcapngError::Interface(self.path.clone()));
+        }
+        if !has_memory(config.ring) {
+            return Err(PcapngError::Ring { path: self.path.clone(), bytes: config.ring });
         }
         let (tap, inlet) = tap::pair(interface.index, queue, direction, config);
         self.inlets.push(inlet);
@@ -338,4 +349,13 @@ impl Drop for Pcapng {
         // Call `finish` to see errors.
         let _ = self.end();
     }
+}
+
+/// Returns true if so many bytes can be allocated. The ring's own allocation would end the program.
+fn has_memory(bytes: usize) -> bool {
+    let mut memory = Vec::<u8>::new();
+    let there = memory.try_reserve_exact(bytes).is_ok();
+    // Without this the compiler leaves the allocation out, which then cannot fail.
+    std::hint::black_box(&mut memory);
+    there
 }

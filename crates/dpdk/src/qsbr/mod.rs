@@ -38,6 +38,7 @@
 
 mod reader;
 mod replaceable;
+mod snapshot;
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
@@ -52,6 +53,7 @@ use crate::mutex::locked;
 pub(crate) use reader::foreign;
 pub use reader::{Online, Reader};
 pub use replaceable::{Replaceable, Retired};
+pub use snapshot::Snapshot;
 
 /// The registered readers and the progress of each. Its memory is Rust's: it needs no [`Eal`](crate::Eal).
 pub struct Qsbr {

@@ -69,6 +69,16 @@ impl Online<'_> {
         unsafe { fast::qsbr::quiescent(self.qsbr.as_ptr(), self.thread.into()) };
     }
 
+    /// [`quiescent`](Self::quiescent) through a shared reference.
+    ///
+    /// # Safety
+    /// Nothing that was read through this reader is used any more.
+    #[inline(always)]
+    pub(super) unsafe fn quiescent_shared(&self) {
+        // SAFETY: the variable lives, and the thread is online; the rest is the caller's.
+        unsafe { fast::qsbr::quiescent(self.qsbr.as_ptr(), self.thread.into()) };
+    }
+
     /// [`Qsbr::synchronize`] on a thread that is a reader: announces that it is quiescent, then
     /// waits for the others.
     pub fn synchronize(&mut self) {

@@ -6,6 +6,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::reader::{Online, foreign};
+use super::snapshot::Snapshot;
 use super::{Qsbr, Token};
 use crate::debug::impl_debug;
 
@@ -30,7 +31,7 @@ use crate::debug::impl_debug;
 ///     online.quiescent();
 /// }
 ///
-/// /// On a telemetry thread, say.
+/// /// On a thread of the control plane. (A telemetry handler cannot borrow the rules: it tells that thread.)
 /// fn reload<'t>(rules: &Rules<'t>, new: Acl<'t, Built, 5>) {
 ///     let old = rules.replace(new); // Packets meet the new rules from now on.
 ///     drop(old); // Waits for lcores that look up in the old ones.
@@ -91,6 +92,15 @@ impl<'q, T> Replaceable<'q, T> {
         // SAFETY: a box that is freed when every reader online was quiescent after it had been taken out;
         // this one cannot be before the borrow ends.
         unsafe { &*self.current.load(Ordering::Acquire) }
+    }
+
+    /// Returns the value for several parts of a thread's work, which read the same one until the snapshot is renewed.
+    ///
+    /// # Panics
+    /// When `online` is a reader of another [`Qsbr`].
+    #[must_use]
+    pub fn snapshot<'r>(&'r self, online: Online<'r>) -> Snapshot<'r, 'q, T> {
+        Snapshot::new(self, online)
     }
 
     /// Exchanges the value. Readers find the new one from now on; those that found the old value

@@ -2,11 +2,20 @@
 //! Errors of rings.
 
 use crate::errno::Errno;
+use crate::numa::UnknownNode;
 
 /// Why a ring was not made.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RingError {
+    /// The machine has no such NUMA node.
+    #[error("ring {name:?}: {node}")]
+    Node {
+        /// Its name.
+        name: String,
+        /// The reason.
+        node: UnknownNode,
+    },
     /// The name holds a NUL byte, is empty, or is too long.
     #[error("ring {name:?}: a name has 1 to {most} bytes and no NUL byte")]
     Name {

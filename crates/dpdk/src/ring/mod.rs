@@ -162,7 +162,8 @@ impl<'eal, T> Ring<'eal, T> {
     pub fn new(_eal: &'eal Eal, config: &RingConfig) -> Result<Self, RingError> {
         let () = Self::FITS;
         let name = config.check(size_of::<T>())?;
-        let socket = socket_id(config.socket);
+        let socket = socket_id(config.socket)
+            .map_err(|node| RingError::Node { name: config.name.clone(), node })?;
         // SAFETY: EAL runs (there is an Eal), the name is a C string, which DPDK copies; the size of the
         // slots was checked.
         let made = unsafe {

@@ -73,7 +73,7 @@ impl<'port> Router<'port> {
 pub type Walked<'port> = Box<dyn Executor + Send + 'port>;
 
 /// Makes a graph of these nodes with the selected executor.
-pub fn make<'port, T: Topology + 'port>(
+pub fn make<'port, T: Topology + Send + 'port>(
     eal: &'port Eal,
     executor: options::Executor,
     name: &str,

@@ -29,7 +29,7 @@ use slot::{Slot, Slots};
 pub struct Fused<T: Topology, const BURST: usize = 256, const STATS: bool = true> {
     nodes: T,
     /// One for each node, as is the next field. Boxed slices, not the topology's arrays, so that a
-    /// graph is `Send`.
+    /// graph is `Send` if its nodes are.
     counters: Box<[Counters]>,
     /// True for nodes that only run inside others: they have no calls and no cycles of their own.
     inside: Box<[bool]>,

@@ -142,7 +142,7 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
 
     /// Adds a source. DPDK keeps its name and the names of its targets for the rest of the process:
     /// graphs for several lcores use the same names.
-    pub fn source<S: Source<M> + 'eal>(
+    pub fn source<S: Source<M> + Send + 'eal>(
         mut self,
         name: &str,
         source: S,
@@ -155,7 +155,7 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
     }
 
     /// Adds a node, known to DPDK as a [`source`](Self::source) is.
-    pub fn node<N: Node<M> + 'eal>(
+    pub fn node<N: Node<M> + Send + 'eal>(
         mut self,
         name: &str,
         node: N,
@@ -168,7 +168,7 @@ impl<'eal, M: Object> GraphBuilder<'eal, M> {
     }
 
     /// Adds a node that processes one object at a time.
-    pub fn each<N: EachNode<M> + 'eal>(
+    pub fn each<N: EachNode<M> + Send + 'eal>(
         mut self,
         name: &str,
         node: N,
@@ -225,7 +225,7 @@ impl<M: Object, const STATS: bool> fmt::Debug for Graph<'_, M, STATS> {
     }
 }
 
-// SAFETY: nodes are `Send`, and used by the walk alone, which needs `&mut self`.
+// SAFETY: nodes are `Send` (see `GraphBuilder::node`), and used by the walk alone, which needs `&mut self`.
 unsafe impl<M: Object, const STATS: bool> Send for Graph<'_, M, STATS> {}
 
 impl<M: Object, const STATS: bool> Graph<'_, M, STATS> {

@@ -48,8 +48,8 @@ impl<T: Topology, const BURST: usize, const STATS: bool> fmt::Debug
     }
 }
 
-// SAFETY: nodes are `Send`, and the counters are used by the walk alone, which needs `&mut self`.
-unsafe impl<T: Topology, const BURST: usize, const STATS: bool> Send
+// SAFETY: the nodes are `Send`, and the counters are used by the walk alone, which needs `&mut self`.
+unsafe impl<T: Topology + Send, const BURST: usize, const STATS: bool> Send
     for Librte<'_, T, BURST, STATS>
 {
 }

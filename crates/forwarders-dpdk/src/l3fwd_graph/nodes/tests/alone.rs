@@ -127,7 +127,7 @@ pub(super) use alone;
 
 /// Sends packets through a node in one walk, and returns the packets per edge and the node's
 /// counters. `make` is the topology's `of` with a node.
-pub fn run<'port, T: Topology + 'port>(
+pub fn run<'port, T: Topology + Send + 'port>(
     eal: &'port Eal,
     executor: options::Executor,
     mut packets: Vec<Mbuf<'port>>,
@@ -189,7 +189,7 @@ impl<'eal> Case<'eal> {
 
 /// Sends the cases through a node: each by itself, then batches in which some neighbours take the
 /// same edge and some do not. Order is kept on each edge, and nothing is lost.
-pub fn check<'eal, T: Topology + 'eal>(
+pub fn check<'eal, T: Topology + Send + 'eal>(
     bench: Bench<'eal>,
     cases: &[Case<'eal>],
     make: impl Fn([Feed<'eal>; 2], &Seen) -> T,
