@@ -59,7 +59,7 @@ CONTROL = "c/gcc"
 _MEMORY_MIB = 512
 # Rounds under valgrind, which is some fifty times slower: of lookups, and of 32 packets.
 _COUNTED_LOOKUPS, _COUNTED = 3, 200
-_LOOKUPS = ("lpm", "lpm-x4", "hash", "acl")
+_LOOKUPS = ("lpm", "lpm-x4", "hash", "flows", "acl")
 
 # The cycles per operation of a block, by cell and arm.
 Block = dict[str, dict[str, float]]

@@ -8,6 +8,7 @@ use dpdk::hash::Hash;
 use dpdk::lpm::Lpm;
 use dpdk::ring::Ring;
 use dpdk::{Burst, Mbuf, Mempool};
+use flow::{FlowTable, Found};
 
 /// Keys per lookup call.
 pub const BATCH: usize = 64;
@@ -76,6 +77,22 @@ pub fn hash(table: &Hash<'_, Key, u32>, keys: &[Key], rounds: u64) -> u64 {
             // The lengths are equal: it cannot fail.
             let _ = table.lookup_bulk(batch, &mut values, MISSED);
             sum += sum_of(&values);
+            barrier();
+        }
+    }
+    sum
+}
+
+/// Does with a table of `crates/flow` what [`hash`] does with librte_hash.
+#[inline(never)]
+pub fn flows(table: &FlowTable<Key, u32>, keys: &[Key], rounds: u64) -> u64 {
+    let mut sum = 0;
+    let mut found = [Found::default(); BATCH];
+    for _ in 0..rounds {
+        for batch in keys.chunks_exact(BATCH) {
+            table.find_bulk(batch, &mut found);
+            let value = |found: Found| Some(*table.at(found.slot()?)?.1);
+            sum += sum_of(&found.map(|found| value(found).unwrap_or(MISSED)));
             barrier();
         }
     }

@@ -26,10 +26,12 @@ use loops::PACKETS;
 use tables::{ACL, HASH, LOOKUPS, LPM, POOL, RING, Tables};
 
 /// The loops, each with the number of operations in a round.
-const CELLS: [(&str, usize); 12] = [
+const CELLS: [(&str, usize); 13] = [
     ("lpm", LOOKUPS),
     ("lpm-x4", LOOKUPS),
     ("hash", LOOKUPS),
+    // In C the same as `hash`.
+    ("flows", LOOKUPS),
     ("acl", LOOKUPS),
     ("pool", PACKETS),
     ("ring", PACKETS),
@@ -173,7 +175,7 @@ fn rounds_of(
     tables: &mut Tables,
     rounds: u64,
 ) -> Result<(u64, u64), String> {
-    let Tables { lpm, addresses, hash, keys, acl, headers, pool, ring } = tables;
+    let Tables { lpm, addresses, hash, flows, keys, acl, headers, pool, ring } = tables;
     let mut burst = Burst::<PACKETS>::new();
     if cell.starts_with("ring") {
         pool.fill(&mut burst, PACKETS).map_err(|error| error.to_string())?;
@@ -187,7 +189,8 @@ fn rounds_of(
         ("lpm-x4", None) => loops::lpm_x4(lpm, addresses, rounds),
         ("lpm-x4", Some(c)) => c.lpm_x4(LPM, addresses, rounds),
         ("hash", None) => loops::hash(hash, keys, rounds),
-        ("hash", Some(c)) => c.hash(HASH, keys, rounds),
+        ("flows", None) => loops::flows(flows, keys, rounds),
+        ("hash" | "flows", Some(c)) => c.hash(HASH, keys, rounds),
         ("acl", None) => loops::acl(acl, headers, rounds),
         ("acl", Some(c)) => c.acl(ACL, headers, rounds),
         ("pool", None) => loops::pool(pool, rounds),

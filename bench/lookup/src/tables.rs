@@ -8,6 +8,7 @@ use dpdk::hash::{Hash, HashConfig};
 use dpdk::lpm::{Lpm, LpmConfig};
 use dpdk::ring::{Ring, RingConfig};
 use dpdk::{Eal, Mbuf, Mempool, PoolConfig};
+use flow::{FlowTable, Seed};
 
 use crate::loops::{Header, Key, PACKETS, Rules};
 
@@ -31,6 +32,7 @@ pub struct Tables {
     pub lpm: Lpm<'static>,
     pub addresses: Vec<u32>,
     pub hash: Hash<'static, Key, u32>,
+    pub flows: FlowTable<Key, u32>,
     pub keys: Vec<Key>,
     pub acl: Rules,
     pub headers: Vec<Header>,
@@ -57,7 +59,7 @@ impl Tables {
     pub fn new(eal: &'static Eal) -> Result<Self, Failed> {
         let numbers = &mut Numbers(0x5eed);
         let (lpm, addresses) = routes(eal, numbers)?;
-        let (hash, keys) = keys(eal, numbers)?;
+        let (hash, flows, keys) = keys(eal, numbers)?;
         let (acl, headers) = rules(eal, numbers)?;
         let pool = PoolConfig { count: 2047, ..PoolConfig::named(POOL) };
         let ring = RingConfig { capacity: 4 * PACKETS as u32, ..RingConfig::named(RING) };
@@ -65,6 +67,7 @@ impl Tables {
             lpm,
             addresses,
             hash,
+            flows,
             keys,
             acl,
             headers,
@@ -94,24 +97,26 @@ fn routes(eal: &'static Eal, numbers: &mut Numbers) -> Result<(Lpm<'static>, Vec
     Ok((lpm, (0..LOOKUPS).map(address).collect()))
 }
 
+/// Both tables of flows, with the same keys, and the keys that are looked up.
+type Flows = (Hash<'static, Key, u32>, FlowTable<Key, u32>, Vec<Key>);
+
 /// An eighth of the keys that are looked up are not in the table.
-fn keys(
-    eal: &'static Eal,
-    numbers: &mut Numbers,
-) -> Result<(Hash<'static, Key, u32>, Vec<Key>), Failed> {
+fn keys(eal: &'static Eal, numbers: &mut Numbers) -> Result<Flows, Failed> {
     // C looks up 64 keys per call; so does the safe API if the table is not extendable.
     let config = HashConfig { capacity: 2 * KEYS, extendable: false, ..HashConfig::named(HASH) };
     let mut table = Hash::new(eal, &config)?;
+    let mut flows = FlowTable::with_seed(2 * KEYS as usize, Seed::fixed(0x5eed))?;
     let mut key = || [numbers.next(), numbers.next(), numbers.next(), 17];
     let inside: Vec<Key> = (0..KEYS).map(|_| key()).collect();
     for (value, key) in inside.iter().enumerate() {
         table.insert(key, value as u32)?;
+        flows.insert(*key, value as u32, 0)?;
     }
     let looked_up = |n: usize| match n % 8 {
         0 => key(),
         _ => inside[key()[0] as usize % inside.len()],
     };
-    Ok((table, (0..LOOKUPS).map(looked_up).collect()))
+    Ok((table, flows, (0..LOOKUPS).map(looked_up).collect()))
 }
 
 /// Rules on addresses and ports, and headers that match one rule each.

@@ -27,6 +27,11 @@ use crate::object::Object;
 /// }
 /// ```
 // Nodes take batches and outlets of any lifetime, so they cannot keep one. Executors rely on that.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is declared as a `node` of a graph of `{M}`, and is none",
+    label = "does not implement `Node<{M}>`",
+    note = "write `impl Node<{M}> for ...` with `type Next` and `fn process`, or declare it by its other trait: `source` (Source), `node` (Node) or `each` (EachNode)"
+)]
 pub trait Node<M: Object> {
     /// The edges; [`Nowhere`](crate::Nowhere) for a sink.
     type Next: Next;
@@ -39,6 +44,11 @@ pub trait Node<M: Object> {
 /// A node that processes one object at a time and does not keep it. Prefer this form where
 /// possible: the fused executor takes an object through consecutive nodes of this form before it
 /// takes the next object.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is declared as a `each` of a graph of `{M}`, and is none",
+    label = "does not implement `EachNode<{M}>`",
+    note = "write `impl EachNode<{M}> for ...` with `type Next` and `fn each`, or declare it by its other trait: `source` (Source), `node` (Node) or `each` (EachNode)"
+)]
 pub trait EachNode<M: Object> {
     /// The edges.
     type Next: Next;
@@ -54,6 +64,11 @@ pub trait EachNode<M: Object> {
 }
 
 /// A node that produces objects: it runs once in each walk.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is declared as a `source` of a graph of `{M}`, and is none",
+    label = "does not implement `Source<{M}>`",
+    note = "write `impl Source<{M}> for ...` with `type Next` and `fn poll`, or declare it by its other trait: `source` (Source), `node` (Node) or `each` (EachNode)"
+)]
 pub trait Source<M: Object> {
     /// The edges.
     type Next: Next;

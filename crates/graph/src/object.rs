@@ -8,6 +8,11 @@ use dpdk::Mbuf;
 /// # Safety
 /// A value is a pointer that is not null, and nothing else: librte_graph keeps it as a `void *`
 /// between two nodes, and a C node may use it as one.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot pass through a graph, whose objects are pointers that own something",
+    label = "no object of a graph",
+    note = "use packets (`dpdk::Mbuf`), boxes (`Box<T>`) or references"
+)]
 pub unsafe trait Object: Sized + Send {
     /// Prefetches what a node will read of it. Does nothing by default.
     #[inline(always)]

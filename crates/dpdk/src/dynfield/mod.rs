@@ -61,6 +61,11 @@ pub use timestamp::{RxTimestamp, TxTimestamp};
 /// # Safety
 /// Every bit pattern is a value of the type (no `bool`, `char`, enum, reference or `NonZero`), it
 /// has no padding, and a value means the same to every thread and owner.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot lie in an mbuf: any bits have to be a value of it",
+    label = "not plain data",
+    note = "use integers or arrays of them; for a `#[repr(C)]` struct of these without padding write `unsafe impl DynData`"
+)]
 pub unsafe trait DynData: Copy + Send + Sync + 'static {}
 
 macro_rules! plain {

@@ -26,6 +26,11 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 /// # Safety
 /// Every byte of every value is initialised: there is no padding, and no field that may be uninitialised, a
 /// pointer or a reference.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no key or value of a table: its bytes are compared and kept",
+    label = "not plain data",
+    note = "use integers, IP addresses or arrays of them; for a `#[repr(C)]` struct of these without padding write `unsafe impl Plain`"
+)]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
 macro_rules! plain {
