@@ -29,34 +29,15 @@ pub struct Connection {
     entropy: u16,
 }
 
-/// The connections of one IP version.
-type Connections<const A: usize> = FlowTable<Flow<A>, Connection>;
-
-/// Packets of a burst that are of one IP version. Its memory is used again by the next burst.
+/// One IP version: its connections, and its packets of a burst, whose memory is used again by the next one.
 struct Lane<const A: usize> {
+    connections: FlowTable<Flow<A>, Connection>,
     flows: [Flow<A>; BURST],
     found: [Found; BURST],
     denied: [[Option<NonZeroU32>; 1]; BURST],
     len: usize,
-}
-
-impl<const A: usize> Lane<A> {
-    fn new() -> Self {
-        Self {
-            flows: [Flow::new_zeroed(); BURST],
-            found: [Found::default(); BURST],
-            denied: [[None]; BURST],
-            len: 0,
-        }
-    }
-
-    #[inline(always)]
-    fn push(&mut self, flow: Flow<A>) {
-        if let Some(place) = self.flows.get_mut(self.len) {
-            *place = flow;
-            self.len += 1;
-        }
-    }
+    /// The packets' places in the burst: bit `n` is packet `n`.
+    places: u32,
 }
 
 /// What happens to a packet.
@@ -84,8 +65,6 @@ impl<'t> Verdict<'t> {
 
 /// The state of an lcore's balancing.
 pub struct Balancer {
-    connections4: Connections<4>,
-    connections6: Connections<16>,
     lane4: Lane<4>,
     lane6: Lane<16>,
     /// The tick in which connections were last looked at.
@@ -97,10 +76,8 @@ impl Balancer {
     /// Room for so many connections of each IP version.
     pub fn new(connections: usize) -> Result<Self, CapacityError> {
         Ok(Self {
-            connections4: FlowTable::new(connections)?,
-            connections6: FlowTable::new(connections)?,
-            lane4: Lane::new(),
-            lane6: Lane::new(),
+            lane4: Lane::new(connections)?,
+            lane6: Lane::new(connections)?,
             aged: 0,
             counters: Counters::new(),
         })
@@ -127,46 +104,21 @@ impl Balancer {
         verdicts: &mut [Verdict<'t>; BURST],
         now: u32,
     ) {
-        // Which packets are of which version: bit `n` is packet `n`.
-        let (mut of4, mut of6) = (0u32, 0u32);
-        (self.lane4.len, self.lane6.len) = (0, 0);
+        let Self { lane4, lane6, counters, .. } = self;
+        lane4.clear();
+        lane6.clear();
         for (number, packet) in packets.iter().enumerate().take(BURST) {
             if let Some(later) = packets.get(number + AHEAD) {
                 later.prefetch();
             }
             match parse(packet) {
-                Parsed::V4(flow) => {
-                    self.lane4.push(flow);
-                    of4 |= 1 << number;
-                }
-                Parsed::V6(flow) => {
-                    self.lane6.push(flow);
-                    of6 |= 1 << number;
-                }
+                Parsed::V4(flow) => lane4.push(flow, number),
+                Parsed::V6(flow) => lane6.push(flow, number),
                 Parsed::Other => (),
             }
         }
-        let counters = &mut self.counters;
-        decide(
-            &tables.deny4,
-            tables,
-            &mut self.connections4,
-            &mut self.lane4,
-            counters,
-            now,
-            of4,
-            verdicts,
-        );
-        decide(
-            &tables.deny6,
-            tables,
-            &mut self.connections6,
-            &mut self.lane6,
-            counters,
-            now,
-            of6,
-            verdicts,
-        );
+        lane4.decide(&tables.deny4, tables, counters, now, verdicts);
+        lane6.decide(&tables.deny6, tables, counters, now, verdicts);
     }
 
     /// Forgets connections that were idle: in each tick a part of the tables, so that this takes little time, and no poll takes long.
@@ -174,17 +126,10 @@ impl Balancer {
     pub fn age(&mut self, now: u32, idle: u32) {
         if now != self.aged {
             self.aged = now;
-            self.age_part(now, idle);
-        }
-    }
-
-    #[inline(never)]
-    fn age_part(&mut self, now: u32, idle: u32) {
-        let part = self.connections4.capacity() * LOOKS / (idle as usize).max(1) + 1;
-        let gone = self.connections4.expire(now, idle, part, |_, _| ());
-        let gone = gone + self.connections6.expire(now, idle, part, |_, _| ());
-        if gone > 0 {
-            self.counters.forgotten(gone);
+            let gone = self.lane4.age(now, idle) + self.lane6.age(now, idle);
+            if gone > 0 {
+                self.counters.forgotten(gone);
+            }
         }
     }
 }
@@ -213,44 +158,79 @@ pub fn apply(
     false
 }
 
-/// Decides about the packets of a lane, whose places in the burst are the ones of `places`.
-#[inline(always)]
-#[allow(clippy::too_many_arguments)]
-fn decide<'t, const A: usize, const FIELDS: usize>(
-    deny: &Acl<'_, Built, FIELDS>,
-    tables: &'t Tables<'_>,
-    connections: &mut Connections<A>,
-    lane: &mut Lane<A>,
-    counters: &mut Counters,
-    now: u32,
-    mut places: u32,
-    verdicts: &mut [Verdict<'t>; BURST],
-) where
+impl<const A: usize> Lane<A>
+where
     IpAddr: From<[u8; A]>,
 {
-    if places == 0 {
-        return;
+    fn new(connections: usize) -> Result<Self, CapacityError> {
+        Ok(Self {
+            connections: FlowTable::new(connections)?,
+            flows: [Flow::new_zeroed(); BURST],
+            found: [Found::default(); BURST],
+            denied: [[None]; BURST],
+            len: 0,
+            places: 0,
+        })
     }
-    let len = lane.len.min(BURST);
-    let (flows, found, denied) =
-        (&lane.flows[..len], &mut lane.found[..len], &mut lane.denied[..len]);
-    // As many results as flows, each with all its bytes.
-    let _ = deny.classify_slices(flows, denied);
-    connections.find_bulk(flows, found);
-    for ((flow, found), [denied]) in flows.iter().zip(found).zip(denied) {
-        let place = places.trailing_zeros() as usize % BURST;
-        places &= places.wrapping_sub(1);
-        let verdict = &mut verdicts[place];
-        if denied.is_some() {
-            *verdict = Verdict::drop(Drop::Denied);
-            continue;
+
+    #[inline(always)]
+    fn clear(&mut self) {
+        (self.len, self.places) = (0, 0);
+    }
+
+    /// Adds the packet with this number in the burst.
+    #[inline(always)]
+    fn push(&mut self, flow: Flow<A>, number: usize) {
+        if let Some(place) = self.flows.get_mut(self.len) {
+            *place = flow;
+            self.len += 1;
+            self.places |= 1 << number;
         }
-        if let Some(known) = found.slot().and_then(|slot| connections.see(slot, now)) {
-            *verdict = Verdict::pass(tables.backend(known.backend), known.entropy);
+    }
+
+    /// Decides about the packets.
+    #[inline(always)]
+    fn decide<'t, const FIELDS: usize>(
+        &mut self,
+        deny: &Acl<'_, Built, FIELDS>,
+        tables: &'t Tables<'_>,
+        counters: &mut Counters,
+        now: u32,
+        verdicts: &mut [Verdict<'t>; BURST],
+    ) {
+        if self.places == 0 {
+            return;
         }
-        if verdict.backend.is_none() {
-            *verdict = new(tables, connections, flow, *found, counters, now);
+        let Self { connections, .. } = self;
+        let len = self.len.min(BURST);
+        let (flows, found) = (&self.flows[..len], &mut self.found[..len]);
+        let denied = &mut self.denied[..len];
+        // As many results as flows, each with all its bytes.
+        let _ = deny.classify_slices(flows, denied);
+        connections.find_bulk(flows, found);
+        let mut places = self.places;
+        for ((flow, found), [denied]) in flows.iter().zip(found).zip(denied) {
+            let place = places.trailing_zeros() as usize % BURST;
+            places &= places.wrapping_sub(1);
+            let verdict = &mut verdicts[place];
+            if denied.is_some() {
+                *verdict = Verdict::drop(Drop::Denied);
+                continue;
+            }
+            if let Some(known) = found.slot().and_then(|slot| connections.see(slot, now)) {
+                *verdict = Verdict::pass(tables.backend(known.backend), known.entropy);
+            }
+            if verdict.backend.is_none() {
+                *verdict = new(tables, connections, flow, *found, counters, now);
+            }
         }
+    }
+
+    /// Forgets connections that are idle, in a part of the table; returns how many.
+    #[inline(never)]
+    fn age(&mut self, now: u32, idle: u32) -> usize {
+        let part = self.connections.capacity() * LOOKS / (idle as usize).max(1) + 1;
+        self.connections.expire(now, idle, part, |_, _| ())
     }
 }
 
@@ -258,7 +238,7 @@ fn decide<'t, const A: usize, const FIELDS: usize>(
 #[inline(never)]
 fn new<'t, const A: usize>(
     tables: &'t Tables<'_>,
-    connections: &mut Connections<A>,
+    connections: &mut FlowTable<Flow<A>, Connection>,
     flow: &Flow<A>,
     found: Found,
     counters: &mut Counters,

@@ -118,6 +118,8 @@ fn run() -> Result<()> {
     std::thread::scope(|threads| -> Result<()> {
         threads.spawn(move || {
             let _ends = stop.guard();
+            // If that is refused, it shares the main lcore's CPU.
+            let _ = control.eal.leave_lcores();
             control.run(&requests, stop);
         });
         // However this or the control plane ends, the others end too.

@@ -16,7 +16,7 @@ use crate::lcore::{self, Lcore, Scope};
 use crate::port::{self, PortId};
 use crate::sockets;
 use crate::stop::Stop;
-use crate::telemetry_guard::guard_telemetry;
+use crate::telemetry_guard::{guard_telemetry, spare_cpus};
 
 /// Why DPDK did not start.
 #[derive(Debug, thiserror::Error)]
@@ -54,6 +54,8 @@ pub enum EalError {
 pub struct Eal {
     /// Ports that a `Port` exists for.
     pub(crate) taken: Mutex<BTreeSet<u16>>,
+    /// CPUs of threads that are no lcores.
+    spare: Vec<usize>,
     /// Makes `Eal` neither `Send` nor `Sync`; `Sync` is given back below.
     thread: PhantomData<*mut ()>,
 }
@@ -132,8 +134,9 @@ impl Eal {
             remove_own_of_secondary(&runtime_dir());
             return Err(EalError::Secondary);
         }
-        let eal = Self { taken: Mutex::new(BTreeSet::new()), thread: PhantomData };
-        guard_telemetry(&eal.runtime_dir(), &allowed).map_err(EalError::Telemetry)?;
+        let (taken, spare) = (Mutex::new(BTreeSet::new()), spare_cpus(&allowed));
+        let eal = Self { taken, spare, thread: PhantomData };
+        guard_telemetry(&eal.runtime_dir(), &eal.spare).map_err(EalError::Telemetry)?;
         // EAL moves the arguments that it did not consume to the end (getopt permutes); `consumed`
         // is the index of the last one that it did consume, the `--` if there is one.
         let rest = argv[..argc as usize]
@@ -189,6 +192,19 @@ impl Eal {
         body: impl for<'scope> FnOnce(&'scope Scope<'scope, 'env>) -> R,
     ) -> R {
         lcore::scope(body)
+    }
+
+    /// Lets the calling thread run on the CPUs without lcores, of those that the process could use when it called [`Eal::init`]; on the
+    /// main lcore's if there are no others. A thread runs on the CPU of the lcore that spawned it, and takes time from its polls.
+    ///
+    /// # Errors
+    /// The system's. A thread that is an lcore is refused ([`InvalidInput`](std::io::ErrorKind::InvalidInput)).
+    pub fn leave_lcores(&self) -> std::io::Result<()> {
+        if let Some(lcore) = Lcore::current() {
+            let reason = format!("lcore {} keeps its CPU", lcore.id());
+            return Err(std::io::Error::new(std::io::ErrorKind::InvalidInput, reason));
+        }
+        host::run_on(&self.spare)
     }
 
     /// [`scope`](Self::scope) for work that runs until `stop` is set: sets it when `body` ends, in whatever way, before it waits for the

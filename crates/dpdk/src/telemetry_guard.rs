@@ -30,15 +30,15 @@ const BEGINNING: Duration = Duration::from_secs(5);
 /// How long the lock is left to other threads while a port gets its queues.
 const PAUSE: Duration = Duration::from_millis(2);
 
-/// Guards this process's telemetry socket in EAL's directory, where there is one. `allowed` are the CPUs that the process
-/// could use before EAL pinned this thread.
-pub(crate) fn guard_telemetry(directory: &Path, allowed: &[usize]) -> io::Result<()> {
+/// Guards this process's telemetry socket in EAL's directory, where there is one. `spare` are the CPUs of threads that are no
+/// lcores.
+pub(crate) fn guard_telemetry(directory: &Path, spare: &[usize]) -> io::Result<()> {
     for socket in sockets::own(directory) {
         let name = socket.file_name().unwrap_or_default().to_string_lossy().into_owned();
         if name == OLD_SOCKET {
             std::fs::remove_file(&socket)?;
         } else if name.starts_with(SOCKET) {
-            guard(&socket, &spare_cpus(allowed), Guarded::new()).inspect_err(|_| {
+            guard(&socket, spare, Guarded::new()).inspect_err(|_| {
                 // No telemetry is better than one through which any user can end the program.
                 let _ = std::fs::remove_file(&socket);
             })?;
@@ -48,8 +48,8 @@ pub(crate) fn guard_telemetry(directory: &Path, allowed: &[usize]) -> io::Result
 }
 
 /// The CPUs on which no lcore runs, where DPDK has its own threads for telemetry too; those of the main lcore, if there
-/// are no others.
-fn spare_cpus(allowed: &[usize]) -> Vec<usize> {
+/// are no others. `allowed` are the CPUs that the process could use before EAL pinned this thread.
+pub(crate) fn spare_cpus(allowed: &[usize]) -> Vec<usize> {
     let used: Vec<usize> = lcore::all().into_iter().flat_map(Lcore::cpus).collect();
     let spare: Vec<usize> = allowed.iter().copied().filter(|cpu| !used.contains(cpu)).collect();
     if spare.is_empty() { lcore::main().cpus() } else { spare }

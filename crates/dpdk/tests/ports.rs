@@ -48,6 +48,7 @@ fn ports_and_queues() {
     whoever_asks_for_a_link_need_not_wait(&eal, &pool);
     scopes(&eal);
     work_is_asked_to_stop(&eal);
+    threads_leave_the_lcores(&eal);
     an_lcore_takes_other_work(&eal);
     refused_work_may_launch_when_it_is_dropped(&eal);
     assert!(pool.is_full());
@@ -365,6 +366,24 @@ fn scopes(eal: &Eal) {
                 assert!(matches!(scope.launch(main, || {}), Err(LaunchError::NotMain)));
             });
         });
+    });
+}
+
+/// A thread that an lcore spawned has its CPU until it leaves it.
+fn threads_leave_the_lcores(eal: &Eal) {
+    let refused = eal.leave_lcores().unwrap_err().to_string();
+    assert_eq!(refused, format!("lcore {} keeps its CPU", eal.main_lcore().id()));
+    let pinned = host::allowed_cpus();
+    assert_eq!(pinned.len(), 1);
+    std::thread::scope(|threads| {
+        let moved = threads.spawn(|| {
+            assert_eq!(host::allowed_cpus(), pinned);
+            eal.leave_lcores().unwrap();
+            host::allowed_cpus()
+        });
+        // The lcores are on the first and the last CPU.
+        let moved = moved.join().unwrap();
+        assert!(moved == pinned || !moved.iter().any(|cpu| pinned.contains(cpu)), "{moved:?}");
     });
 }
 

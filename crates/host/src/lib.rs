@@ -18,7 +18,7 @@ mod socket_users;
 mod sockets;
 
 use std::fs;
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::fs::FileTypeExt as _;
 use std::os::unix::net::UnixDatagram;
 use std::path::Path;
@@ -34,7 +34,7 @@ pub use privileges::keep_capabilities_for_ports;
 pub use runtime::{make_runtime_directory, runtime_directory};
 use rustix::io::Errno;
 use rustix::process::{Pid, test_kill_process};
-use rustix::thread::{CpuSet, sched_getaffinity};
+use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 pub use sandbox::{Paths, confine_paths, deny_system_calls};
 pub use socket_users::SocketUsers;
 pub use sockets::own_sockets;
@@ -45,6 +45,16 @@ pub use sockets::own_sockets;
 pub fn allowed_cpus() -> Vec<usize> {
     let set = sched_getaffinity(None).unwrap_or_default();
     (0..CpuSet::MAX_CPU).filter(|cpu| set.is_set(*cpu)).collect()
+}
+
+/// Lets the calling thread run on these CPUs only.
+///
+/// # Errors
+/// The system's: none of them is allowed, for example.
+pub fn run_on(cpus: &[usize]) -> io::Result<()> {
+    let mut set = CpuSet::new();
+    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    Ok(sched_setaffinity(None, &set)?)
 }
 
 /// Bytes of a page of memory.

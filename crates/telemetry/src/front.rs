@@ -19,7 +19,6 @@ use std::path::{Path, PathBuf};
 use std::thread;
 
 use rustix::net::{RecvFlags, SendFlags, SocketAddrUnix, connect, recv, send};
-use rustix::thread::{CpuSet, sched_setaffinity};
 
 use crate::arguments::{self, Conditions, Verdict};
 use crate::clients::{self, Answers, Clients, split};
@@ -53,11 +52,10 @@ pub fn guard(socket: &Path, cpus: &[usize], program: impl Program) -> io::Result
     let unfinished = Unfinished::new(socket);
     let listener = clients::bound(&unfinished.0).map_err(|errno| failed(errno.into()))?;
     clients::open(&listener).map_err(|errno| failed(errno.into()))?;
-    let mut set = CpuSet::new();
-    cpus.iter().filter(|cpu| **cpu < CpuSet::MAX_CPU).for_each(|cpu| set.set(*cpu));
+    let cpus = cpus.to_vec();
     let serve = move || {
         // If that is refused, the thread runs on the CPUs that the program started on.
-        let _ = sched_setaffinity(None, &set);
+        let _ = host::run_on(&cpus);
         Clients::new(listener, None).serve(&front);
     };
     thread::Builder::new().name("telemetry".to_owned()).spawn(serve).map_err(failed)?;

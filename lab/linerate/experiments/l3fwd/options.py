@@ -38,7 +38,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         L3fwdPreset(
-            "demo", 16, 0.1, 1, 7, "16 blocks of a few tables: minutes",
+            "demo", 8, 0.1, 1, 15, "8 blocks of a few tables, 16 at low load: minutes",
             routes=(1, 1000), rules=(100,), sizes=(64,),
         ),
         L3fwdPreset(
