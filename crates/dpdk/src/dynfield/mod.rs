@@ -64,7 +64,7 @@ pub use timestamp::{RxTimestamp, TxTimestamp};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot lie in an mbuf: any bits have to be a value of it",
     label = "not plain data",
-    note = "use integers or arrays of them; for a `#[repr(C)]` struct of these without padding write `unsafe impl DynData`"
+    note = "use integers or arrays of them; implement the unsafe trait `DynData` for a `#[repr(C)]` struct of these without padding"
 )]
 pub unsafe trait DynData: Copy + Send + Sync + 'static {}
 

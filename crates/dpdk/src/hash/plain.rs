@@ -29,7 +29,7 @@ use std::net::{Ipv4Addr, Ipv6Addr};
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no key or value of a table: its bytes are compared and kept",
     label = "not plain data",
-    note = "use integers, IP addresses or arrays of them; for a `#[repr(C)]` struct of these without padding write `unsafe impl Plain`"
+    note = "use integers, IP addresses or arrays of them; implement the unsafe trait `Plain` for a `#[repr(C)]` struct of these without padding"
 )]
 pub unsafe trait Plain: Copy + Send + Sync + 'static {}
 
