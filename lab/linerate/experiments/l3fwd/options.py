@@ -38,7 +38,7 @@ PRESETS = {
     preset.name: preset
     for preset in (
         L3fwdPreset(
-            "demo", 8, 0.1, 1, 15, "8 blocks of a few tables, 16 at low load: minutes",
+            "demo", 16, 0.1, 1, 15, "16 blocks of a few tables: minutes",
             routes=(1, 1000), rules=(100,), sizes=(64,),
         ),
         L3fwdPreset(
