@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: BSD-3-Clause */
 /*
- * The load balancer of apps/l4lb in C, by the DPDK book: rte_hash for connections, rte_acl for the rules, bursts of 32,
- * prefetches. Same configuration, same packets out.
+ * The packet path of apps/l4lb in C, as DPDK's guides advise: rte_hash for connections, rte_acl for the rules, bursts of
+ * 32, prefetches. Same configuration, same packets out.
  */
 #ifndef L4LB_H
 #define L4LB_H

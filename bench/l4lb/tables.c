@@ -21,9 +21,9 @@ struct end {
 static char (*vip_names)[64];
 static uint32_t vip_names_count;
 static struct known {
-	char vip[64];
-	struct address address;
-	uint16_t port;
+	struct address vip, address;
+	uint16_t vip_port, port;
+	uint8_t protocol;
 	bool back;
 } *known;
 static uint32_t known_count;
@@ -41,20 +41,23 @@ static int vip_number(const char *name)
 	return vip_names_count++;
 }
 
-static int backend_number(const char *vip, const struct address *address, uint16_t port, bool back)
+static int backend_number(const struct vip_config *vip, const struct address *address, uint16_t port, bool back)
 {
+	struct known wanted;
+	memset(&wanted, 0, sizeof(wanted));
+	wanted.vip = vip->address;
+	wanted.vip_port = vip->port;
+	wanted.protocol = vip->protocol;
+	wanted.address = *address;
+	wanted.port = port;
+	wanted.back = back;
 	for (uint32_t number = 0; number < known_count; number++)
-		if (!strcmp(known[number].vip, vip) && known[number].port == port && known[number].back == back &&
-		    !memcmp(&known[number].address, address, sizeof(*address)))
+		if (!memcmp(&known[number], &wanted, sizeof(wanted)))
 			return number;
 	if (known_count == MOST_BACKENDS)
 		return -1;
 	known = realloc(known, (known_count + 1) * sizeof(*known));
-	struct known *new = &known[known_count];
-	snprintf(new->vip, sizeof(new->vip), "%s", vip);
-	new->address = *address;
-	new->port = port;
-	new->back = back;
+	known[known_count] = wanted;
 	return known_count++;
 }
 
@@ -84,20 +87,27 @@ static void maglev_new(struct vip *vip, const struct vip_config *config)
 	if (!config->count)
 		return;
 	uint32_t least = config->count > PLACES / 100 ? config->count * 100 : PLACES;
-	uint32_t len = prime_from(least), next[config->count], skip[config->count];
+	uint32_t len = prime_from(least), next[config->count], skip[config->count], order[config->count];
+	char names[config->count][INET6_ADDRSTRLEN + 8];
 	for (uint32_t number = 0; number < config->count; number++) {
 		const struct to *to = &config->to[number];
-		char address[INET6_ADDRSTRLEN], name[INET6_ADDRSTRLEN + 8];
+		char address[INET6_ADDRSTRLEN];
 		inet_ntop(to->address.v6 ? AF_INET6 : AF_INET, to->address.bytes, address, sizeof(address));
-		uint64_t hash = maglev_hash(name, snprintf(name, sizeof(name), "%s %u", address, to->port));
+		int bytes = snprintf(names[number], sizeof(names[number]), "%s %u", address, to->port);
+		uint64_t hash = maglev_hash(names[number], bytes);
 		next[number] = (hash >> 32) % len;
 		skip[number] = (uint32_t)hash % (len - 1) + 1;
+		/* By name, so that the order of the file does not matter. */
+		uint32_t place = number;
+		for (; place > 0 && strcmp(names[order[place - 1]], names[number]) > 0; place--)
+			order[place] = order[place - 1];
+		order[place] = number;
 	}
 	vip->len = len;
 	vip->places = malloc(len * sizeof(*vip->places));
 	memset(vip->places, 0xff, len * sizeof(*vip->places));
 	for (uint32_t place = 0; place < len; place++) {
-		uint32_t number = place % config->count;
+		uint32_t number = order[place % config->count];
 		while (vip->places[next[number]] != UINT16_MAX)
 			next[number] = (next[number] + skip[number]) % len;
 		vip->places[next[number]] = number;
@@ -206,14 +216,14 @@ static bool vip_new(struct tables *tables, const struct config *config, uint32_t
 	for (uint32_t to = 0; to < given->count; to++) {
 		struct backend backend = {.vip = number};
 		uint16_t port = given->mode == NAT && !given->to[to].port ? given->port : given->to[to].port;
-		int id = backend_number(given->name, &given->to[to].address, port, false);
+		int id = backend_number(given, &given->to[to].address, port, false);
 		way_to(&backend.way, given, &given->to[to], config, own);
 		if (!put(tables, id, &backend))
 			return false;
 		vip->backends[to] = id;
 		if (given->mode != NAT)
 			continue;
-		id = backend_number(given->name, &given->to[to].address, port, true);
+		id = backend_number(given, &given->to[to].address, port, true);
 		way_back(&backend.way, given, config, own);
 		struct end end = end_of(&given->to[to].address, port, given->protocol);
 		if (!put(tables, id, &backend) ||

@@ -28,7 +28,7 @@ from linerate.experiments.duel.programs import (
 from linerate.experiments.duel.record import described, record_of
 from linerate.experiments.duel.rounds import Asked, Duel, Round
 from linerate.experiments.duel.sentences import apart, called, notes, round_line, sentence, size
-from linerate.experiments.duel.verdict import Verdict, log_ratio, tells
+from linerate.experiments.duel.verdict import Verdict, log_ratio, supports
 from linerate.forwarders import FORWARDERS, Forwarder, containers, registry
 from linerate.host.builds import elf
 from linerate.host.errors import MissingError, UsageError
@@ -367,13 +367,13 @@ def test_an_interval_that_would_contradict_the_answer_is_not_told() -> None:
     assert not verdict.moves
     low, high = verdict.range
     assert f"(rounds from {low:.3f} to {high:.3f})" in size(verdict)
-    assert tells(1.03, 1.2, 0.02, "faster", "faster")
-    assert not tells(1.01, 1.2, 0.02, "faster", "faster")
-    assert tells(0.9, 0.97, 0.02, "slower", "slower")
-    assert not tells(0.9, 0.99, 0.02, "slower", "slower")
-    assert tells(1.001, 1.2, 0.02, "undecided", "faster")
-    assert not tells(0.999, 1.2, 0.02, "undecided", "faster")
-    assert tells(0.9, 1.2, 0.02, "undecided", None)
+    assert supports(1.03, 1.2, 0.02, "faster", "faster")
+    assert not supports(1.01, 1.2, 0.02, "faster", "faster")
+    assert supports(0.9, 0.97, 0.02, "slower", "slower")
+    assert not supports(0.9, 0.99, 0.02, "slower", "slower")
+    assert supports(1.001, 1.2, 0.02, "undecided", "faster")
+    assert not supports(0.999, 1.2, 0.02, "undecided", "faster")
+    assert supports(0.9, 1.2, 0.02, "undecided", None)
 
 
 def test_a_direction_is_told_where_the_margin_is_not_decided() -> None:

@@ -9,7 +9,7 @@ use dpdk::{Burst, Mbuf};
 use flow::{CapacityError, FlowTable, Found, maglev};
 use zerocopy::FromZeros;
 
-use crate::counters::{Counters, Drop};
+use crate::counters::{Counters, Reason};
 use crate::packets::{Flow, Parsed, parse};
 use crate::tables::{Backend, Destination, Tables};
 use crate::way::Failure;
@@ -18,7 +18,7 @@ use crate::way::Failure;
 pub const BURST: usize = 32;
 /// How many packets ahead the headers are prefetched.
 const AHEAD: usize = 4;
-/// How many times each connection is looked at, to see whether it is idle, in the time after which it is.
+/// How often each connection is looked at during the time after which it is idle.
 const LOOKS: usize = 8;
 
 /// What is known of a connection.
@@ -30,7 +30,7 @@ pub struct Connection {
 }
 
 /// One IP version: its connections, and its packets of a burst, whose memory is used again by the next one.
-struct Lane<const A: usize> {
+struct Version<const A: usize> {
     connections: FlowTable<Flow<A>, Connection>,
     flows: [Flow<A>; BURST],
     found: [Found; BURST],
@@ -48,25 +48,25 @@ pub struct Verdict<'t> {
     /// A hash of its flow.
     pub entropy: u16,
     /// Why it is dropped.
-    pub why: Drop,
+    pub why: Reason,
 }
 
 impl<'t> Verdict<'t> {
     /// The packet is dropped.
-    pub const fn drop(why: Drop) -> Self {
+    pub const fn drop(why: Reason) -> Self {
         Self { backend: None, entropy: 0, why }
     }
 
     /// The packet goes to a backend; if there is none, it is lost.
     pub const fn pass(backend: Option<&'t Backend>, entropy: u16) -> Self {
-        Self { backend, entropy, why: Drop::Failed }
+        Self { backend, entropy, why: Reason::Failed }
     }
 }
 
 /// The state of an lcore's balancing.
 pub struct Balancer {
-    lane4: Lane<4>,
-    lane6: Lane<16>,
+    v4: Version<4>,
+    v6: Version<16>,
     /// The tick in which connections were last looked at.
     aged: u32,
     pub counters: Counters,
@@ -76,8 +76,8 @@ impl Balancer {
     /// Room for so many connections of each IP version.
     pub fn new(connections: usize) -> Result<Self, CapacityError> {
         Ok(Self {
-            lane4: Lane::new(connections)?,
-            lane6: Lane::new(connections)?,
+            v4: Version::new(connections)?,
+            v6: Version::new(connections)?,
             aged: 0,
             counters: Counters::new(),
         })
@@ -85,7 +85,7 @@ impl Balancer {
 
     /// Balances a burst, at a time in [ticks](crate::tables::ticks): what stays in it is to be sent.
     pub fn balance(&mut self, tables: &Tables<'_>, burst: &mut Burst<'_, BURST>, now: u32) {
-        let mut verdicts = [Verdict::drop(Drop::Other); BURST];
+        let mut verdicts = [Verdict::drop(Reason::Other); BURST];
         self.verdicts(tables, burst.as_slice(), &mut verdicts, now);
         let mut verdicts = verdicts.iter();
         burst.retain(|packet| {
@@ -104,21 +104,21 @@ impl Balancer {
         verdicts: &mut [Verdict<'t>; BURST],
         now: u32,
     ) {
-        let Self { lane4, lane6, counters, .. } = self;
-        lane4.clear();
-        lane6.clear();
+        let Self { v4, v6, counters, .. } = self;
+        v4.clear();
+        v6.clear();
         for (number, packet) in packets.iter().enumerate().take(BURST) {
             if let Some(later) = packets.get(number + AHEAD) {
                 later.prefetch();
             }
             match parse(packet) {
-                Parsed::V4(flow) => lane4.push(flow, number),
-                Parsed::V6(flow) => lane6.push(flow, number),
+                Parsed::V4(flow) => v4.push(flow, number),
+                Parsed::V6(flow) => v6.push(flow, number),
                 Parsed::Other => (),
             }
         }
-        lane4.decide(&tables.deny4, tables, counters, now, verdicts);
-        lane6.decide(&tables.deny6, tables, counters, now, verdicts);
+        v4.decide(&tables.deny4, tables, counters, now, verdicts);
+        v6.decide(&tables.deny6, tables, counters, now, verdicts);
     }
 
     /// Forgets connections that were idle: in each tick a part of the tables, so that this takes little time, and no poll takes long.
@@ -126,7 +126,7 @@ impl Balancer {
     pub fn age(&mut self, now: u32, idle: u32) {
         if now != self.aged {
             self.aged = now;
-            let gone = self.lane4.age(now, idle) + self.lane6.age(now, idle);
+            let gone = self.v4.age(now, idle) + self.v6.age(now, idle);
             if gone > 0 {
                 self.counters.forgotten(gone);
             }
@@ -149,16 +149,16 @@ pub fn apply(
     let len = packet.packet_len();
     match backend.way.apply(packet, tables.mtu, verdict.entropy) {
         Ok(()) => {
-            counters.passed(backend.vip, len);
+            counters.passed(backend.vip, backend.answers, len);
             return true;
         }
-        Err(Failure::TooBig) => counters.dropped(Drop::TooBig),
-        Err(Failure::Other) => counters.dropped(Drop::Failed),
+        Err(Failure::TooBig) => counters.dropped(Reason::TooBig),
+        Err(Failure::Other) => counters.dropped(Reason::Failed),
     }
     false
 }
 
-impl<const A: usize> Lane<A>
+impl<const A: usize> Version<A>
 where
     IpAddr: From<[u8; A]>,
 {
@@ -214,14 +214,14 @@ where
             places &= places.wrapping_sub(1);
             let verdict = &mut verdicts[place];
             if denied.is_some() {
-                *verdict = Verdict::drop(Drop::Denied);
+                *verdict = Verdict::drop(Reason::Denied);
                 continue;
             }
             if let Some(known) = found.slot().and_then(|slot| connections.see(slot, now)) {
                 *verdict = Verdict::pass(tables.backend(known.backend), known.entropy);
             }
             if verdict.backend.is_none() {
-                *verdict = new(tables, connections, flow, *found, counters, now);
+                *verdict = choose(tables, connections, flow, *found, counters, now);
             }
         }
     }
@@ -234,9 +234,9 @@ where
     }
 }
 
-/// A new connection, or one whose backend is gone.
+/// Chooses the backend of a new connection, or of one whose backend is gone.
 #[inline(never)]
-fn new<'t, const A: usize>(
+fn choose<'t, const A: usize>(
     tables: &'t Tables<'_>,
     connections: &mut FlowTable<Flow<A>, Connection>,
     flow: &Flow<A>,
@@ -251,16 +251,18 @@ where
     let hash = maglev::hash(flow.as_ref());
     let number = match tables.destination(flow, hash) {
         Destination::Backend(number) => number,
-        Destination::Empty => return Verdict::drop(Drop::NoBackend),
-        Destination::Nobody => return Verdict::drop(Drop::NoVip),
+        Destination::Empty => return Verdict::drop(Reason::NoBackend),
+        Destination::Nobody => return Verdict::drop(Reason::NoVip),
     };
-    let Some(backend) = tables.backend(number) else { return Verdict::drop(Drop::NoBackend) };
+    let Some(backend) = tables.backend(number) else { return Verdict::drop(Reason::NoBackend) };
     let connection = Connection { backend: number, entropy: hash as u16 };
     // A full table is no reason to drop: the hash chooses the same backend for the next packet.
     let before = connections.len();
     match connections.insert_found(*flow, found, connection, now) {
-        // Not if an earlier packet of the burst has brought it.
-        Ok(_) if connections.len() > before => counters.new_connection(backend.vip),
+        // Neither one that an earlier packet of the burst has brought, nor the way back of one.
+        Ok(_) if connections.len() > before && !backend.answers => {
+            counters.new_connection(backend.vip);
+        }
         Ok(_) => (),
         Err(_) => counters.full(),
     }

@@ -1,105 +1,129 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! Captures on demand: taps are handed to the lcores while they run.
 
+use std::error::Error;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering::Acquire, Ordering::Release};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use dpdk::Mbuf;
 use dpdk::pcapng::{Direction, Interface, Pcapng, PcapngConfig, PcapngError, Tap, TapConfig};
 
-/// Where the control plane leaves a tap for an lcore.
+/// Where the control plane leaves a tap for an lcore: of one direction of one queue.
 #[derive(Default)]
 struct Place {
     changed: AtomicBool,
     tap: Mutex<Option<Tap>>,
 }
 
-/// An lcore's end: the tap that it captures with.
-pub struct Taps {
-    place: Arc<Place>,
-    current: Option<Tap>,
+impl Place {
+    fn put(&self, tap: Option<Tap>) {
+        let mut place = self.tap.lock().unwrap_or_else(PoisonError::into_inner);
+        *place = tap;
+        // Before the lock is given back: the lcore that takes the tap clears it.
+        self.changed.store(true, Release);
+    }
 }
 
-impl Taps {
-    /// The current tap. Costs a load of a line that nobody writes while nothing changes.
+/// An lcore's end.
+pub struct Capture {
+    place: Arc<Place>,
+    tap: Option<Tap>,
+}
+
+impl Capture {
+    /// Captures packets, if somebody wants them. Costs a load of a line that nobody writes while nothing changes.
     #[inline(always)]
-    pub fn current(&mut self) -> &mut Option<Tap> {
+    pub fn see(&mut self, packets: &[Mbuf<'_>]) {
         if self.place.changed.load(Acquire) {
             self.exchange();
         }
-        &mut self.current
+        if let Some(tap) = &mut self.tap {
+            tap.capture(packets);
+        }
     }
 
     #[cold]
     fn exchange(&mut self) {
         let mut tap = self.place.tap.lock().unwrap_or_else(PoisonError::into_inner);
         // The one before is dropped here, after its last packet.
-        self.current = tap.take();
+        self.tap = tap.take();
         self.place.changed.store(false, Release);
     }
 }
 
+const DIRECTIONS: [Direction; 2] = [Direction::Received, Direction::Sent];
+
 /// The control plane's end.
 pub struct Captures {
-    interfaces: Vec<(Interface, Vec<Arc<Place>>)>,
+    /// Of each port, the places of its queues, by direction.
+    ports: Vec<(Interface, Vec<[Arc<Place>; 2]>)>,
     running: Option<Pcapng>,
 }
 
 impl Captures {
     pub fn new() -> Self {
-        Self { interfaces: Vec::new(), running: None }
+        Self { ports: Vec::new(), running: None }
     }
 
-    /// Adds a port with so many queues; returns their ends.
-    pub fn port(&mut self, interface: Interface, queues: usize) -> Vec<Taps> {
-        let places: Vec<_> = (0..queues).map(|_| Arc::new(Place::default())).collect();
-        let taps =
-            places.iter().map(|place| Taps { place: Arc::clone(place), current: None }).collect();
-        self.interfaces.push((interface, places));
-        taps
+    /// Adds a port with so many queues; returns the lcores' ends of each, for packets received and sent.
+    pub fn port(&mut self, interface: Interface, queues: usize) -> Vec<[Capture; 2]> {
+        let places: Vec<[Arc<Place>; 2]> = (0..queues).map(|_| Default::default()).collect();
+        let end = |place: &Arc<Place>| Capture { place: Arc::clone(place), tap: None };
+        let ends = places.iter().map(|places| places.each_ref().map(end)).collect();
+        self.ports.push((interface, places));
+        ends
     }
 
-    /// Begins a capture. One that runs ends.
-    pub fn begin(&mut self, file: &Path) -> Result<(), PcapngError> {
+    /// Begins a capture into a new file, or in place of a regular one: a pipe without a reader would stop the control plane. A capture
+    /// that runs ends.
+    pub fn begin(&mut self, file: &Path) -> Result<(), Box<dyn Error>> {
         self.end()?;
+        if file.exists() && !file.is_file() {
+            return Err(format!("capture file {}: not a regular file", file.display()).into());
+        }
         let mut capture = Pcapng::create(file, &PcapngConfig::named("l4lb"))?;
-        for (interface, places) in &self.interfaces {
+        // All taps are made before any lcore gets one: there is no half a capture.
+        let mut taps = Vec::new();
+        for (interface, queues) in &self.ports {
             let id = capture.add_interface(interface)?;
-            for (queue, place) in places.iter().enumerate() {
-                // A packet is captured as it came and as it leaves.
-                let tap =
-                    capture.tap(id, queue as u16, Direction::Received, &TapConfig::default())?;
-                put(place, Some(tap));
+            for (queue, places) in queues.iter().enumerate() {
+                for (direction, place) in DIRECTIONS.into_iter().zip(places) {
+                    let tap = capture.tap(id, queue as u16, direction, &TapConfig::default())?;
+                    taps.push((place, tap));
+                }
             }
         }
+        taps.into_iter().for_each(|(place, tap)| place.put(Some(tap)));
         self.running = Some(capture);
         Ok(())
     }
 
-    /// Writes what the lcores captured since the last call.
+    /// Writes what the lcores captured since the last call. After an error, as of a disk that is full, the capture has ended.
     pub fn collect(&mut self) -> Result<(), PcapngError> {
-        match &mut self.running {
-            Some(capture) => capture.collect().map(drop),
-            None => Ok(()),
+        let Some(capture) = &mut self.running else { return Ok(()) };
+        let result = capture.collect().map(drop);
+        if result.is_err() {
+            self.running = None;
+            self.places().for_each(|place| place.put(None));
         }
+        result
     }
 
-    /// Ends the capture, if one runs. Waits until the lcores have given their taps back, a second at most: an lcore takes no notice
-    /// while nothing is received.
+    /// Ends the capture, if one runs. Waits until the lcores have given their taps back, a second at most: one that receives or sends
+    /// nothing takes no notice.
     pub fn end(&mut self) -> Result<(), PcapngError> {
         let Some(capture) = self.running.take() else { return Ok(()) };
-        let places = || self.interfaces.iter().flat_map(|(_, places)| places);
-        places().for_each(|place| put(place, None));
+        self.places().for_each(|place| place.put(None));
         let until = Instant::now() + Duration::from_secs(1);
-        while places().any(|place| place.changed.load(Acquire)) && Instant::now() < until {
+        while self.places().any(|place| place.changed.load(Acquire)) && Instant::now() < until {
             std::thread::sleep(Duration::from_millis(1));
         }
         capture.finish().map(drop)
     }
-}
 
-fn put(place: &Place, tap: Option<Tap>) {
-    *place.tap.lock().unwrap_or_else(PoisonError::into_inner) = tap;
-    place.changed.store(true, Release);
+    fn places(&self) -> impl Iterator<Item = &Arc<Place>> {
+        self.ports.iter().flat_map(|(_, queues)| queues.iter().flatten())
+    }
 }

@@ -9,6 +9,13 @@ use packet::MacAddr;
 use packet::ipv4::{PROTOCOL_TCP, PROTOCOL_UDP};
 use packet::vxlan::MAX_VNI;
 
+/// The gateway, if none is given.
+const NO_MAC: MacAddr = MacAddr([0; 6]);
+/// Seconds: a day is far below what ticks can count.
+const MOST_IDLE: u32 = 86_400;
+/// What every IPv4 link carries (RFC 791).
+const LEAST_MTU: u16 = 68;
+
 /// What the operator wrote.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Config {
@@ -85,18 +92,50 @@ impl Config {
         let mut config = Config {
             local4: Ipv4Addr::UNSPECIFIED,
             local6: Ipv6Addr::UNSPECIFIED,
-            gateway: MacAddr([0; 6]),
+            gateway: NO_MAC,
             idle_s: 60,
             mtu: 1500,
             deny: Vec::new(),
             vips: Vec::new(),
         };
-        for (number, line) in text.lines().enumerate() {
+        let mut lines = 0;
+        for line in text.lines() {
+            lines += 1;
             let words: Vec<_> =
                 line.split('#').next().unwrap_or_default().split_whitespace().collect();
-            config.take(&words).map_err(|reason| (number + 1, reason))?;
+            config.take(&words).map_err(|reason| (lines, reason))?;
         }
+        config.is_whole().map_err(|reason| (lines, reason))?;
         Ok(config)
+    }
+
+    /// Returns an error if an item is missing that another needs.
+    fn is_whole(&self) -> Result<(), String> {
+        if self.vips.is_empty() {
+            return Err("the file has no vip".to_owned());
+        }
+        for vip in &self.vips {
+            let name = &vip.name;
+            if vip.mode == Mode::Nat {
+                if self.gateway == NO_MAC {
+                    return Err(format!("vip {name} is nat, which needs: gateway MAC"));
+                }
+                continue;
+            }
+            for backend in &vip.backends {
+                let (local, version) = match backend.address {
+                    IpAddr::V4(_) => (IpAddr::V4(self.local4), "IPv4"),
+                    IpAddr::V6(_) => (IpAddr::V6(self.local6), "IPv6"),
+                };
+                if local.is_unspecified() {
+                    let to = backend.address;
+                    return Err(format!(
+                        "vip {name}: the tunnel to {to} needs: local and an {version} address"
+                    ));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn take(&mut self, words: &[&str]) -> Result<(), String> {
@@ -107,8 +146,18 @@ impl Config {
                 IpAddr::V6(address) => self.local6 = address,
             },
             ["gateway", mac] => self.gateway = word("a MAC address", mac)?,
-            ["idle", seconds] => self.idle_s = word("seconds", seconds)?,
-            ["mtu", bytes] => self.mtu = word("a number of bytes", bytes)?,
+            ["idle", seconds] => {
+                self.idle_s = word("seconds", seconds)?;
+                if !(1..=MOST_IDLE).contains(&self.idle_s) {
+                    return Err(format!("idle {seconds} is not 1 to {MOST_IDLE} seconds"));
+                }
+            }
+            ["mtu", bytes] => {
+                self.mtu = word("a number of bytes", bytes)?;
+                if self.mtu < LEAST_MTU {
+                    return Err(format!("mtu {bytes} is below {LEAST_MTU} bytes"));
+                }
+            }
             ["deny", source, ref rest @ ..] => self.deny.push(deny(source, rest)?),
             ["vip", name, protocol_name, address, port, ref mode @ ..] => {
                 let vip = Vip {
@@ -130,7 +179,7 @@ impl Config {
                 self.vips.push(vip);
             }
             ["to", address, mac, ref port @ ..] => {
-                let vip = self.vips.last_mut().ok_or("a backend comes after its vip")?;
+                let vip = self.vips.last().ok_or("a backend comes after its vip")?;
                 let port = match *port {
                     [] => None,
                     [port] => Some(word("a port", port)?),
@@ -142,7 +191,25 @@ impl Config {
                     port,
                 };
                 check(vip, &backend)?;
-                vip.backends.push(backend);
+                if vip
+                    .backends
+                    .iter()
+                    .any(|b| (b.address, b.port) == (backend.address, backend.port))
+                {
+                    return Err(format!("{address} is a backend of vip {} already", vip.name));
+                }
+                // An answer's source says which VIP it is of.
+                let end = nat_end(vip, &backend);
+                let has_end = |vip: &&Vip| vip.backends.iter().any(|b| nat_end(vip, b) == end);
+                if let Some(other) = self.vips.iter().filter(|_| end.is_some()).find(has_end) {
+                    let name = &other.name;
+                    return Err(format!(
+                        "{address} with this port is a backend of nat vip {name} already"
+                    ));
+                }
+                if let Some(vip) = self.vips.last_mut() {
+                    vip.backends.push(backend);
+                }
             }
             [item, ..] => {
                 return Err(format!(
@@ -210,6 +277,12 @@ fn deny(source: &str, rest: &[&str]) -> Result<Deny, String> {
     Ok(Deny { source, prefix_len, protocol, ports })
 }
 
+/// Where answers of a backend come from, if it is one of NAT.
+fn nat_end(vip: &Vip, backend: &Backend) -> Option<(u8, IpAddr, u16)> {
+    let port = backend.port.unwrap_or(vip.port);
+    (vip.mode == Mode::Nat).then_some((vip.protocol, backend.address, port))
+}
+
 /// Returns an error if packets of the VIP cannot get to a backend.
 fn check(vip: &Vip, backend: &Backend) -> Result<(), String> {
     match vip.mode {
@@ -245,6 +318,7 @@ mod tests {
     #[test]
     fn errors_name_line_and_word() {
         let vip = "vip a tcp 192.0.2.1 80 ipip\n";
+        let nat = "vip n udp 192.0.2.1 53 nat\n";
         for (text, line, reason) in [
             ("\nlocal here", 2, "here is not an address"),
             ("locale 10.0.0.1", 1, "locale with 1 words behind it is no item"),
@@ -272,6 +346,39 @@ mod tests {
                 "::1 has another version than 192.0.2.1",
             ),
             ("mtu 65536", 1, "65536 is not a number of bytes"),
+            ("mtu 67", 1, "mtu 67 is below 68 bytes"),
+            (
+                &format!("{vip}to 10.0.0.1 02:00:00:00:00:01\nto 10.0.0.1 02:00:00:00:00:02"),
+                3,
+                "10.0.0.1 is a backend of vip a already",
+            ),
+            ("idle 0", 1, "idle 0 is not 1 to 86400 seconds"),
+            ("idle 86401", 1, "idle 86401 is not"),
+            ("idle 9", 1, "the file has no vip"),
+            ("", 0, "the file has no vip"),
+            (
+                &format!("{vip}to 10.0.0.1 02:00:00:00:00:01"),
+                2,
+                "vip a: the tunnel to 10.0.0.1 needs: local and an IPv4 address",
+            ),
+            (
+                &format!("local 10.0.0.9\n{vip}to ::1 02:00:00:00:00:01"),
+                3,
+                "needs: local and an IPv6 address",
+            ),
+            (
+                &format!("{nat}to 10.0.0.1 02:00:00:00:00:01"),
+                2,
+                "vip n is nat, which needs: gateway MAC",
+            ),
+            (
+                &format!(
+                    "{nat}to 10.0.0.1 02:00:00:00:00:01\n{}to 10.0.0.1 02:00:00:00:00:02 53",
+                    nat.replace("n udp 192.0.2.1", "m udp 192.0.2.2")
+                ),
+                4,
+                "10.0.0.1 with this port is a backend of nat vip n already",
+            ),
         ] {
             let (found, text) = error(text);
             assert!(found == line && text.contains(reason), "{found}: {text}");

@@ -66,7 +66,7 @@ impl<'e> Control<'e, '_, '_> {
     fn serve(&mut self, request: Request) -> Result<(), Box<dyn Error>> {
         match request {
             Request::Reload => self.reload(),
-            Request::Capture(file) => Ok(self.captures.begin(&file)?),
+            Request::Capture(file) => self.captures.begin(&file),
             Request::EndCapture => Ok(self.captures.end()?),
         }
     }
@@ -74,7 +74,10 @@ impl<'e> Control<'e, '_, '_> {
     /// Reads the configuration again. If something is wrong with it, the tables stay.
     fn reload(&mut self) -> Result<(), Box<dyn Error>> {
         let config = Config::read(&self.config)?;
-        let tables = Tables::new(self.eal, &config, self.own, &mut self.numbers)?;
+        // A configuration that is refused uses no numbers up.
+        let mut numbers = self.numbers.clone();
+        let tables = Tables::new(self.eal, &config, self.own, &mut numbers)?;
+        self.numbers = numbers;
         *self.names.lock().unwrap_or_else(PoisonError::into_inner) = self.numbers.names();
         // Waits until no lcore looks into the old tables, and frees them.
         drop(self.tables.replace(tables));
@@ -103,21 +106,20 @@ pub fn publish(eal: &Eal, totals: &Arc<Totals>, names: &Names) -> Result<Request
     let names = Arc::clone(names);
     telemetry.register(
         "/l4lb/vip",
-        "NAME: packets, bytes and new connections of a VIP",
+        "NAME: packets, answers and new connections of a VIP",
         move |name| {
             let names = names.lock().unwrap_or_else(PoisonError::into_inner);
             let (_, number) = names.iter().find(|(known, _)| known == name)?;
-            let [packets, bytes, new] = totals.vip(*number);
-            Some(Value::dict([
-                ("packets", packets.into()),
-                ("bytes", bytes.into()),
-                ("new", new.into()),
-            ]))
+            let counters = totals.vip(*number).into_iter();
+            let entry = |(name, number): (&str, u64)| (name.to_owned(), number.into());
+            Some(Value::Dict(counters.map(entry).collect()))
         },
     )?;
     let (ask, asked) = mpsc::sync_channel(WAITING);
-    let put =
-        |ask: &SyncSender<Request>, request| ask.try_send(request).ok().map(|()| Value::from("ok"));
+    // Whether it succeeded is on standard output and standard error.
+    let put = |ask: &SyncSender<Request>, request| {
+        ask.try_send(request).ok().map(|()| Value::from("queued"))
+    };
     let sender = ask.clone();
     telemetry.register("/l4lb/reload", "Reads the configuration again", move |_| {
         put(&sender, Request::Reload)

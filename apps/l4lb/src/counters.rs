@@ -7,7 +7,7 @@ use crate::tables::MOST_VIPS;
 
 /// Why packets are dropped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Drop {
+pub enum Reason {
     /// No TCP or UDP that is balanced.
     Other,
     Denied,
@@ -16,13 +16,13 @@ pub enum Drop {
     /// Its VIP has no backend.
     NoBackend,
     TooBig,
-    /// Its time to live is over, or it has no room for headers.
+    /// Its time to live is over, its transport header is broken, others share it, or it has no room for headers.
     Failed,
     /// The port did not take it.
     Unsent,
 }
 
-impl Drop {
+impl Reason {
     pub const ALL: [(Self, &str); 7] = [
         (Self::Other, "other"),
         (Self::Denied, "denied"),
@@ -35,7 +35,7 @@ impl Drop {
 }
 
 /// Beside the drops: entries of the table of single counters.
-const RECEIVED: usize = Drop::ALL.len();
+const RECEIVED: usize = Reason::ALL.len();
 const FULL: usize = RECEIVED + 1;
 const FORGOTTEN: usize = FULL + 1;
 const SINGLE: usize = FORGOTTEN + 1;
@@ -43,7 +43,7 @@ const SINGLE: usize = FORGOTTEN + 1;
 /// An lcore's counters.
 pub struct Counters {
     single: Writer<1>,
-    /// Packets and bytes of each VIP.
+    /// Packets and bytes of each VIP; those of answers in the next entry.
     passed: Writer<2>,
     new: Writer<1>,
 }
@@ -52,7 +52,7 @@ impl Counters {
     pub fn new() -> Self {
         Self {
             single: Writer::new(SINGLE),
-            passed: Writer::new(MOST_VIPS),
+            passed: Writer::new(2 * MOST_VIPS),
             new: Writer::new(MOST_VIPS),
         }
     }
@@ -63,8 +63,8 @@ impl Counters {
     }
 
     #[inline(always)]
-    pub fn passed(&mut self, vip: u16, len: usize) {
-        self.passed.add(vip.into(), [1, len as u64]);
+    pub fn passed(&mut self, vip: u16, answers: bool, len: usize) {
+        self.passed.add(entry(vip, answers), [1, len as u64]);
     }
 
     #[inline]
@@ -73,13 +73,13 @@ impl Counters {
     }
 
     #[inline(always)]
-    pub fn dropped(&mut self, why: Drop) {
+    pub fn dropped(&mut self, why: Reason) {
         self.single.add(why as usize, [1]);
     }
 
     #[inline]
     pub fn unsent(&mut self, packets: usize) {
-        self.single.add(Drop::Unsent as usize, [packets as u64]);
+        self.single.add(Reason::Unsent as usize, [packets as u64]);
     }
 
     /// A connection was not noted: the table is full.
@@ -130,15 +130,29 @@ impl Totals {
     /// Names and numbers of everything but VIPs.
     pub fn all(&self) -> Vec<(&'static str, u64)> {
         let sum = |entry| total(&self.single, entry)[0];
-        let drops = Drop::ALL.into_iter().map(|(why, name)| (name, sum(why as usize)));
+        let drops = Reason::ALL.into_iter().map(|(why, name)| (name, sum(why as usize)));
         let others =
             [("received", RECEIVED), ("table_full", FULL), ("connections_forgotten", FORGOTTEN)];
         others.into_iter().map(|(name, entry)| (name, sum(entry))).chain(drops).collect()
     }
 
-    /// Packets, bytes and new connections of a VIP.
-    pub fn vip(&self, vip: u16) -> [u64; 3] {
-        let [packets, bytes] = total(&self.passed, vip.into());
-        [packets, bytes, total(&self.new, vip.into())[0]]
+    /// Packets and bytes of a VIP, those of answers from its backends (NAT), and new connections. Packets count when they are changed;
+    /// `unsent` has those that a port then did not take.
+    pub fn vip(&self, vip: u16) -> [(&'static str, u64); 5] {
+        let [packets, bytes] = total(&self.passed, entry(vip, false));
+        let [answers, answer_bytes] = total(&self.passed, entry(vip, true));
+        let [new] = total(&self.new, vip.into());
+        [
+            ("packets", packets),
+            ("bytes", bytes),
+            ("answers", answers),
+            ("answer_bytes", answer_bytes),
+            ("new", new),
+        ]
     }
+}
+
+/// The entry of a VIP's packets.
+fn entry(vip: u16, answers: bool) -> usize {
+    usize::from(vip) * 2 + usize::from(answers)
 }

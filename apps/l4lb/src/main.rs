@@ -24,8 +24,8 @@ mod worker;
 
 use std::error::Error;
 use std::process::ExitCode;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex};
 
 use dpdk::dynfield::DynField;
 use dpdk::qsbr::{Qsbr, Replaceable};
@@ -41,7 +41,7 @@ use counters::{Counters, LcoreReader, Totals};
 use nodes::GraphWorker;
 use options::{Engine, Options};
 use tables::{Numbers, Tables};
-use worker::{Lane, Worker};
+use worker::{QueuePair, Worker};
 
 type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
@@ -82,25 +82,30 @@ fn run() -> Result<()> {
     let qsbr = Qsbr::new(lcores.len() as u16);
     let tables = Replaceable::new(&qsbr, first);
 
-    // An lcore polls every so manyth queue.
+    // Queues are dealt to the lcores in turn.
     let mut captures = Captures::new();
-    let mut lanes: Vec<Vec<Lane<'_>>> = lcores.iter().map(|_| Vec::new()).collect();
-    let mut next = (0..lanes.len()).cycle();
+    let mut queues: Vec<Vec<QueuePair<'_>>> = lcores.iter().map(|_| Vec::new()).collect();
+    let mut next = (0..queues.len()).cycle();
     for port in &mut ports {
         let interface = dpdk::pcapng::Interface::of(&port.control())?;
         let pairs = Port::queues(port).pairs();
-        let taps = captures.port(interface, pairs.len());
-        for (((rx, tx), taps), lcore) in pairs.into_iter().zip(taps).zip(next.by_ref()) {
-            lanes[lcore].push(Lane { rx, tx, taps });
+        let ends = captures.port(interface, pairs.len());
+        for (((rx, tx), [received, sent]), lcore) in pairs.into_iter().zip(ends).zip(next.by_ref())
+        {
+            queues[lcore].push(QueuePair { rx, tx, received, sent });
+        }
+    }
+    for (lcore, queues) in lcores.iter().zip(&queues) {
+        if queues.is_empty() {
+            eprintln!("lcore {}: there is no queue for it", lcore.id());
         }
     }
     let mut works = Vec::new();
-    for lanes in lanes {
-        works.push(Work::new(&eal, &options, &qsbr, &tables, lanes)?);
+    for queues in queues {
+        works.push(Work::new(&eal, &options, &qsbr, &tables, queues)?);
     }
     let totals = Totals::new(works.iter().flat_map(Work::counters).collect());
-    let names = Names::default();
-    *names.lock().unwrap_or_else(|poisoned| poisoned.into_inner()) = numbers.names();
+    let names: Names = Arc::new(Mutex::new(numbers.names()));
     let totals = Arc::new(totals);
     let requests = control::publish(&eal, &totals, &names)?;
     let control = Control {
@@ -161,14 +166,14 @@ impl<'p, 'e, 'q, 't> Work<'p, 'e, 'q, 't> {
         options: &Options,
         qsbr: &'q Qsbr,
         tables: &'t Replaceable<'q, Tables<'e>>,
-        lanes: Vec<Lane<'p>>,
+        queues: Vec<QueuePair<'p>>,
     ) -> Result<Self> {
         let balancer = Balancer::new(options.connections)?;
         if options.engine == Engine::Loop {
-            return Ok(Self::Loop(Worker { lanes, reader: qsbr.register()?, tables, balancer }));
+            return Ok(Self::Loop(Worker { queues, reader: qsbr.register()?, tables, balancer }));
         }
         let graph = GraphWorker {
-            lanes,
+            queues,
             reader: qsbr.register()?,
             tables,
             balancer,

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The same as the nodes of a graph.
+//! The load balancer as the nodes of a graph.
 
 use dpdk::dynfield::DynField;
 use dpdk::qsbr::{Reader, Replaceable, Snapshot};
@@ -10,10 +10,10 @@ use graph::{
 };
 
 use crate::balancer::{BURST, Balancer, Verdict, apply};
-use crate::capture::Taps;
-use crate::counters::{Counters, Drop};
+use crate::capture::Capture;
+use crate::counters::{Counters, Reason};
 use crate::tables::{Tables, ticks};
-use crate::worker::Lane;
+use crate::worker::QueuePair;
 
 graph::edges! { pub enum FromRx { Packets } }
 graph::edges! { pub enum FromBalance { Pass, Dropped } }
@@ -24,7 +24,7 @@ type Ticket = u64;
 
 /// Polls one queue in each walk, in turn.
 pub struct Rx<'p> {
-    queues: Vec<(RxQueue<'p>, Taps)>,
+    queues: Vec<(RxQueue<'p>, Capture)>,
     next: usize,
 }
 
@@ -35,14 +35,12 @@ impl<'p> Source<Mbuf<'p>> for Rx<'p> {
     fn poll<O: Outlet<Mbuf<'p>, FromRx>>(&mut self, mut room: Room<'_, Mbuf<'p>>, out: &mut O) {
         let (polled, several) = (self.next, self.queues.len() > 1);
         self.next = if polled + 1 < self.queues.len() { polled + 1 } else { 0 };
-        let Some((queue, taps)) = self.queues.get_mut(polled) else { return };
+        let Some((queue, capture)) = self.queues.get_mut(polled) else { return };
         if room.receive(queue) == 0 {
             return;
         }
         let mut batch = room.into_batch();
-        if let Some(tap) = taps.current() {
-            tap.capture(batch.iter());
-        }
+        capture.see(&batch);
         if several {
             // For the node `tx`.
             batch.iter_mut().for_each(|packet| packet.set_port(polled as u16));
@@ -73,7 +71,7 @@ impl<'p> Node<Mbuf<'p>> for Balance<'_, '_, '_> {
         tables.with(|tables| {
             while !batch.is_empty() {
                 let part = batch.split_front(BURST);
-                let mut verdicts = [Verdict::drop(Drop::Other); BURST];
+                let mut verdicts = [Verdict::drop(Reason::Other); BURST];
                 balancer.verdicts(tables, &part, &mut verdicts, now);
                 let mut verdicts = verdicts.iter();
                 out.sort(part, |packet| {
@@ -115,7 +113,7 @@ impl<'p> EachNode<Mbuf<'p>> for Forward<'_, '_, '_> {
 
 /// Sends packets by the port that they came on.
 pub struct Tx<'p> {
-    queues: Vec<TxQueue<'p>>,
+    queues: Vec<(TxQueue<'p>, Capture)>,
     counters: Counters,
 }
 
@@ -129,7 +127,8 @@ impl<'p> Node<Mbuf<'p>> for Tx<'p> {
             Some(polled) if self.queues.len() > 1 => usize::from(polled),
             _ => 0,
         };
-        if let Some(queue) = self.queues.get_mut(polled) {
+        if let Some((queue, capture)) = self.queues.get_mut(polled) {
+            capture.see(&batch);
             batch.send_by(queue);
         }
         // The graph drops what is left.
@@ -160,35 +159,46 @@ topology! {
 
 /// An lcore's work.
 pub struct GraphWorker<'p, 'e, 'q, 't> {
-    pub lanes: Vec<Lane<'p>>,
+    pub queues: Vec<QueuePair<'p>>,
     pub reader: Reader<'q>,
     pub tables: &'t Replaceable<'q, Tables<'e>>,
     pub balancer: Balancer,
     /// Of the nodes `forward` and `tx`.
     pub counters: [Counters; 2],
-    pub ticket: DynField<u64>,
+    pub ticket: DynField<Ticket>,
 }
 
 impl<'p, 'e, 'q> GraphWorker<'p, 'e, 'q, '_> {
     /// Walks the graph, as one function, until it is asked to stop.
     pub fn run_fused(mut self, stop: &Stop) {
         let tables = self.tables.snapshot(self.reader.online());
-        let nodes = nodes(self.lanes, &tables, self.balancer, self.counters, self.ticket);
+        let nodes = nodes(self.queues, &tables, self.balancer, self.counters, self.ticket);
         let mut graph: Fused<_, BURST, false> = Fused::new(nodes);
         while !stop.is_set() {
             graph.walk();
-            end_of_walk(&tables, &mut graph.nodes_mut().balance.balancer);
+            let idle = tables.with(|tables| tables.idle);
+            graph.nodes_mut().balance.balancer.age(ticks(tsc::now()), idle);
+            // No packet is under way: the next walk gets the newest tables.
+            tables.renew();
         }
     }
 
     /// Walks the graph by librte_graph until it is asked to stop.
     pub fn run_librte(mut self, eal: &'e Eal, name: &str, stop: &Stop) -> Result<(), GraphError> {
         let tables = self.tables.snapshot(self.reader.online());
-        let nodes = nodes(self.lanes, &tables, self.balancer, self.counters, self.ticket);
+        let nodes = nodes(self.queues, &tables, self.balancer, self.counters, self.ticket);
         let mut graph: Librte<'_, _, BURST, false> = Librte::new(eal, name, nodes)?;
+        let mut aged = 0;
         while !stop.is_set() {
             graph.walk();
-            graph.with_nodes(|nodes| end_of_walk(&tables, &mut nodes.balance.balancer));
+            // librte_graph is told of nodes that were lent, which takes long: once in a tick.
+            let now = ticks(tsc::now());
+            if now != aged {
+                aged = now;
+                let idle = tables.with(|tables| tables.idle);
+                graph.with_nodes(|nodes| nodes.balance.balancer.age(now, idle));
+            }
+            tables.renew();
         }
         Ok(())
     }
@@ -196,16 +206,16 @@ impl<'p, 'e, 'q> GraphWorker<'p, 'e, 'q, '_> {
 
 /// The nodes, all of which read the same tables until the end of a walk.
 fn nodes<'p, 't, 'q, 'e>(
-    lanes: Vec<Lane<'p>>,
+    queues: Vec<QueuePair<'p>>,
     tables: &'t Snapshot<'t, 'q, Tables<'e>>,
     balancer: Balancer,
     counters: [Counters; 2],
-    ticket: DynField<u64>,
+    ticket: DynField<Ticket>,
 ) -> Nodes<'p, 't, 'q, 'e> {
     let (mut rx, mut tx) = (Vec::new(), Vec::new());
-    for lane in lanes {
-        rx.push((lane.rx, lane.taps));
-        tx.push(lane.tx);
+    for pair in queues {
+        rx.push((pair.rx, pair.received));
+        tx.push((pair.tx, pair.sent));
     }
     let [of_forward, of_tx] = counters;
     Nodes {
@@ -215,11 +225,4 @@ fn nodes<'p, 't, 'q, 'e>(
         tx: Tx { queues: tx, counters: of_tx },
         dropped: Dropped,
     }
-}
-
-/// No packet is under way: connections are aged, and the next walk gets the newest tables.
-#[inline(always)]
-fn end_of_walk(tables: &Snapshot<'_, '_, Tables<'_>>, balancer: &mut Balancer) {
-    tables.with(|tables| balancer.age(ticks(tsc::now()), tables.idle));
-    tables.renew();
 }

@@ -27,11 +27,9 @@ pub struct Options {
 
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum OptionError {
-    #[error(
-        "there is no option {0}; there are --config FILE, --connections N and --graph fused|librte"
-    )]
+    #[error("unknown option {0} (known: --config FILE, --connections N, --graph fused|librte)")]
     Unknown(String),
-    #[error("{0} wants a value behind it")]
+    #[error("{0} needs a value")]
     NoValue(String),
     #[error("--connections {0}: not a number from 1 to {most}", most = table::MOST)]
     Connections(String),
@@ -87,8 +85,8 @@ mod tests {
     #[test]
     fn wrong_options_are_named() {
         for (text, wanted) in [
-            ("--conf a", "there is no option --conf;"),
-            ("--config", "--config wants a value"),
+            ("--conf a", "unknown option --conf (known: "),
+            ("--config", "--config needs a value"),
             ("--connections 0", "--connections 0: not a number from 1 to 268435456"),
             ("--graph fast", "--graph fast: neither"),
         ] {

@@ -19,7 +19,7 @@ pub fn pool(ports: usize, lcores: usize) -> PoolConfig {
 }
 
 /// Starts a port with so many queues, or as many as its device has. RSS by addresses and ports brings the packets of a connection to
-/// one queue.
+/// one queue; a device without it has one.
 pub fn start<'eal>(
     eal: &'eal Eal,
     id: PortId,
@@ -28,7 +28,8 @@ pub fn start<'eal>(
 ) -> Result<Port<'eal, Started>> {
     let port = eal.take_port(id)?;
     let info = port.info()?;
-    let queues = queues.min(info.max_rx_queues.min(info.max_tx_queues).into());
+    let most = if info.rss_hash_types.is_empty() { 1 } else { queues };
+    let queues = most.min(info.max_rx_queues.min(info.max_tx_queues).into());
     let rss = Rss {
         hash_types: Some(RssHashTypes::IP | RssHashTypes::TCP | RssHashTypes::UDP),
         ..Rss::default()

@@ -51,7 +51,7 @@ const fn fields<const FIELDS: usize>(fields: [Field; FIELDS]) -> Layout<FIELDS> 
 pub type Rules4<'eal> = Acl<'eal, Built, 4>;
 pub type Rules6<'eal> = Acl<'eal, Built, 7>;
 
-/// The time of connections, of cycles of the TSC: 2^20 of them are a tick, so that no division is needed.
+/// Converts cycles of the TSC to ticks of 2^20 cycles, the time of connections: a shift instead of a division.
 #[inline(always)]
 pub fn ticks(cycles: u64) -> u32 {
     (cycles >> 20) as u32
@@ -60,9 +60,9 @@ pub fn ticks(cycles: u64) -> u32 {
 /// Why tables cannot be made.
 #[derive(Debug, thiserror::Error)]
 pub enum TablesError {
-    #[error("more than {MOST_VIPS} VIPs since the start: start again")]
+    #[error("more than {MOST_VIPS} VIPs since the start: restart l4lb")]
     Vips,
-    #[error("more than {MOST_BACKENDS} backends since the start: start again")]
+    #[error("more than {MOST_BACKENDS} backends since the start: restart l4lb")]
     Backends,
     #[error(transparent)]
     List(#[from] AclError),
@@ -79,6 +79,8 @@ pub struct Backend {
     pub number: u32,
     /// Where its packets are counted.
     pub vip: u16,
+    /// It is the way of answers.
+    pub answers: bool,
 }
 
 /// The VIP of a destination.
@@ -117,10 +119,11 @@ pub struct Tables<'eal> {
 }
 
 /// The numbers that VIPs and backends have in every configuration.
-#[derive(Default)]
+#[derive(Clone, Default)]
 pub struct Numbers {
     vips: HashMap<String, u16>,
-    backends: HashMap<(String, IpAddr, Option<u16>, bool), u32>,
+    /// By the VIP's end, and the backend's.
+    backends: HashMap<(End, IpAddr, Option<u16>, bool), u32>,
     /// How many tables were made: their lists of rules have names of their own.
     made: u64,
 }
@@ -141,14 +144,13 @@ impl Numbers {
     /// `back`: of the way back.
     fn backend(
         &mut self,
-        vip: &str,
+        vip: End,
         address: IpAddr,
         port: Option<u16>,
         back: bool,
     ) -> Result<u32, TablesError> {
-        let next = self.backends.len();
-        let number =
-            *self.backends.entry((vip.to_owned(), address, port, back)).or_insert(next as u32);
+        let next = self.backends.len() as u32;
+        let number = *self.backends.entry((vip, address, port, back)).or_insert(next);
         if number as usize >= MOST_BACKENDS { Err(TablesError::Backends) } else { Ok(number) }
     }
 
@@ -178,17 +180,18 @@ impl<'eal> Tables<'eal> {
         };
         for vip in &config.vips {
             let number = numbers.vip(&vip.name)?;
+            let end = (vip.address, vip.port, vip.protocol);
             let mut backends = Vec::new();
             for to in &vip.backends {
                 let port = to.port.or((vip.mode == Mode::Nat).then_some(vip.port));
-                let id = numbers.backend(&vip.name, to.address, port, false)?;
+                let id = numbers.backend(end, to.address, port, false)?;
                 let way = Way::to(vip.mode, vip.address, to.address, port, to.mac, own, config);
-                tables.put(Backend { way, number: id, vip: number });
+                tables.put(Backend { way, number: id, vip: number, answers: false });
                 backends.push(id);
                 if let (Mode::Nat, Some(port)) = (vip.mode, port) {
-                    let id = numbers.backend(&vip.name, to.address, Some(port), true)?;
+                    let id = numbers.backend(end, to.address, Some(port), true)?;
                     let way = Way::back(vip.address, vip.port, config.gateway, own);
-                    tables.put(Backend { way, number: id, vip: number });
+                    tables.put(Backend { way, number: id, vip: number, answers: true });
                     tables.answers.insert((to.address, port, vip.protocol), id);
                 }
             }
@@ -197,7 +200,7 @@ impl<'eal> Tables<'eal> {
                 vip.backends.iter().map(|to| format!("{} {}", to.address, to.port.unwrap_or(0)));
             let places = if backends.len() > MANY { backends.len() * 100 } else { PLACES };
             let made = Vip { maglev: Maglev::new(names, places), backends };
-            tables.vips.insert((vip.address, vip.port, vip.protocol), made);
+            tables.vips.insert(end, made);
         }
         Ok(tables)
     }

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The loop of an lcore: receives, balances, sends.
 
-use dpdk::pcapng::Tap;
 use dpdk::qsbr::{Reader, Replaceable};
 use dpdk::{Burst, RxQueue, Stop, TxQueue, tsc};
 
 use crate::balancer::{BURST, Balancer};
-use crate::capture::Taps;
+use crate::capture::Capture;
 use crate::tables::{Tables, ticks};
 
 /// The queues of a port that an lcore polls. Packets leave by the port that they came on.
-pub struct Lane<'p> {
+pub struct QueuePair<'p> {
     pub rx: RxQueue<'p>,
     pub tx: TxQueue<'p>,
-    pub taps: Taps,
+    pub received: Capture,
+    pub sent: Capture,
 }
 
 /// The work of an lcore.
 pub struct Worker<'p, 'e, 'q, 't> {
-    pub lanes: Vec<Lane<'p>>,
+    pub queues: Vec<QueuePair<'p>>,
     pub reader: Reader<'q>,
     pub tables: &'t Replaceable<'q, Tables<'e>>,
     pub balancer: Balancer,
@@ -31,19 +31,18 @@ impl Worker<'_, '_, '_, '_> {
         while !stop.is_set() {
             let now = ticks(tsc::now());
             let tables = self.tables.read(&online);
-            for lane in &mut self.lanes {
+            for pair in &mut self.queues {
                 let mut burst = Burst::<BURST>::new();
-                let received = lane.rx.receive(&mut burst);
+                let received = pair.rx.receive(&mut burst);
                 if received == 0 {
                     continue;
                 }
                 self.balancer.counters.received(received);
-                let tap = lane.taps.current();
-                capture(tap, &burst);
+                pair.received.see(burst.as_slice());
                 self.balancer.balance(tables, &mut burst, now);
-                capture(tap, &burst);
+                pair.sent.see(burst.as_slice());
                 if !burst.is_empty() {
-                    lane.tx.send(&mut burst);
+                    pair.tx.send(&mut burst);
                     self.balancer.counters.unsent(burst.len());
                 }
             }
@@ -51,13 +50,5 @@ impl Worker<'_, '_, '_, '_> {
             // No reference into the tables is left: they may be exchanged.
             online.quiescent();
         }
-    }
-}
-
-/// Copies the packets of a burst into the ring of a capture, if there is one.
-#[inline(always)]
-pub fn capture(tap: &mut Option<Tap>, burst: &Burst<'_, BURST>) {
-    if let Some(tap) = tap {
-        tap.capture(burst.iter());
     }
 }

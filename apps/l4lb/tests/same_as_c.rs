@@ -6,5 +6,5 @@ mod support;
 
 #[test]
 fn frames_are_those_of_c() {
-    support::compare(40_000, 41);
+    support::compare::compare(40_000, 41);
 }

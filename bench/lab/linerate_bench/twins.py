@@ -41,7 +41,7 @@ MOST_INSTRUCTIONS = 1.1
 FLOWS = 4096
 _TCP, _UDP = 6, 17
 _FRAME = 60
-# The largest difference that a duel need not show: the goal has none.
+# A duel needs a margin; the goal has none.
 _MARGIN = "0.5%"
 
 
@@ -115,7 +115,7 @@ def builds(application: Application) -> dict[str, Path]:
     }
 
 
-def asked(command: str, twin: Path, ours: Path, arguments: str, *options: str) -> Any:
+def lab_answer(command: str, twin: Path, ours: Path, arguments: str, *options: str) -> Any:
     """Return what the lab's command prints about the two; a text is why it prints nothing."""
     words = arguments.format(project=project_root())
     programs = [f"{program} {{eal}} -- {words}" for program in (twin, ours)]
@@ -130,8 +130,10 @@ def asked(command: str, twin: Path, ours: Path, arguments: str, *options: str) -
     return lines[0] if lines else f"status {done.returncode}"
 
 
-def told(record: DuelRecord) -> str:
-    """Return the ratio, and whether the goal is reached: its lower end is `GOAL` or more."""
+def goal_line(record: DuelRecord) -> str:
+    """Return the ratio, and whether the goal is reached: the duel shows that Rust is faster, or the
+    interval lies above `GOAL`.
+    """
     found = figures(record, ("C", "Rust"))
     if record.fault or found is None:
         return record.sentence
@@ -147,7 +149,7 @@ def told(record: DuelRecord) -> str:
 
 def counted(twin: Path, ours: Path, arguments: str, traffic: Path) -> str:
     """Count the instructions per packet of both, without the driver's."""
-    found = asked("instructions", twin, ours, arguments, "--traffic", str(traffic))
+    found = lab_answer("instructions", twin, ours, arguments, "--traffic", str(traffic))
     if isinstance(found, str):
         return found
     record = InstructionsRecord.model_validate(found).explanation
@@ -166,11 +168,13 @@ def compare(application: Application, seconds: int, run: RunDirectory) -> None:
         traffic.write_bytes(capture(frames(destinations)))
         for pages in ("no", "yes"):
             for build, twin in twins.items():
-                found = asked(
+                found = lab_answer(
                     "duel", twin, ours, arguments, "--traffic", str(traffic), "--hugepages", pages,
                     "--within", f"{seconds}s", "--margin", _MARGIN, "--even-if-same",
                 )  # fmt: skip
-                line = found if isinstance(found, str) else told(DuelRecord.model_validate(found))
+                line = (
+                    found if isinstance(found, str) else goal_line(DuelRecord.model_validate(found))
+                )
                 cell = (
                     f"{application.binary}, {name}, {'huge' if pages == 'yes' else 'small'} pages"
                 )

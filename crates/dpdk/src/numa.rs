@@ -6,12 +6,12 @@ use std::ffi::c_int;
 /// The machine has no such NUMA node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error(
-    "there is no NUMA node {asked}: DPDK knows {known}, numbered from 0 (lscpu lists them); `socket: None` takes any"
+    "NUMA node {requested} does not exist: DPDK found {known} (lscpu lists them); `socket: None` takes any node"
 )]
 pub struct UnknownNode {
     /// The requested node.
-    pub asked: u32,
-    /// How many nodes DPDK knows.
+    pub requested: u32,
+    /// How many nodes DPDK found.
     pub known: u32,
 }
 
@@ -20,13 +20,13 @@ const EXTERNAL: u32 = 256;
 
 /// A node's number; `SOCKET_ID_ANY` for any node that has memory. Callers have an Eal.
 pub(crate) fn socket_id(socket: Option<u32>) -> Result<c_int, UnknownNode> {
-    let Some(asked) = socket else { return Ok(-1) };
+    let Some(requested) = socket else { return Ok(-1) };
     // SAFETY: EAL runs, because the caller has an Eal.
     let known = unsafe { dpdk_sys::rte_socket_count() };
     // SAFETY: as above; a negative number is returned for an index that is too large.
-    let is_known = |index| unsafe { dpdk_sys::rte_socket_id_by_idx(index) } == asked as c_int;
-    if asked >= EXTERNAL && asked <= c_int::MAX as u32 || (0..known).any(is_known) {
-        return Ok(asked as c_int);
+    let is_known = |index| unsafe { dpdk_sys::rte_socket_id_by_idx(index) } == requested as c_int;
+    if requested >= EXTERNAL && requested <= c_int::MAX as u32 || (0..known).any(is_known) {
+        return Ok(requested as c_int);
     }
-    Err(UnknownNode { asked, known })
+    Err(UnknownNode { requested, known })
 }

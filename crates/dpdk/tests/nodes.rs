@@ -22,7 +22,7 @@ fn unknown_nodes_are_named() {
     fn refused<T, E: Display>(made: Result<T, E>, name: &str) {
         let error = made.err().expect("made on a node that is not there").to_string();
         assert!(error.starts_with(name), "{error}");
-        assert!(error.contains("there is no NUMA node 77: DPDK knows "), "{error}");
+        assert!(error.contains("NUMA node 77 does not exist: DPDK found "), "{error}");
     }
     let pool = PoolConfig { socket: NODE, ..PoolConfig::named("pool") };
     refused(Mempool::packet_pool(&eal, &pool), "mempool \"pool\"");
@@ -36,7 +36,7 @@ fn unknown_nodes_are_named() {
     refused(Lpm::new(&eal, &lpm), "LPM table \"lpm\"");
     let fib = FibConfig { socket: NODE, ..FibConfig::named("fib") };
     refused(Fib::new(&eal, &fib), "FIB \"fib\"");
-    refused(HeapBuffer::zeroed(&eal, 64, NODE), "there is no NUMA node 77");
+    refused(HeapBuffer::zeroed(&eal, 64, NODE), "NUMA node 77 does not exist");
 
     // The names are free, and the first node is there.
     let node = Some(0);

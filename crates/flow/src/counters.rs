@@ -76,6 +76,10 @@ impl<const FIELDS: usize> Writer<FIELDS> {
     /// Adds to the counters of an entry. Nothing happens if there is no such entry.
     #[inline(always)]
     pub fn add(&mut self, entry: usize, more: [u64; FIELDS]) {
+        // The last line may have room for more.
+        if entry >= self.entries {
+            return;
+        }
         let Some(counters) = counters::<FIELDS>(&self.lines, entry) else { return };
         for (counter, more) in counters.iter().zip(more) {
             // Nobody else writes.
@@ -95,6 +99,9 @@ impl<const FIELDS: usize> Reader<FIELDS> {
     /// another.
     #[must_use]
     pub fn get(&self, entry: usize) -> [u64; FIELDS] {
+        if entry >= self.entries {
+            return [0; FIELDS];
+        }
         counters::<FIELDS>(&self.lines, entry).map_or([0; FIELDS], |counters| {
             counters.each_ref().map(|counter| counter.load(Relaxed))
         })
@@ -130,13 +137,15 @@ mod tests {
             for entry in 0..20 {
                 writer.add(entry, std::array::from_fn(|field| (entry * 10 + field) as u64));
             }
-            writer.add(usize::MAX, [1; FIELDS]);
+            for none in [20, 21, 24, usize::MAX] {
+                writer.add(none, [1; FIELDS]);
+                assert_eq!(reader.get(none), [0; FIELDS]);
+            }
             for entry in 0..20 {
                 let wanted = std::array::from_fn(|field| (entry * 10 + field) as u64);
                 assert_eq!(reader.get(entry), wanted);
             }
             assert_eq!(reader.entries(), 20);
-            assert_eq!(reader.get(usize::MAX), [0; FIELDS]);
         }
         check::<1>();
         check::<2>();

@@ -3,7 +3,7 @@
 //!
 //! Each backend gets nearly the same share of all flows, and few flows change their backend when another backend comes or goes
 //! (Eisenbud et al., "Maglev: A Fast and Reliable Software Network Load Balancer", NSDI 2016, section 3.4). Instances with the same
-//! backends choose alike, because nothing here is random.
+//! backends choose alike, in whatever order they have them, because nothing here is random.
 
 /// A lookup table from hashes to backends.
 ///
@@ -22,20 +22,23 @@ pub struct Maglev {
     places: Box<[u16]>,
 }
 
+/// The most places, before they are rounded up.
+const MOST: usize = 1 << 24;
+
 /// A place without a backend, while a table is filled.
 const EMPTY: u16 = u16::MAX;
 
 impl Maglev {
     /// A table of at least `places` places for the backends with these names, which are the same on every instance: an address and a
     /// port, say. The number of places is rounded up to a prime; take a hundred times as many as backends or more, so that their
-    /// shares differ by 1 % at most. Of more than 65,535 backends the others get nothing.
+    /// shares differ by 1 % at most. A table has 2^24 places at most; backends beyond 65,535 get no flows.
     #[must_use]
     pub fn new<N: AsRef<[u8]>>(names: impl IntoIterator<Item = N>, places: usize) -> Self {
         let names: Vec<_> = names.into_iter().take(usize::from(EMPTY)).collect();
         if names.is_empty() {
             return Self { places: Box::default() };
         }
-        let len = prime_from(places.max(names.len()).max(2));
+        let len = prime_from(places.clamp(names.len().max(2), MOST));
         // Each backend has a permutation of the places of its own: `offset`, and then every `skip`th.
         let mut turns: Vec<_> = names
             .iter()
@@ -47,9 +50,12 @@ impl Maglev {
             })
             .collect();
         let mut table = vec![EMPTY; len];
+        // By name, so that the order of the list does not matter.
+        let mut order: Vec<_> = (0..names.len()).collect();
+        order.sort_by_key(|backend| names[*backend].as_ref());
         // In turn, each takes the next place of its permutation that nobody has.
         for number in 0..len {
-            let backend = number % turns.len();
+            let backend = order[number % order.len()];
             let (next, skip) = &mut turns[backend];
             while table[*next] != EMPTY {
                 *next = (*next + *skip) % len;
@@ -59,8 +65,8 @@ impl Maglev {
         Self { places: table.into() }
     }
 
-    /// The number of the backend for a hash, by the order of the names; `None` if there are no backends. All 64 bits of the hash
-    /// matter: [`hash`] computes one of any bytes.
+    /// The number of the backend for a hash, by the order of the names; `None` if there are no backends. The hash's
+    /// upper 32 bits decide: [`hash`] computes one of any bytes.
     #[inline]
     #[must_use]
     pub fn choose(&self, hash: u64) -> Option<usize> {
@@ -141,6 +147,17 @@ mod tests {
         }
         // The paper's figure 12 has some 2 % and less for tables a hundred times as large as the number of backends.
         assert!(moved < 500, "{moved} of 10,000 flows of other backends");
+    }
+
+    #[test]
+    fn the_order_of_the_list_does_not_matter() {
+        let (one, other) = (names(1..=7), names((1..=7).rev()));
+        let tables = [&one, &other].map(|names| Maglev::new(names, 1000));
+        for number in 0u32..1000 {
+            let hash = hash(&number.to_be_bytes());
+            let chosen = tables.each_ref().map(|table| table.choose(hash).unwrap());
+            assert_eq!(one[chosen[0]], other[chosen[1]]);
+        }
     }
 
     #[test]

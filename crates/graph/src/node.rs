@@ -28,8 +28,8 @@ use crate::object::Object;
 /// ```
 // Nodes take batches and outlets of any lifetime, so they cannot keep one. Executors rely on that.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is declared as a `node` of a graph of `{M}`, and is none",
-    label = "does not implement `Node<{M}>`",
+    message = "`{Self}` is declared as `node` in a graph of `{M}`, but does not implement `Node<{M}>`",
+    label = "not declared by its own trait",
     note = "write `impl Node<{M}> for ...` with `type Next` and `fn process`, or declare it by its other trait: `source` (Source), `node` (Node) or `each` (EachNode)"
 )]
 pub trait Node<M: Object> {
@@ -45,8 +45,8 @@ pub trait Node<M: Object> {
 /// possible: the fused executor takes an object through consecutive nodes of this form before it
 /// takes the next object.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is declared as a `each` of a graph of `{M}`, and is none",
-    label = "does not implement `EachNode<{M}>`",
+    message = "`{Self}` is declared as `each` in a graph of `{M}`, but does not implement `EachNode<{M}>`",
+    label = "not declared by its own trait",
     note = "write `impl EachNode<{M}> for ...` with `type Next` and `fn each`, or declare it by its other trait: `source` (Source), `node` (Node) or `each` (EachNode)"
 )]
 pub trait EachNode<M: Object> {
@@ -65,8 +65,8 @@ pub trait EachNode<M: Object> {
 
 /// A node that produces objects: it runs once in each walk.
 #[diagnostic::on_unimplemented(
-    message = "`{Self}` is declared as a `source` of a graph of `{M}`, and is none",
-    label = "does not implement `Source<{M}>`",
+    message = "`{Self}` is declared as `source` in a graph of `{M}`, but does not implement `Source<{M}>`",
+    label = "not declared by its own trait",
     note = "write `impl Source<{M}> for ...` with `type Next` and `fn poll`, or declare it by its other trait: `source` (Source), `node` (Node) or `each` (EachNode)"
 )]
 pub trait Source<M: Object> {

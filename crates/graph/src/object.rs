@@ -10,7 +10,7 @@ use dpdk::Mbuf;
 /// between two nodes, and a C node may use it as one.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot pass through a graph, whose objects are pointers that own something",
-    label = "no object of a graph",
+    label = "not a graph object",
     note = "use packets (`dpdk::Mbuf`), boxes (`Box<T>`) or references"
 )]
 pub unsafe trait Object: Sized + Send {

@@ -24,8 +24,10 @@ pub const AUTHENTICATION: u8 = 51;
 pub const NO_NEXT: u8 = 59;
 /// Number of destination options.
 pub const DESTINATION_OPTIONS: u8 = 60;
-const MOBILITY: u8 = 135;
-const HIP: u8 = 139;
+/// Number of a mobility header (RFC 6275).
+pub const MOBILITY: u8 = 135;
+/// Number of a HIP header (RFC 7401).
+pub const HIP: u8 = 139;
 const SHIM6: u8 = 140;
 
 /// Whether a number is that of an extension header, behind which the chain goes on.

@@ -21,6 +21,7 @@
 //! # Ok::<(), packet::Malformed>(())
 //! ```
 
+use std::marker::PhantomData;
 use std::net::{Ipv4Addr, Ipv6Addr};
 
 use crate::ethernet::{self, ETHERTYPE_IPV4, ETHERTYPE_IPV6, Ethernet};
@@ -36,8 +37,6 @@ const GRE: usize = 4;
 const UDP_TUNNEL: usize = udp::LEN + vxlan::LEN;
 /// Geneve's UDP port (RFC 8926).
 pub const GENEVE_PORT: u16 = 6081;
-/// EtherType of an Ethernet frame in GRE and Geneve.
-pub const ETHERTYPE_ETHERNET: u16 = 0x6558;
 
 /// Length of Ethernet's and the outer IPv4 header.
 pub const IPIP4_LEN: usize = ethernet::LEN + ipv4::LEN;
@@ -82,14 +81,7 @@ pub struct Outer<A, const LEN: usize> {
     bytes: [u8; LEN],
     /// The sum of the IPv4 header's words.
     sum: u64,
-    source: A,
-}
-
-impl<A, const LEN: usize> Outer<A, LEN> {
-    /// The outer source address.
-    pub fn source(&self) -> &A {
-        &self.source
-    }
+    version: PhantomData<A>,
 }
 
 /// Where UDP's header is, after the outer IP header; `None` if these headers have none.
@@ -142,7 +134,7 @@ impl<const LEN: usize> Outer<Ipv4Addr, LEN> {
         set_u16(&mut bytes, ethernet::LEN + 2, 0);
         set_u16(&mut bytes, ethernet::LEN + 10, 0);
         let sum = checksum::sum(&bytes[ethernet::LEN..IPIP4_LEN]);
-        Self { bytes, sum, source }
+        Self { bytes, sum, version: PhantomData }
     }
 
     /// Writes the headers before `inner` bytes. These are what follows Ethernet's header with IPIP and GRE, and the whole frame with
@@ -180,7 +172,7 @@ impl<const LEN: usize> Outer<Ipv6Addr, LEN> {
                 ip.set_destination(destination);
             }
         }
-        Self { bytes, sum: 0, source }
+        Self { bytes, sum: 0, version: PhantomData }
     }
 
     /// As `write` over IPv4; the limit is 65,535 bytes after the outer IPv6 header.
@@ -212,7 +204,7 @@ macro_rules! constructors {
 
         impl Outer<$address, { $gre }> {
             /// A packet behind a GRE header without options (RFC 2784). `ether_type`: of the inner packet, or
-            /// [`ETHERTYPE_ETHERNET`] for a frame.
+            /// [`ETHERTYPE_BRIDGING`](ethernet::ETHERTYPE_BRIDGING) for a frame.
             #[must_use]
             pub fn gre(
                 link: Link,
@@ -227,7 +219,7 @@ macro_rules! constructors {
         }
 
         impl Outer<$address, { $udp }> {
-            /// A frame behind a VXLAN header (RFC 7348) with this network identifier.
+            /// A frame behind a VXLAN header (RFC 7348) with this network identifier, of which the lower 24 bits count.
             #[must_use]
             pub fn vxlan(link: Link, source: $address, destination: $address, vni: u32) -> Self {
                 let mut outer = Self::over(link, source, destination, PROTOCOL_UDP);
@@ -235,7 +227,7 @@ macro_rules! constructors {
                 outer
             }
 
-            /// A packet behind a Geneve header without options (RFC 8926). `protocol`: its EtherType, [`ETHERTYPE_ETHERNET`] for a
+            /// A packet behind a Geneve header without options (RFC 8926). `vni`: its lower 24 bits count. `protocol`: its EtherType, [`ETHERTYPE_BRIDGING`](ethernet::ETHERTYPE_BRIDGING) for a
             /// frame.
             #[must_use]
             pub fn geneve(
@@ -259,6 +251,7 @@ constructors!(Ipv6Addr, IPIP6_LEN, GRE6_LEN, UDP6_LEN);
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ethernet::ETHERTYPE_BRIDGING;
     use crate::gre::Gre;
     use crate::ipv4::{Ipv4, PROTOCOL_IPIP, PROTOCOL_IPV6};
     use crate::layers::Layers;
@@ -294,7 +287,7 @@ mod tests {
 
         let mut headers = [0xff; GRE6_LEN];
         let outer = Gre6::gre(LINK, s6, d6, ETHERTYPE_IPV4);
-        assert!(outer.write(&mut headers, 100, 0) && *outer.source() == s6);
+        assert!(outer.write(&mut headers, 100, 0));
         let (ethernet, rest) = Ethernet::split(&headers).unwrap();
         assert_eq!(ethernet.ether_type(), ETHERTYPE_IPV6);
         let (ip, rest) = Ipv6::split(rest).unwrap();
@@ -316,7 +309,7 @@ mod tests {
         assert!(vxlan.has_vni() && vxlan.vni() == 0xab_cdef);
 
         let mut headers = [0xff; UDP6_LEN];
-        let outer = Udp6::geneve(LINK, s6, d6, 7, ETHERTYPE_ETHERNET);
+        let outer = Udp6::geneve(LINK, s6, d6, 7, ETHERTYPE_BRIDGING);
         assert!(outer.write(&mut headers, 60, 0xffff));
         let (udp, rest) = udp_of(&headers, IPIP6_LEN);
         assert_eq!((udp.source(), udp.destination(), udp.length()), (0xffff, GENEVE_PORT, 76));

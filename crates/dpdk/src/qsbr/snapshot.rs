@@ -46,7 +46,7 @@ use crate::debug::impl_debug;
 /// ```
 pub struct Snapshot<'r, 'q, T> {
     table: &'r Replaceable<'q, T>,
-    // In no cell, so that a reference to a snapshot need not live as long as the reader.
+    // In no cell: a cell would make `'r` invariant, and a borrowed snapshot could then not be dropped.
     online: Online<'r>,
     /// The value of `table` when the reader was last quiescent.
     current: Cell<*const T>,

@@ -232,7 +232,8 @@ impl<K, V> FlowTable<K, V> {
         let entry = self.entries.get_mut(slot.index())?.take()?;
         let hash = entry.hash.get();
         let (tag, [first, second]) = (Bucket::tag(hash), self.places(hash));
-        let _ = self.buckets[first].take(tag, slot.0) || self.buckets[second].take(tag, slot.0);
+        let taken = self.buckets[first].take(tag, slot.0) || self.buckets[second].take(tag, slot.0);
+        debug_assert!(taken, "an entry is in one of its two buckets");
         self.free.push(slot.0);
         Some((entry.key, entry.value))
     }
@@ -297,7 +298,8 @@ impl<K, V> FlowTable<K, V> {
 impl<K: IntoBytes + Immutable, V> FlowTable<K, V> {
     #[inline(always)]
     fn hash(&self, key: &K) -> u32 {
-        self.seed.hash(key) as u32
+        // Never 0, which an entry cannot keep: its buckets are found again by the hash that it keeps.
+        (self.seed.hash(key) as u32).max(1)
     }
 
     /// Returns true if an entry is the flow of this key.

@@ -97,6 +97,20 @@ fn full_buckets_are_emptied_by_moving() {
 }
 
 #[test]
+fn a_flow_whose_hash_is_zero_leaves_nothing_behind() {
+    // Found by search: the lower half of its hash is 0.
+    let (seed, key) = (Seed::fixed(7), 0x1_2f37_58a1_u64);
+    assert_eq!(seed.hash(&key) as u32, 0);
+    let mut flows = FlowTable::with_seed(1000, seed).unwrap();
+    for round in 0..100 {
+        flows.insert(key, round, 0).unwrap();
+        assert_eq!(flows.get(&key), Some(&round));
+        assert_eq!(flows.remove(&key), Some(round));
+    }
+    assert!(flows.buckets.iter().all(|bucket| bucket.with(0) == 0xff), "every place is empty");
+}
+
+#[test]
 fn flows_expire_a_part_at_a_time() {
     let mut flows = table(100);
     for number in 0..100 {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-// says: Split, declared, none, EachNode
+// says: Split, declared, implement, EachNode
 //! A node that processes one object at a time, declared as one that takes batches.
 
 #[path = "../support/numbers.rs"]

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
 // expect: E0277
-// says: OtherSink, declared, none, EachNode
+// says: OtherSink, declared, implement, EachNode
 //! A node that takes other objects.
 
 #[path = "../support/numbers.rs"]

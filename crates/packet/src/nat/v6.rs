@@ -1,14 +1,19 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! The same for IPv6.
+//! Address and port translation of IPv6 packets.
 
 use std::net::Ipv6Addr;
 
 use super::{NatError, transport};
 use crate::checksum::Change;
-use crate::extension::{AUTHENTICATION, Extensions, ROUTING};
+use crate::extension::{AUTHENTICATION, Extensions, HIP, MOBILITY, ROUTING};
 use crate::icmp::{Icmpv6, NEXT_HEADER_ICMPV6};
 use crate::ipv6::Ipv6;
 use crate::view::{Layer, Malformed};
+
+/// RFC 5340, RFC 7761 and RFC 9568: over IPv6 their checksums are of a pseudo header, too.
+const OSPF: u8 = 89;
+const PIM: u8 = 103;
+const VRRP: u8 = 112;
 
 /// An end of a connection over IPv6: what it is to become.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -46,8 +51,8 @@ impl Translation6 {
     /// carry a part of the packet that they are about, which stays as it is.
     ///
     /// # Errors
-    /// See [`NatError`]. A packet with a routing or an authentication header is [`Protected`](NatError::Protected): its checksums are
-    /// about other addresses, or about all of the packet.
+    /// See [`NatError`]. A packet with a routing, authentication, mobility or HIP header, and one of OSPF, PIM or VRRP, is
+    /// [`Protected`](NatError::Protected): its checksums are about other addresses, or follow no rule known here.
     #[inline]
     pub fn apply(&self, packet: &mut [u8]) -> Result<(), NatError> {
         let (ip, rest) = Ipv6::split_mut(packet)?;
@@ -56,7 +61,7 @@ impl Translation6 {
         let mut chain = Extensions::new(ip.next_header(), rest);
         for extension in chain.by_ref() {
             let (number, _) = extension?;
-            if matches!(number, AUTHENTICATION | ROUTING) {
+            if matches!(number, AUTHENTICATION | ROUTING | MOBILITY | HIP) {
                 return Err(NatError::Protected(number));
             }
         }
@@ -69,6 +74,10 @@ impl Translation6 {
             let (icmp, _) = Icmpv6::split_mut(message)?;
             icmp.update_checksum(self.addresses(ip));
             return Ok(());
+        }
+        // Their checksums cover the addresses.
+        if matches!(protocol, OSPF | PIM | VRRP) {
+            return Err(NatError::Protected(protocol));
         }
         transport(protocol, later, self.ports(), message, || self.addresses(ip))
     }
@@ -121,14 +130,14 @@ mod tests {
     #[test]
     fn what_cannot_be_translated_stays_as_it_was() {
         refused(&packet(58, &[0; 8]), Some(5), NatError::NoPorts(58));
-        for number in [ROUTING, AUTHENTICATION] {
+        for number in [ROUTING, AUTHENTICATION, MOBILITY, HIP] {
             refused(
                 &packet(number, &[17, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]),
                 None,
                 NatError::Protected(number),
             );
         }
-        for protocol in [33, 136] {
+        for protocol in [33, 89, 103, 112, 136] {
             refused(&packet(protocol, &[0; 8]), None, NatError::Protected(protocol));
         }
         refused(&packet(17, &[0; 7]), None, Malformed::Short(Layer::Udp).into());

@@ -123,7 +123,7 @@ def _millions(pps: float) -> str:
 
 def size(verdict: Verdict) -> str:
     """Format the ratio, and its certainty."""
-    ratio, found = verdict.ratio, verdict.told_interval
+    ratio, found = verdict.ratio, verdict.supporting_interval
     if ratio is None:
         return "nothing"
     low, high = verdict.range

@@ -48,11 +48,13 @@ def log_of_starts(pps: Iterable[float], of: OfStarts = "faster-half") -> float:
     return of_starts([math.log(max(each, 1.0)) for each in pps], of)
 
 
-def tells(low: float, high: float, margin: float, answer: Answer, direction: Side | None) -> bool:
-    """Return True if the interval of the ratio alone tells no less than the answer.
+def supports(
+    low: float, high: float, margin: float, answer: Answer, direction: Side | None
+) -> bool:
+    """Return True if the interval of the ratio supports the answer by itself.
 
     The answer comes of the ranks of the starts, which need fewer rounds than the interval of their
-    mean: an interval that goes beyond the answer would seem to contradict it.
+    mean. An interval that does not support it would seem to contradict it.
     """
     if answer in ("slower", "faster"):
         return high < 1 - margin if answer == "slower" else low > 1 / (1 - margin)
@@ -122,13 +124,13 @@ class Verdict:
         return math.exp(min(self.rounds)), math.exp(max(self.rounds))
 
     @property
-    def told_interval(self) -> Interval | None:
-        """The interval, where it tells more than the range of the rounds."""
+    def supporting_interval(self) -> Interval | None:
+        """The interval, if it supports the answer by itself."""
         found = self.interval
         if found is None or self.moves:
             return None
-        told = tells(found.low, found.high, self.margin, self.answer, self.direction)
-        return found if told else None
+        good = supports(found.low, found.high, self.margin, self.answer, self.direction)
+        return found if good else None
 
     @property
     def unsound(self) -> bool:

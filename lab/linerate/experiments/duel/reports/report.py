@@ -13,7 +13,7 @@ from linerate.experiments.duel.programs import LETTERS
 from linerate.experiments.duel.record import DuelRecord
 from linerate.experiments.duel.record import Round as RoundRecord
 from linerate.experiments.duel.sentences import UNITS, named, side_called
-from linerate.experiments.duel.verdict import log_of_starts, tells
+from linerate.experiments.duel.verdict import log_of_starts, supports
 from linerate.host.errors import LabError
 from linerate.host.text import listed
 from linerate.verdict.sequential import OfStarts
@@ -120,7 +120,7 @@ def figures(record: DuelRecord, names: tuple[str, str]) -> Figures | None:
     between, how = (min(ratios), max(ratios)), "least and greatest round"
     if record.low is not None and record.high is not None and not record.moves:
         found = record.low, record.high
-        if tells(*found, record.margin, record.answer, record.direction):
+        if supports(*found, record.margin, record.answer, record.direction):
             between, how = found, "99 % interval"
     return Figures(
         f"M packets per {UNITS[record.per]}", names, (one / 1e6, other / 1e6), record.ratio,
