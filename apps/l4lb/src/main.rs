@@ -29,7 +29,7 @@ use std::sync::{Arc, Mutex};
 
 use dpdk::dynfield::DynField;
 use dpdk::qsbr::{Qsbr, Replaceable};
-use dpdk::{Eal, Lcore, Mempool, Port, Stop};
+use dpdk::{Eal, Lcore, Mempool, Stop};
 use packet::MacAddr;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
@@ -82,24 +82,8 @@ fn run() -> Result<()> {
     let qsbr = Qsbr::new(lcores.len() as u16);
     let tables = Replaceable::new(&qsbr, first);
 
-    // Queues are dealt to the lcores in turn.
     let mut captures = Captures::new();
-    let mut queues: Vec<Vec<QueuePair<'_>>> = lcores.iter().map(|_| Vec::new()).collect();
-    let mut next = (0..queues.len()).cycle();
-    for port in &mut ports {
-        let interface = dpdk::pcapng::Interface::of(&port.control())?;
-        let pairs = Port::queues(port).pairs();
-        let ends = captures.port(interface, pairs.len());
-        for (((rx, tx), [received, sent]), lcore) in pairs.into_iter().zip(ends).zip(next.by_ref())
-        {
-            queues[lcore].push(QueuePair { rx, tx, received, sent });
-        }
-    }
-    for (lcore, queues) in lcores.iter().zip(&queues) {
-        if queues.is_empty() {
-            eprintln!("lcore {}: there is no queue for it", lcore.id());
-        }
-    }
+    let queues = ports::deal(&mut ports, &lcores, &mut captures)?;
     let mut works = Vec::new();
     for queues in queues {
         works.push(Work::new(&eal, &options, &qsbr, &tables, queues)?);

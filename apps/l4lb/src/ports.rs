@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! Starts ports with a queue for each lcore.
+//! Starts ports with a queue for each lcore, and deals the queues to the lcores.
 
+use dpdk::pcapng::Interface;
 use dpdk::{
-    Eal, Mempool, PoolConfig, Port, PortConfig, PortId, Rss, RssHashTypes, RxConfig, Started,
-    TxConfig,
+    Eal, Lcore, Mempool, PoolConfig, Port, PortConfig, PortId, Rss, RssHashTypes, RxConfig,
+    Started, TxConfig,
 };
 
 use crate::Result;
+use crate::capture::Captures;
+use crate::worker::QueuePair;
 
 /// Packets that a queue's ring may hold.
 const RING: usize = 1024;
@@ -48,4 +51,29 @@ pub fn start<'eal>(
         eprintln!("port {}: {error}", id.index());
     }
     Ok(port)
+}
+
+/// Deals the queues of all ports to the lcores in turn: a list for each lcore.
+pub fn deal<'p>(
+    ports: &'p mut [Port<'_, Started>],
+    lcores: &[Lcore],
+    captures: &mut Captures,
+) -> Result<Vec<Vec<QueuePair<'p>>>> {
+    let mut dealt: Vec<Vec<QueuePair<'p>>> = lcores.iter().map(|_| Vec::new()).collect();
+    let mut next = (0..lcores.len()).cycle();
+    for port in ports {
+        let interface = Interface::of(&port.control())?;
+        let pairs = port.queues().pairs();
+        let ends = captures.port(interface, pairs.len());
+        for (((rx, tx), [received, sent]), lcore) in pairs.into_iter().zip(ends).zip(next.by_ref())
+        {
+            dealt[lcore].push(QueuePair { rx, tx, received, sent });
+        }
+    }
+    for (lcore, queues) in lcores.iter().zip(&dealt) {
+        if queues.is_empty() {
+            eprintln!("lcore {}: there is no queue for it", lcore.id());
+        }
+    }
+    Ok(dealt)
 }

@@ -124,8 +124,6 @@ pub struct Numbers {
     vips: HashMap<String, u16>,
     /// By the VIP's end, and the backend's.
     backends: HashMap<(End, IpAddr, Option<u16>, bool), u32>,
-    /// How many tables were made: their lists of rules have names of their own.
-    made: u64,
 }
 
 impl Numbers {
@@ -168,10 +166,9 @@ impl<'eal> Tables<'eal> {
         own: MacAddr,
         numbers: &mut Numbers,
     ) -> Result<Self, TablesError> {
-        numbers.made += 1;
         let mut tables = Self {
-            deny4: rules(eal, "deny4", FIELDS4, numbers.made, &config.deny, rule4)?,
-            deny6: rules(eal, "deny6", FIELDS6, numbers.made, &config.deny, rule6)?,
+            deny4: rules(eal, "deny4", FIELDS4, &config.deny, rule4)?,
+            deny6: rules(eal, "deny6", FIELDS6, &config.deny, rule6)?,
             mtu: config.mtu,
             idle: ticks(u64::from(config.idle_s).saturating_mul(tsc::hz())),
             backends: Vec::new(),
@@ -243,12 +240,11 @@ fn rules<'eal, const FIELDS: usize>(
     eal: &'eal Eal,
     name: &str,
     layout: Layout<FIELDS>,
-    made: u64,
     deny: &[Deny],
     fields: fn(&Deny) -> Option<[Match; FIELDS]>,
 ) -> Result<Acl<'eal, Built, FIELDS>, TablesError> {
     let most = deny.len().max(1) as u32;
-    let config = AclConfig { max_rules: most, ..AclConfig::named(format!("{name}_{made}")) };
+    let config = AclConfig { max_rules: most, ..AclConfig::unique(name) };
     let mut acl = Acl::new(eal, &layout, &config)?;
     for rule in deny {
         if let Some(fields) = fields(rule) {

@@ -14,7 +14,7 @@ use dpdk_sys::{layout, rte_mempool};
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
-use crate::names::c_name;
+use crate::names::{c_name, unique};
 use crate::numa::{UnknownNode, socket_id};
 
 /// The smallest buffer that [`Mempool::packet_pool`] makes.
@@ -106,6 +106,12 @@ impl PoolConfig {
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), count: 8191, cache: 256, data_room: 2176, socket: None }
+    }
+
+    /// [`named`](Self::named), with a number behind the name: an old and a new pool live side by side.
+    #[must_use]
+    pub fn unique(name: impl Into<String>) -> Self {
+        Self::named(unique(name))
     }
 }
 

@@ -2,6 +2,7 @@
 //! Names of objects in DPDK's lists.
 
 use std::ffi::CString;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A name for C: 1 to `most` bytes and no NUL byte; otherwise the error that `refused` makes of the
 /// name and `most`. DPDK cuts some longer names, and would take two objects for the same one.
@@ -14,4 +15,10 @@ pub(crate) fn c_name<E>(
         Ok(c_name) if (1..=most).contains(&name.len()) => Ok(c_name),
         _ => Err(refused(name.to_owned(), most)),
     }
+}
+
+/// A name that no other object of the process got from here: a number stands behind it.
+pub(crate) fn unique(name: impl Into<String>) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("{}.{:x}", name.into(), NEXT.fetch_add(1, Ordering::Relaxed))
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: BSD-3-Clause
-//! A NUMA node that the machine does not have is refused by its number, whatever is to be made there; nothing is made. One test,
-//! because DPDK starts once in a process.
+//! A NUMA node that the machine does not have is refused by its number, whatever is to be made there; nothing is made. And objects
+//! whose names the library makes. One test, because DPDK starts once in a process.
 #![allow(clippy::unwrap_used, clippy::expect_used)] // A test may.
 
 mod support;
@@ -43,4 +43,17 @@ fn unknown_nodes_are_named() {
     Mempool::packet_pool(&eal, &PoolConfig { socket: node, ..pool }).unwrap();
     Hash::<u32, u32>::new(&eal, &HashConfig { socket: node, ..hash }).unwrap();
     HeapBuffer::zeroed(&eal, 64, node).unwrap();
+
+    // Old and new tables of one kind, side by side.
+    let hashes = [(); 2].map(|()| HashConfig::unique("flows"));
+    assert_ne!(hashes[0].name, hashes[1].name);
+    let tables = hashes.map(|config| Hash::<u32, u32>::new(&eal, &config).unwrap());
+    let lists = [(); 2].map(|()| Acl::<_, 5>::new(&eal, &IPV4_5TUPLE, &AclConfig::unique("acl")));
+    let routes = [(); 2].map(|()| Lpm::new(&eal, &LpmConfig::unique("lpm")).unwrap());
+    let fibs = [(); 2].map(|()| Fib::new(&eal, &FibConfig::unique("fib")).unwrap());
+    let rings = [(); 2].map(|()| Ring::<Mbuf<'_>>::new(&eal, &RingConfig::unique("ring")).unwrap());
+    let small = || PoolConfig { count: 255, cache: 0, ..PoolConfig::unique("pool") };
+    let pools = [(); 2].map(|()| Mempool::packet_pool(&eal, &small()).unwrap());
+    assert!(lists.iter().all(Result::is_ok) && tables.len() == 2 && fibs.len() + routes.len() == 4);
+    assert!(rings.iter().all(|ring| ring.is_empty()) && pools.iter().all(Mempool::is_full));
 }

@@ -61,7 +61,7 @@ use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
 use crate::mutex::locked;
-use crate::names::c_name;
+use crate::names::{c_name, unique};
 use crate::numa::socket_id;
 use rule::RawRule;
 
@@ -157,6 +157,12 @@ impl AclConfig {
             max_memory: 0,
             algorithm: Algorithm::Best,
         }
+    }
+
+    /// [`named`](Self::named), with a number behind the name: an old and a new list live side by side.
+    #[must_use]
+    pub fn unique(name: impl Into<String>) -> Self {
+        Self::named(unique(name))
     }
 }
 

@@ -48,7 +48,7 @@ mod v6;
 
 use std::ffi::CString;
 
-use crate::names::c_name;
+use crate::names::{c_name, unique};
 use crate::numa::socket_id;
 
 pub use crate::lpm::LookupError;
@@ -135,6 +135,12 @@ impl FibConfig {
             default_next_hop: 0,
             socket: None,
         }
+    }
+
+    /// [`named`](Self::named), with a number behind the name: an old and a new table live side by side.
+    #[must_use]
+    pub fn unique(name: impl Into<String>) -> Self {
+        Self::named(unique(name))
     }
 
     /// The name for C, the largest next hop and the number of groups, if all are within the limits.

@@ -58,7 +58,7 @@ use dpdk_sys::{layout, rte_hash, rte_hash_parameters};
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
-use crate::names::c_name;
+use crate::names::{c_name, unique};
 use crate::numa::socket_id;
 use crate::port;
 use lookup::marked;
@@ -113,6 +113,12 @@ impl HashConfig {
             extendable: true,
             socket: None,
         }
+    }
+
+    /// [`named`](Self::named), with a number behind the name: an old and a new table live side by side.
+    #[must_use]
+    pub fn unique(name: impl Into<String>) -> Self {
+        Self::named(unique(name))
     }
 
     /// The name for C, if there is room for it behind `prefix` in the name of a ring.

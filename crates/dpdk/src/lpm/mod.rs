@@ -45,7 +45,7 @@ mod v6;
 
 use std::ffi::CString;
 
-use crate::names::c_name;
+use crate::names::{c_name, unique};
 use crate::numa::socket_id;
 
 pub use error::{LookupError, LpmError, RouteError};
@@ -73,6 +73,12 @@ impl LpmConfig {
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), max_routes: 1024, groups: 256, socket: None }
+    }
+
+    /// [`named`](Self::named), with a number behind the name: an old and a new table live side by side.
+    #[must_use]
+    pub fn unique(name: impl Into<String>) -> Self {
+        Self::named(unique(name))
     }
 
     /// The name for C and the socket's number, if all is within the limits. DPDK's own arithmetic

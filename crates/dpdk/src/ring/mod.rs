@@ -68,7 +68,7 @@ use dpdk_sys::{layout, rte_ring};
 use crate::debug::impl_debug;
 use crate::eal::Eal;
 use crate::errno::Errno;
-use crate::names::c_name;
+use crate::names::{c_name, unique};
 use crate::numa::socket_id;
 use crate::port;
 
@@ -92,6 +92,12 @@ impl RingConfig {
     #[must_use]
     pub fn named(name: impl Into<String>) -> Self {
         Self { name: name.into(), capacity: 1023, socket: None }
+    }
+
+    /// [`named`](Self::named), with a number behind the name: an old and a new ring live side by side.
+    #[must_use]
+    pub fn unique(name: impl Into<String>) -> Self {
+        Self::named(unique(name))
     }
 
     fn check(&self, item: usize) -> Result<CString, RingError> {
