@@ -49,11 +49,15 @@ fn unknown_nodes_are_named() {
     assert_ne!(hashes[0].name, hashes[1].name);
     let tables = hashes.map(|config| Hash::<u32, u32>::new(&eal, &config).unwrap());
     let lists = [(); 2].map(|()| Acl::<_, 5>::new(&eal, &IPV4_5TUPLE, &AclConfig::unique("acl")));
-    let routes = [(); 2].map(|()| Lpm::new(&eal, &LpmConfig::unique("lpm")).unwrap());
-    let fibs = [(); 2].map(|()| Fib::new(&eal, &FibConfig::unique("fib")).unwrap());
+    // 64 MiB each.
+    let lpms = [(); 2].map(|()| Lpm::new(&eal, &LpmConfig::unique("lpm")).map(drop));
+    let one = LpmConfig::unique("lpm");
+    assert_ne!(one.name, LpmConfig::unique("lpm").name);
+    let fibs = [(); 2].map(|()| FibConfig::unique("fib").name);
     let rings = [(); 2].map(|()| Ring::<Mbuf<'_>>::new(&eal, &RingConfig::unique("ring")).unwrap());
     let small = || PoolConfig { count: 255, cache: 0, ..PoolConfig::unique("pool") };
     let pools = [(); 2].map(|()| Mempool::packet_pool(&eal, &small()).unwrap());
-    assert!(lists.iter().all(Result::is_ok) && tables.len() == 2 && fibs.len() + routes.len() == 4);
+    assert!(lists.iter().all(Result::is_ok) && lpms.iter().all(Result::is_ok));
+    assert!(tables.len() == 2 && fibs[0] != fibs[1]);
     assert!(rings.iter().all(|ring| ring.is_empty()) && pools.iter().all(Mempool::is_full));
 }
