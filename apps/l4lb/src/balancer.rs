@@ -21,7 +21,7 @@ const AHEAD: usize = 4;
 /// How often each connection is looked at during the time after which it is idle.
 const LOOKS: usize = 8;
 
-/// What is known of a connection.
+/// A known connection.
 #[derive(Clone, Copy)]
 pub struct Connection {
     backend: u32,
@@ -40,10 +40,10 @@ struct Version<const A: usize> {
     places: u32,
 }
 
-/// What happens to a packet.
+/// The decision about a packet.
 #[derive(Clone, Copy)]
 pub struct Verdict<'t> {
-    /// Where it goes; `None`: it is dropped.
+    /// The backend that it goes to; `None` if it is dropped.
     pub backend: Option<&'t Backend>,
     /// A hash of its flow.
     pub entropy: u16,
@@ -73,7 +73,7 @@ pub struct Balancer {
 }
 
 impl Balancer {
-    /// Room for so many connections of each IP version.
+    /// Makes one with room for this many connections of each IP version.
     pub fn new(connections: usize) -> Result<Self, CapacityError> {
         Ok(Self {
             v4: Version::new(connections)?,

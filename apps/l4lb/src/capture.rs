@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use dpdk::Mbuf;
 use dpdk::pcapng::{Direction, Interface, Pcapng, PcapngConfig, PcapngError, Tap, TapConfig};
 
-/// Where the control plane leaves a tap for an lcore: of one direction of one queue.
+/// The control plane leaves a tap for an lcore here: one for each direction of a queue.
 #[derive(Default)]
 struct Place {
     changed: AtomicBool,
@@ -57,7 +57,7 @@ const DIRECTIONS: [Direction; 2] = [Direction::Received, Direction::Sent];
 
 /// The control plane's end.
 pub struct Captures {
-    /// Of each port, the places of its queues, by direction.
+    /// Each port, and the places of its queues by direction.
     ports: Vec<(Interface, Vec<[Arc<Place>; 2]>)>,
     running: Option<Pcapng>,
 }
@@ -67,7 +67,7 @@ impl Captures {
         Self { ports: Vec::new(), running: None }
     }
 
-    /// Adds a port with so many queues; returns the lcores' ends of each, for packets received and sent.
+    /// Adds a port. Returns for each of its queues what the lcore keeps: for received packets, and for sent ones.
     pub fn port(&mut self, interface: Interface, queues: usize) -> Vec<[Capture; 2]> {
         let places: Vec<[Arc<Place>; 2]> = (0..queues).map(|_| Default::default()).collect();
         let end = |place: &Arc<Place>| Capture { place: Arc::clone(place), tap: None };

@@ -13,10 +13,10 @@ use packet::vxlan::MAX_VNI;
 const NO_MAC: MacAddr = MacAddr([0; 6]);
 /// Seconds: a day is far below what ticks can count.
 const MOST_IDLE: u32 = 86_400;
-/// What every IPv4 link carries (RFC 791).
+/// Every IPv4 link carries packets of this length (RFC 791).
 const LEAST_MTU: u16 = 68;
 
-/// What the operator wrote.
+/// The content of the file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Config {
     /// Sources of outer headers.
@@ -277,7 +277,7 @@ fn deny(source: &str, rest: &[&str]) -> Result<Deny, String> {
     Ok(Deny { source, prefix_len, protocol, ports })
 }
 
-/// Where answers of a backend come from, if it is one of NAT.
+/// The source of a backend's answers, if it is one of NAT.
 fn nat_end(vip: &Vip, backend: &Backend) -> Option<(u8, IpAddr, u16)> {
     let port = backend.port.unwrap_or(vip.port);
     (vip.mode == Mode::Nat).then_some((vip.protocol, backend.address, port))

@@ -271,12 +271,6 @@ fn rule4(rule: &Deny) -> Option<[Match; 4]> {
 
 fn rule6(rule: &Deny) -> Option<[Match; 7]> {
     let IpAddr::V6(source) = rule.source else { return None };
-    let bits = u128::from(source);
-    // The part of the prefix in each word.
-    let [a, b, c, d] = [0u8, 1, 2, 3].map(|word| {
-        let value = (bits >> (96 - 32 * u32::from(word))) as u32;
-        let len = rule.prefix_len.saturating_sub(32 * word).min(32);
-        Match::Prefix { value: value.into(), len }
-    });
+    let [a, b, c, d] = Match::ipv6_prefix(source, rule.prefix_len);
     Some([protocol(rule), a, b, c, d, Match::Any, ports(rule)])
 }

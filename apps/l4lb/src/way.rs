@@ -102,33 +102,27 @@ impl Way {
         match self {
             Self::Ipip4(outer) => {
                 let inner = without_padding(packet, mtu, IPIP4_LEN - L3)?;
-                let headers = packet.replace_front::<L3, IPIP4_LEN>().ok_or(Failure::Other)?;
-                written(outer.write(headers, inner, entropy))
+                in_front::<L3, IPIP4_LEN>(packet, |to| outer.write(to, inner, entropy))
             }
             Self::Ipip6(outer) => {
                 let inner = without_padding(packet, mtu, IPIP6_LEN - L3)?;
-                let headers = packet.replace_front::<L3, IPIP6_LEN>().ok_or(Failure::Other)?;
-                written(outer.write(headers, inner, entropy))
+                in_front::<L3, IPIP6_LEN>(packet, |to| outer.write(to, inner, entropy))
             }
             Self::Gre4(outer) => {
                 let inner = without_padding(packet, mtu, GRE4_LEN - L3)?;
-                let headers = packet.replace_front::<L3, GRE4_LEN>().ok_or(Failure::Other)?;
-                written(outer.write(headers, inner, entropy))
+                in_front::<L3, GRE4_LEN>(packet, |to| outer.write(to, inner, entropy))
             }
             Self::Gre6(outer) => {
                 let inner = without_padding(packet, mtu, GRE6_LEN - L3)?;
-                let headers = packet.replace_front::<L3, GRE6_LEN>().ok_or(Failure::Other)?;
-                written(outer.write(headers, inner, entropy))
+                in_front::<L3, GRE6_LEN>(packet, |to| outer.write(to, inner, entropy))
             }
             Self::Vxlan4(outer) => {
                 let inner = fitting(packet.packet_len(), mtu, UDP4_LEN - L3)?;
-                let headers = packet.replace_front::<0, UDP4_LEN>().ok_or(Failure::Other)?;
-                written(outer.write(headers, inner, entropy))
+                in_front::<0, UDP4_LEN>(packet, |to| outer.write(to, inner, entropy))
             }
             Self::Vxlan6(outer) => {
                 let inner = fitting(packet.packet_len(), mtu, UDP6_LEN - L3)?;
-                let headers = packet.replace_front::<0, UDP6_LEN>().ok_or(Failure::Other)?;
-                written(outer.write(headers, inner, entropy))
+                in_front::<0, UDP6_LEN>(packet, |to| outer.write(to, inner, entropy))
             }
             Self::Nat4(link, translation) => {
                 let data = packet.data_mut().ok_or(Failure::Other)?;
@@ -150,9 +144,14 @@ impl Way {
     }
 }
 
+/// Puts `NEW` bytes of headers in the place of the first `OLD`; `write` returns false if the packet would be too long.
 #[inline(always)]
-fn written(fits: bool) -> Result<(), Failure> {
-    if fits { Ok(()) } else { Err(Failure::TooBig) }
+fn in_front<const OLD: usize, const NEW: usize>(
+    packet: &mut Mbuf<'_>,
+    write: impl FnOnce(&mut [u8; NEW]) -> bool,
+) -> Result<(), Failure> {
+    let headers = packet.replace_front::<OLD, NEW>().ok_or(Failure::Other)?;
+    if write(headers) { Ok(()) } else { Err(Failure::TooBig) }
 }
 
 /// The length, if the packet with its outer headers is no longer than the MTU.

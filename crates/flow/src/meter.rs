@@ -82,9 +82,24 @@ impl Bucket {
         self.fill(u128::from(self.rate) * u128::from(ticks));
     }
 
+    /// Takes tokens, if there are so many.
     #[inline]
-    fn has(&self, cost: u128) -> bool {
-        self.tokens >= cost
+    fn take(&mut self, cost: u128) -> bool {
+        let left = self.tokens.checked_sub(cost);
+        self.tokens = left.unwrap_or(self.tokens);
+        left.is_some()
+    }
+}
+
+/// The colour where green packets take from one bucket and yellow ones from another (RFC 2697 and RFC 4115).
+#[inline]
+fn of_two(before: Colour, cost: u128, committed: &mut Bucket, excess: &mut Bucket) -> Colour {
+    if before == Colour::Green && committed.take(cost) {
+        Colour::Green
+    } else if before != Colour::Red && excess.take(cost) {
+        Colour::Yellow
+    } else {
+        Colour::Red
     }
 }
 
@@ -150,16 +165,7 @@ impl SingleRate {
         let ticks = self.clock.ticks(now);
         let over = self.committed.fill(u128::from(self.committed.rate) * u128::from(ticks));
         self.excess.fill(over);
-        let cost = self.clock.cost(bytes);
-        if before == Colour::Green && self.committed.has(cost) {
-            self.committed.tokens -= cost;
-            Colour::Green
-        } else if before != Colour::Red && self.excess.has(cost) {
-            self.excess.tokens -= cost;
-            Colour::Yellow
-        } else {
-            Colour::Red
-        }
+        of_two(before, self.clock.cost(bytes), &mut self.committed, &mut self.excess)
     }
 }
 
@@ -209,15 +215,11 @@ impl TwoRate {
         self.committed.earn(ticks);
         self.peak.earn(ticks);
         let cost = self.clock.cost(bytes);
-        if before == Colour::Red || !self.peak.has(cost) {
+        if before == Colour::Red || !self.peak.take(cost) {
             return Colour::Red;
         }
-        self.peak.tokens -= cost;
-        if before == Colour::Yellow || !self.committed.has(cost) {
-            return Colour::Yellow;
-        }
-        self.committed.tokens -= cost;
-        Colour::Green
+        let green = before == Colour::Green && self.committed.take(cost);
+        if green { Colour::Green } else { Colour::Yellow }
     }
 }
 
@@ -263,16 +265,7 @@ impl TwoRateExcess {
         let ticks = self.clock.ticks(now);
         self.committed.earn(ticks);
         self.excess.earn(ticks);
-        let cost = self.clock.cost(bytes);
-        if before == Colour::Green && self.committed.has(cost) {
-            self.committed.tokens -= cost;
-            Colour::Green
-        } else if before != Colour::Red && self.excess.has(cost) {
-            self.excess.tokens -= cost;
-            Colour::Yellow
-        } else {
-            Colour::Red
-        }
+        of_two(before, self.clock.cost(bytes), &mut self.committed, &mut self.excess)
     }
 }
 

@@ -5,6 +5,8 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use packet::random::Random;
+
 use super::{Balancer, eal, last_frame, pool, ports, start};
 
 /// Frames between two comparisons: they fit into a ring of memif, so that none is lost there.
@@ -12,19 +14,16 @@ const GROUP: usize = 1000;
 /// Groups between two configurations.
 const RELOAD: usize = 4;
 
-/// Numbers from a seed (SplitMix64).
-struct Random(u64);
+/// Random choices.
+struct Choices(Random);
 
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (self.0 ^ self.0 >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ z >> 31
+impl Choices {
+    fn bits(&mut self) -> u64 {
+        self.0.bits()
     }
 
     fn below(&mut self, limit: usize) -> usize {
-        (self.next() >> 33) as usize % limit
+        self.0.below(limit as u64) as usize
     }
 
     fn one_in(&mut self, n: usize) -> bool {
@@ -60,7 +59,7 @@ fn configurations() -> Vec<String> {
 }
 
 /// A frame for one of the VIPs, or for nobody; some are broken.
-fn frame(random: &mut Random) -> Vec<u8> {
+fn frame(random: &mut Choices) -> Vec<u8> {
     let v6 = random.one_in(3);
     // A VIP of the configuration, or something else.
     let [vip, to_port, protocol_number] = match (v6, random.one_in(5)) {
@@ -112,7 +111,7 @@ fn frame(random: &mut Random) -> Vec<u8> {
             random.one_in(50) as u8,
         ]);
         frame.extend([random.of(&[64, 64, 64, 2, 1, 0]), protocol(random, tcp)]);
-        frame.extend((random.next() as u16).to_be_bytes());
+        frame.extend((random.bits() as u16).to_be_bytes());
         let (mut from, mut to) = (
             random.of(&[[192, 0, 2, 66], [203, 0, 113, flow as u8], [10, 1, 0, flow as u8]]),
             [198, 51, 100, vip as u8],
@@ -127,7 +126,7 @@ fn frame(random: &mut Random) -> Vec<u8> {
     let transport = frame.len();
     frame.extend(ports.map(u16::to_be_bytes).concat());
     while frame.len() < transport + transport_len {
-        frame.push(random.next() as u8);
+        frame.push(random.bits() as u8);
     }
     if tcp && !random.one_in(50) {
         frame[transport + 12] = random.of(&[0x50, 0x50, 0x60]);
@@ -144,7 +143,7 @@ fn frame(random: &mut Random) -> Vec<u8> {
     frame
 }
 
-fn protocol(random: &mut Random, tcp: bool) -> u8 {
+fn protocol(random: &mut Choices, tcp: bool) -> u8 {
     match random.below(50) {
         0 => 1,
         1 => 44,
@@ -195,7 +194,7 @@ pub fn compare(total: usize, seed: u64) {
         .map(|((name, program), port)| Balancer::new(name, program, port))
         .collect();
 
-    let mut random = Random(seed);
+    let mut random = Choices(Random::new(seed));
     let mut passed = 0;
     for group in 0..total / GROUP {
         if group > 0 && group % RELOAD == 0 {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: BSD-3-Clause
 //! The conditions of a rule, and its result.
 
+use std::net::Ipv6Addr;
 use std::num::NonZeroU32;
 
 use dpdk_sys::layout as c;
@@ -39,6 +40,26 @@ pub enum Match {
         /// The bits that are compared.
         mask: u64,
     },
+}
+
+impl Match {
+    /// The first `len` bits of an IPv6 address, as the four words of [`IPV6_5TUPLE`](super::IPV6_5TUPLE) and layouts like it.
+    ///
+    /// ```
+    /// use dpdk::acl::Match;
+    /// let [first, second, third, fourth] = Match::ipv6_prefix("2001:db8::".parse()?, 40);
+    /// assert_eq!(first, Match::Prefix { value: 0x2001_0db8, len: 32 });
+    /// assert_eq!(second, Match::Prefix { value: 0, len: 8 });
+    /// assert_eq!((third, fourth), (Match::Prefix { value: 0, len: 0 }, Match::Prefix { value: 0, len: 0 }));
+    /// # Ok::<(), std::net::AddrParseError>(())
+    /// ```
+    #[must_use]
+    pub fn ipv6_prefix(address: Ipv6Addr, len: u8) -> [Self; 4] {
+        [0, 1, 2, 3].map(|word: u8| Self::Prefix {
+            value: u64::from((address.to_bits() >> (96 - 32 * u32::from(word))) as u32),
+            len: len.saturating_sub(32 * word).min(32),
+        })
+    }
 }
 
 /// A rule about `FIELDS` fields. A packet matches when each field does.

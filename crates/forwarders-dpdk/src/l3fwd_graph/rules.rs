@@ -183,14 +183,9 @@ impl Family<IPV6> for Ipv6Addr {
     const LAYOUT: Layout<IPV6> = IPV6_5TUPLE_FLAGS;
 
     fn fields(asks: &FiveTuple<Self>) -> [Match; IPV6] {
-        let word = |prefix: &forwarders_common::rules::Prefix<Self>, word: u8| Match::Prefix {
-            value: (prefix.network.to_bits() >> (96 - 32 * word)) as u32 as u64,
-            len: prefix.len.saturating_sub(32 * word).min(32),
-        };
         let [protocol, source_ports, destination_ports, flags] = others(asks);
-        let (from, to) = (&asks.source, &asks.destination);
-        let [s0, s1, s2, s3] = [0, 1, 2, 3].map(|n| word(from, n));
-        let [d0, d1, d2, d3] = [0, 1, 2, 3].map(|n| word(to, n));
+        let [[s0, s1, s2, s3], [d0, d1, d2, d3]] = [&asks.source, &asks.destination]
+            .map(|prefix| Match::ipv6_prefix(prefix.network, prefix.len));
         [protocol, s0, s1, s2, s3, d0, d1, d2, d3, source_ports, destination_ports, flags]
     }
 }
